@@ -1,0 +1,1 @@
+"""Benchmarks of featherweight beside its peers: ``python -m benchmarks``."""

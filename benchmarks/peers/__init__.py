@@ -1,0 +1,1 @@
+"""Peers that have to be built before they can be timed."""

@@ -1,0 +1,18 @@
+// bindings/bindings.hpp -- what each part adds to the module, and how its functions are declared.
+#pragma once
+#include "call.hpp"
+
+namespace featherweight::bindings {
+
+void bind_model(nb::module_& m);
+void bind_kinematics(nb::module_& m);
+void bind_dynamics(nb::module_& m);
+void bind_batch(nb::module_& m);
+
+// A frame given by name or by index.
+int find_frame(const Model& model, nb::handle frame);
+
+#define FW_ALGORITHM(name) \
+  ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }
+
+}  // namespace featherweight::bindings

@@ -1,0 +1,40 @@
+// bindings/call.hpp -- one batched call: check the arguments, run the kernel, name the culprit if an input was bad.
+#pragma once
+#include "arrays.hpp"
+#include "batch/job.hpp"
+#include "model/model.hpp"
+
+namespace featherweight::bindings {
+
+// The kernel of one algorithm in both precisions.
+struct Algorithm {
+  const char* name;
+  Kernel<double> Kernels<double>::* f64;
+  Kernel<float> Kernels<float>::* f32;
+
+  template <class T>
+  Kernel<T> kernel(const Isa& isa) const {
+    if constexpr (sizeof(T) == sizeof(double))
+      return isa.f64.*f64;
+    else
+      return isa.f32.*f32;
+  }
+};
+
+struct Arguments {
+  ArrayArgument q, v, x, f_ext;
+  bool x_is_configuration = false;
+};
+
+struct Options {
+  int mount = 0;
+  Reference reference = Reference::local;
+  bool classical = false;
+  nb::handle num_threads = nb::handle();  // None: all cores
+};
+
+// `sample` is the shape of one sample's result.
+nb::object call(const Model& model, const Algorithm& algorithm, Arguments& arguments,
+                const std::vector<std::size_t>& sample, const Options& options);
+
+}  // namespace featherweight::bindings

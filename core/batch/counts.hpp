@@ -1,0 +1,10 @@
+// batch/counts.hpp -- reading the counters of the counting build.
+#pragma once
+#include "batch/dispatch.hpp"
+
+namespace featherweight::counting {
+
+OperationCounts operation_counts();
+void reset_operation_counts();
+
+}  // namespace featherweight::counting

@@ -1,0 +1,70 @@
+// batch/job.hpp -- what a batched call asks of a kernel. Plain data, shared by all instruction sets.
+#pragma once
+#include <cstddef>
+
+#include "model/tree.hpp"
+
+namespace featherweight {
+
+// Sample-major array: sample k starts at data + k * stride; stride 0 means one sample shared by the whole batch.
+template <class T>
+struct Input {
+  const T* data = nullptr;
+  std::ptrdiff_t stride = 0;
+};
+
+template <class T>
+struct Job {
+  Input<T> q, v, x, f_ext;  // x: the third argument, tau or a or a second configuration
+  T* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
+  int mount = 0;  // link or frame asked about
+  Reference reference = Reference::local;
+  bool classical = false;  // acceleration of the point instead of the spatial acceleration
+  bool packed = false;     // crba: only the entries between ancestors, as in dynamics/crba.hpp
+};
+
+// Memory a kernel works in; `required` is filled in by the kernel.
+struct Memory {
+  void* data = nullptr;
+  std::size_t size = 0;
+  std::size_t required = 0;
+};
+
+// Bits of what a kernel found wrong with its inputs; results are then meaningless.
+namespace fault {
+inline constexpr unsigned q = 1, v = 2, x = 4, f_ext = 8;  // not finite
+inline constexpr unsigned q_quaternion = 16, x_quaternion = 32;
+inline constexpr unsigned memory = 64;  // not a fault of the input: come back with `required` bytes
+}  // namespace fault
+
+// Samples [begin, end) of a job.
+template <class T>
+using Kernel = unsigned (*)(const Tree<T>&, const Job<T>&, std::size_t begin, std::size_t end, Memory&);
+
+// One precision of one instruction set.
+template <class T>
+struct Kernels {
+  int lanes;
+  Kernel<T> forward_kinematics, frame_placement, frame_velocity, frame_acceleration, jacobian;
+  Kernel<T> rnea, aba, crba, minverse;
+  Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
+  Kernel<T> integrate, difference;
+};
+
+// One build of the kernels.
+struct Isa {
+  const char* name;
+  Kernels<double> f64;
+  Kernels<float> f32;
+
+  template <class T>
+  const Kernels<T>& kernels() const {
+    if constexpr (sizeof(T) == sizeof(double))
+      return f64;
+    else
+      return f32;
+  }
+};
+
+}  // namespace featherweight

@@ -1,0 +1,29 @@
+// batch/kernels.hpp -- the kernels of this instruction set, one per algorithm, each instantiated in its own source.
+#pragma once
+#include "batch/job.hpp"
+#include "lanes/config.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Samples [begin, end) of a job, see Kernel in batch/job.hpp.
+template <class T>
+struct KernelOf {
+  using Range = std::size_t;
+  static unsigned forward_kinematics(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned frame_placement(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned frame_velocity(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned frame_acceleration(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned jacobian(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned rnea(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned aba(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned crba(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned minverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned center_of_mass(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned kinetic_energy(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned potential_energy(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned centroidal_momentum(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned integrate(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,73 @@
+// dynamics/aba.hpp -- forward dynamics by articulated bodies.
+//   a = H(q)^-1 (tau + J^T f_ext - h(q, v)), O(n), H never formed.
+//   Source: [RBDA] ch. 7.   Frames: everything with index i lives in link i.   Gravity: the world accelerates by -g.
+//   Oracle: rnea(aba(tau)) == tau; a dense solve with H.
+//
+// The articulated inertia is carried from child to parent, not stored: only a link with several children has an
+// accumulator. What the outward sweep needs is D^-1 U^T, D^-1 u and the velocity, which then becomes the acceleration.
+#pragma once
+#include "batch/arena.hpp"
+#include "dynamics/eliminate.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct AbaWorkspace {
+  S* state;
+  Motion<S>* motion;  // velocity, then acceleration minus gravity, of each link
+  S* factors;         // eliminated joints, dynamics/eliminate.hpp
+  Outboard<S>* accumulators;
+
+  template <class C>
+  AbaWorkspace(const Tree<C>& tree, Arena& arena)
+      : state(arena.take<S>(tree.n_states)),
+        motion(arena.take<Motion<S>>(tree.n_links)),
+        factors(arena.take<S>(tree.n_factors)),
+        accumulators(arena.take<Outboard<S>>(tree.n_accumulators)) {}
+};
+
+// Sweeps 1 and 2. f_ext: force on each compiled link in its coordinates, or null.
+template <class S, class C>
+void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext,
+                      AbaWorkspace<S>& w) {
+  const Motion<S> rest = zero_motion<S>();
+
+  // sweep 1, root to leaf: joint states and link velocities
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<C>& l = tree.links[i];
+    visit(l.kind, [&](auto joint) {
+      move_outward(joint, l, q + l.q, v + l.v, w.state + l.state, l.parent < 0 ? rest : w.motion[l.parent], w.motion[i]);
+    });
+  }
+
+  // sweep 2, leaf to root: project out joint i, hand the rest to its parent
+  for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = nothing_outboard<S>();
+  Outboard<S> carry;
+  for (int i = tree.n_links - 1; i >= 0; --i) {
+    const Link<C>& l = tree.links[i];
+    if (!l.carries) carry = nothing_outboard<S>();
+    if (l.collects >= 0) carry += w.accumulators[l.collects];
+    if (f_ext) carry.p -= f_ext[i];
+    visit(l.kind, [&](auto joint) {
+      project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
+    });
+    if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
+  }
+}
+
+template <class S, class C>
+void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w, S* a) {
+  eliminate_joints(tree, q, v, tau, f_ext, w);
+
+  // sweep 3, root to leaf: joint and link accelerations
+  const Motion<S> world = minus_gravity<S>(tree);
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<C>& l = tree.links[i];
+    visit(l.kind, [&](auto joint) {
+      accelerate(joint, l, w.state + l.state, v + l.v, factor_of(joint, l, w.factors),
+                 l.parent < 0 ? world : w.motion[l.parent], w.motion[i], a + l.v);
+    });
+  }
+}
+
+}  // namespace featherweight::FW_ISA

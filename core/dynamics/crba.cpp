@@ -1,0 +1,41 @@
+#include "dynamics/crba.hpp"
+
+#include "batch/kernels.hpp"
+#include "batch/lane_io.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Spreads packed rows over full symmetric matrices.
+template <class S, class T>
+FW_INLINE void store_symmetric(const Tree<T>& tree, const S* packed, const Pack& pack, T* out, std::ptrdiff_t stride) {
+  const std::ptrdiff_t n = tree.nv;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    T* H = out + stride * static_cast<std::ptrdiff_t>(pack.first + lane);
+    for (std::ptrdiff_t k = 0; k < n * n; ++k) H[k] = T(0);
+    for (int row = 0; row < n; ++row) {
+      const S* entry = packed + tree.row[row];
+      for (int column = row; column >= 0; column = tree.dof_parent[column], ++entry)
+        H[row * n + column] = H[column * n + row] = static_cast<T>(ScalarTraits<S>::get(*entry, lane));
+    }
+  }
+}
+
+template <class T>
+unsigned KernelOf<T>::crba(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+  using S = Native<T>;
+  Arena arena(memory);
+  LaneInputs<T> in(tree, job, arena);
+  S* H = arena.take<S>(tree.row[tree.nv]);
+  CrbaWorkspace<S> w(tree, arena);
+  return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
+    FW_ISA::crba(tree, in.q, w, H);
+    if (job.packed)
+      store(H, tree.row[tree.nv], pack, job.out, job.out_stride);
+    else
+      store_symmetric(tree, H, pack, job.out, job.out_stride);
+  });
+}
+template unsigned KernelOf<double>::crba(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
+template unsigned KernelOf<float>::crba(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,125 @@
+// dynamics/crba.hpp -- the joint-space inertia H(q) by composite rigid bodies.
+//   O(n d): only entries between a freedom and its ancestors exist; they are all that is computed and kept.
+//   Source: [RBDA] ch. 6.   Frames: everything with index i lives in link i.
+//   Oracle: columns by rnea; sum of J^T I J.
+//
+// Packed form: row k holds H(k, k), H(k, parent of k), H(k, its parent) ... down to the root, starting at
+// tree.row[k]; tree.dof_parent leads from a freedom to the next one inboard. The sparse factorisation uses it as is.
+#pragma once
+#include "batch/arena.hpp"
+#include "model/joints.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct CrbaWorkspace {
+  S* state;
+  RigidInertia<S>* accumulators;
+
+  template <class C>
+  CrbaWorkspace(const Tree<C>& tree, Arena& arena)
+      : state(arena.take<S>(tree.n_states)), accumulators(arena.take<RigidInertia<S>>(tree.n_accumulators)) {}
+};
+
+template <class S>
+FW_INLINE RigidInertia<S> zero_body() {
+  return {S(0), zero3<S>(), {S(0), S(0), S(0), S(0), S(0), S(0)}};
+}
+template <class S, class A>
+FW_INLINE void operator+=(RigidInertia<S>& a, const RigidInertia<A>& b) {
+  a.m = a.m + b.m;
+  a.h += b.h;
+  a.I = a.I + b.I;
+}
+
+// Force on a body that accelerates by one unit along (linear) or about (angular) axis K.
+template <class S>
+FW_INLINE Force<S> linear_column(const RigidInertia<S>& b, int K) {
+  const int i = (K + 1) % 3, j = (K + 2) % 3;
+  Force<S> f{along_axis(K, b.m), zero3<S>()};
+  f.ang[i] = b.h[j];
+  f.ang[j] = -b.h[i];
+  return f;
+}
+template <class S>
+FW_INLINE Force<S> angular_column(const RigidInertia<S>& b, int K) {
+  const int i = (K + 1) % 3, j = (K + 2) % 3;
+  Force<S> f{zero3<S>(), column(b.I, K)};
+  f.lin[i] = -b.h[j];
+  f.lin[j] = b.h[i];
+  return f;
+}
+// Column k of I S, but for the sign of the axis.
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+FW_INLINE Force<S> inertia_column(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const RigidInertia<S>& b,
+                                  int) {
+  if constexpr (!travels) return angular_column(b, K);
+  if constexpr (!rotates) return linear_column(b, K);
+  Force<S> f = angular_column(b, K);
+  const Force<S> g = linear_column(b, K);
+  add_scaled(f.lin, g.lin, l.pitch);
+  add_scaled(f.ang, g.ang, l.pitch);
+  return f;
+}
+template <bool travels, class S, class C>
+FW_INLINE Force<S> inertia_column(Ball<travels>, const Link<C>&, const RigidInertia<S>& b, int k) {
+  return travels && k < 3 ? linear_column(b, k) : angular_column(b, travels ? k - 3 : k);
+}
+
+// Composite body of link i, its columns I S, and the composite handed to the parent.
+template <class J, class S, class C>
+[[gnu::noinline]] void crba_inward(J, const Link<C>& l, const S* state, RigidInertia<S>& carry, Force<S>* columns) {
+  RigidInertia<S> composite = carry;
+  composite += body(l);
+#pragma GCC unroll 6
+  for (int k = 0; k < J::nv; ++k) {
+    columns[k] = inertia_column(J{}, l, composite, k);
+    if constexpr (J::nv == 1) columns[k] = {columns[k].lin * l.sign, columns[k].ang * l.sign};
+  }
+  if (l.parent >= 0) carry = J::to_parent(l, state, composite);
+}
+
+// Entries of a column at one joint on its way to the root, last freedom first; the force moves on to the parent.
+template <class J, class S, class C>
+[[gnu::noinline]] S* crba_entries(J, const Link<C>& l, const S* state, int first, Force<S>& f, S* entry) {
+  S projected[J::nv];
+  J::project(l, f, projected);
+  for (int k = first; k >= 0; --k) *entry++ = projected[k];
+  if (l.parent >= 0) f = J::to_parent(l, state, f);
+  return entry;
+}
+
+template <class S, class C>
+void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
+  // joint states
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<C>& l = tree.links[i];
+    visit(l.kind, [&](auto joint) { decltype(joint)::set_state(l, q + l.q, w.state + l.state); });
+  }
+
+  // leaf to root: composite bodies; from each joint on to the root: one row of H per freedom
+  for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = zero_body<S>();
+  RigidInertia<S> carry;
+  for (int i = tree.n_links - 1; i >= 0; --i) {
+    const Link<C>& l = tree.links[i];
+    if (!l.carries) carry = zero_body<S>();
+    if (l.collects >= 0) carry += w.accumulators[l.collects];
+    Force<S> columns[6];
+    visit(l.kind, [&](auto joint) { crba_inward(joint, l, w.state + l.state, carry, columns); });
+    if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
+
+    for (int k = 0; k < l.nv; ++k) {
+      S* const row = H + tree.row[l.v + k];
+      S* entry = row;
+      for (int j = i; j >= 0; j = tree.links[j].parent) {
+        const Link<C>& inboard = tree.links[j];
+        visit(inboard.kind, [&](auto joint) {
+          entry = crba_entries(joint, inboard, w.state + inboard.state, j == i ? k : inboard.nv - 1, columns[k], entry);
+        });
+      }
+      row[0] = row[0] + l.armature[k];
+    }
+  }
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,292 @@
+// dynamics/eliminate.hpp -- the three steps of articulated-body sweeps at one joint, by joint type.
+//   move_outward   velocity of the link from its parent's
+//   project_out    articulated inertia and bias force of the link, joint eliminated, handed to the parent
+//   accelerate     joint and link acceleration from the parent's
+//
+// With V(a) = 1/2 a^T I a + a^T p the joint is minimised out along S (docs/theory.md, "eliminating a joint"):
+//   U = I S,  D = S^T U + armature,  u = tau - S^T p
+//   I <- I - U D^-1 U^T,   p <- p + U D^-1 u + I c,   c = v x S rate
+//   outward:  a' = X a_parent + c,   rate' = D^-1 (u - U^T a'),   a = a' + S rate'
+// The steps are out of line on purpose: one copy per joint type stays in the instruction cache.
+#pragma once
+#include "model/joints.hpp"
+#include "spatial/ldl.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Articulated inertia and bias force of everything outboard.
+template <class S>
+struct Outboard {
+  ArticulatedInertia<S> I;
+  Force<S> p;
+
+  FW_INLINE void operator+=(const Outboard& b) {
+    I += b.I;
+    p += b.p;
+  }
+};
+template <class S>
+FW_INLINE Outboard<S> nothing_outboard() {
+  return {zero_inertia<S>(), zero_force<S>()};
+}
+
+// What an eliminated joint leaves behind. UD = U D^-1.
+template <class S>
+struct AxisFactor {
+  Force<S> UD;
+  S D_inverse, D_inverse_u;
+};
+template <class S>
+struct SphericalFactor {
+  Force<S> UD[3];
+  Sym3<S> D_inverse;
+  Vec3<S> D_inverse_u;
+};
+template <class S>
+struct FreeFactor {  // U D^-1 = 1 but for the armature, so D = I + armature itself is kept
+  Ldl<6, S> D;
+  S u[6];
+};
+template <class J>
+struct FactorOf {
+  template <class S>
+  using Type = AxisFactor<S>;
+};
+template <>
+struct FactorOf<Spherical> {
+  template <class S>
+  using Type = SphericalFactor<S>;
+};
+template <>
+struct FactorOf<Free> {
+  template <class S>
+  using Type = FreeFactor<S>;
+};
+template <class J, class S>
+using Factor = typename FactorOf<J>::template Type<S>;
+
+// The factor of link l in the array of all factors.
+template <class J, class S, class C>
+FW_INLINE Factor<J, S>& factor_of(J, const Link<C>& l, S* factors) {
+  return *reinterpret_cast<Factor<J, S>*>(factors + l.factor);
+}
+
+template <class J, class S, class C>
+[[gnu::noinline]] void move_outward(J, const Link<C>& l, const S* q, const S* rate, S* state, const Motion<S>& v_parent,
+                                    Motion<S>& v) {
+  J::set_state(l, q, state);
+  Motion<S> r = J::to_child(l, state, v_parent);
+  J::add_motion(l, rate, r);
+  v = r;
+}
+
+// One freedom. Written block by block (A, then B, then C) because 21 lane scalars do not fit in 16 registers: each
+// block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a whole.
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+[[gnu::noinline]] void project_out(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
+                                   const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor,
+                                   Outboard<S>& out) {
+  using J = AxisJoint<K, turned, rotates, travels>;
+  constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
+  constexpr bool revolute = rotates && !travels, prismatic = travels && !rotates;
+  const RigidInertia<C> b = body(l);
+
+  Force<S> p = out.p;
+  add_velocity_bias(p, b, v);
+
+  // The link's own inertia joins what its children handed over, block by block, when it is needed.
+  const auto A_all = [&]() FW_LAMBDA_INLINE { return plus_mass(out.I.A, b.m); };
+  const auto B_all = [&]() FW_LAMBDA_INLINE { return minus_skew(out.I.B, b.h); };
+  const auto C_all = [&]() FW_LAMBDA_INLINE { return out.I.C + b.I; };
+
+  // U = I S, D = S^T U + armature, u = tau - S^T p
+  Force<S> U;
+  if constexpr (revolute) U = {column(B_all(), K), column(C_all(), K)};
+  if constexpr (prismatic) U = {column(A_all(), K), B_all().rows[K]};
+  if constexpr (rotates && travels)
+    U = {column(B_all(), K) + column(A_all(), K) * l.pitch, column(C_all(), K) + B_all().rows[K] * l.pitch};
+  S D = S(l.armature[0]), u = tau[0] * l.sign;
+  if constexpr (rotates) D = D + U.ang[K], u = u - p.ang[K];
+  if constexpr (travels) D = D + U.lin[K] * J::pitch(l), u = u - p.lin[K] * J::pitch(l);
+  const S D_inverse = S(1) / D, du = D_inverse * u;
+  const Force<S> UD{U.lin * D_inverse, U.ang * D_inverse};
+  factor.UD = UD;
+  factor.D_inverse = D_inverse;
+  factor.D_inverse_u = du;
+  if (l.parent < 0) return;  // the world takes anything
+
+  // c = v x S rate, which has no component along the axis
+  const S x = rate[0] * l.sign;
+  S cl_i(0), cl_j(0), ca_i(0), ca_j(0);
+  if constexpr (rotates) cl_i = v.lin[j] * x, cl_j = -(v.lin[i] * x), ca_i = v.ang[j] * x, ca_j = -(v.ang[i] * x);
+  if constexpr (prismatic) cl_i = v.ang[j] * x, cl_j = -(v.ang[i] * x);
+  if constexpr (travels && rotates) cl_i = cl_i + ca_i * l.pitch, cl_j = cl_j + ca_j * l.pitch;
+
+  // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
+  // Along the axis only the armature is left of the inertia: written as a product, it does not cancel.
+  const S kept = D_inverse * l.armature[0];
+
+  Sym3<S> A = minus_outer(A_all(), U.lin, UD.lin);
+  if constexpr (prismatic) A(0, K) = U.lin[0] * kept, A(1, K) = U.lin[1] * kept, A(2, K) = U.lin[2] * kept;
+  p.lin = p.lin + U.lin * du + column(A, i) * cl_i + column(A, j) * cl_j;
+  if constexpr (rotates) A = J::rotation(state).to_parent(A);
+  if constexpr (turned) A = Rotation<C>{mat3(l.R)}.to_parent(A);
+  out.I.A = A;
+
+  Mat3<S> B = minus_outer(B_all(), U.lin, UD.ang);
+  if constexpr (revolute) B(0, K) = U.lin[0] * kept, B(1, K) = U.lin[1] * kept, B(2, K) = U.lin[2] * kept;
+  if constexpr (prismatic) B(K, 0) = U.ang[0] * kept, B(K, 1) = U.ang[1] * kept, B(K, 2) = U.ang[2] * kept;
+  if constexpr (rotates) p.lin = p.lin + column(B, i) * ca_i + column(B, j) * ca_j;
+  p.ang = p.ang + U.ang * du + B.rows[i] * cl_i + B.rows[j] * cl_j;
+
+  Sym3<S> R = minus_outer(C_all(), U.ang, UD.ang);
+  if constexpr (revolute) R(0, K) = U.ang[0] * kept, R(1, K) = U.ang[1] * kept, R(2, K) = U.ang[2] * kept;
+  if constexpr (rotates) p.ang = p.ang + column(R, i) * ca_i + column(R, j) * ca_j;
+  out.p = J::to_parent(l, state, p);
+
+  if constexpr (rotates) B = J::rotation(state).to_parent(B), R = J::rotation(state).to_parent(R);
+  if constexpr (turned) B = Rotation<C>{mat3(l.R)}.to_parent(B), R = Rotation<C>{mat3(l.R)}.to_parent(R);
+  const Mat3<S> B_parent = shift_coupling(A, B, J::origin(l, state));
+  out.I.B = B_parent;
+  out.I.C = shift_rotational(R, B, B_parent, J::origin(l, state));
+}
+
+// Three rotations: U is 6 x 3 with the linear part B and the angular part C.
+template <class S, class C>
+[[gnu::noinline]] void project_out(Spherical, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
+                                   const S* tau, SphericalFactor<S>& factor, Outboard<S>& out) {
+  out.I += body(l);
+  add_velocity_bias(out.p, body(l), v);
+
+  Sym3<S> D = out.I.C;
+  for (int k = 0; k < 3; ++k) D(k, k) = D(k, k) + l.armature[k];
+  factor.D_inverse = inverse(D);
+  factor.D_inverse_u = factor.D_inverse * Vec3<S>{tau[0] - out.p.ang[0], tau[1] - out.p.ang[1], tau[2] - out.p.ang[2]};
+  for (int k = 0; k < 3; ++k) {
+    const Vec3<S> D_k = column(factor.D_inverse, k);
+    factor.UD[k] = {out.I.B * D_k, out.I.C * D_k};
+  }
+  if (l.parent < 0) return;
+
+  const ArticulatedInertia<S> U = out.I;
+  for (int k = 0; k < 3; ++k) {
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c) {
+        if (c >= r) out.I.A(r, c) -= U.B(r, k) * factor.UD[k].lin[c];
+        if (c >= r) out.I.C(r, c) -= U.C(r, k) * factor.UD[k].ang[c];
+        out.I.B(r, c) -= U.B(r, k) * factor.UD[k].ang[c];
+      }
+    add_scaled(out.p.lin, column(U.B, k), factor.D_inverse_u[k]);
+    add_scaled(out.p.ang, column(U.C, k), factor.D_inverse_u[k]);
+  }
+  Motion<S> c = zero_motion<S>();
+  Spherical::add_velocity_product(l, v, rate, c);
+  out.p += out.I * c;
+  out = {Spherical::to_parent(l, state, out.I), Spherical::to_parent(l, state, out.p)};
+}
+
+// tau - R D^-1 u
+template <class S, class C>
+FW_INLINE Force<S> passed_by_free_joint(const Link<C>& l, const FreeFactor<S>& factor, const S* tau, const S* u) {
+  S x[6] = {u[0], u[1], u[2], u[3], u[4], u[5]};
+  factor.D.solve(x);
+  for (int k = 0; k < 6; ++k) x[k] = tau[k] - x[k] * l.armature[k];
+  return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
+}
+
+// Six freedoms: D = I + R with the armature R. What passes to the parent depends on R alone, and R is usually zero:
+//   I - I D^-1 I = R - R D^-1 R,   p + I D^-1 u = tau - R D^-1 u
+template <class S, class C>
+[[gnu::noinline]] void project_out(Free, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
+                                   const S* tau, FreeFactor<S>& factor, Outboard<S>& out) {
+  out.I += body(l);
+  add_velocity_bias(out.p, body(l), v);
+  factor.D = ldl(out.I, l.armature);
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    factor.u[k] = tau[k] - out.p.lin[k];
+    factor.u[3 + k] = tau[3 + k] - out.p.ang[k];
+  }
+  if (l.parent < 0) return;
+
+  ArticulatedInertia<S> I;
+  for (int k = 0; k < 6; ++k) {
+    S x[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
+    x[k] = S(l.armature[k]);
+    factor.D.solve(x);
+    for (int r = 0; r < 6; ++r) x[r] = (r == k ? l.armature[k] : C(0)) - x[r] * l.armature[r];
+    for (int r = 0; r < 3; ++r) {
+      if (k < 3) I.A(r, k) = x[r];
+      if (k >= 3) I.B(r, k - 3) = x[r];
+      if (k >= 3) I.C(r, k - 3) = x[3 + r];
+    }
+  }
+  Motion<S> c = zero_motion<S>();
+  Free::add_velocity_product(l, v, rate, c);
+  Force<S> p = passed_by_free_joint(l, factor, tau, factor.u);
+  p += I * c;
+  out.I = Free::to_parent(l, state, I);
+  out.p = Free::to_parent(l, state, p);
+}
+
+// rate' = D^-1 u - D^-1 U^T a', a = a' + S rate'. `u` is D^-1 u, for a free joint u itself.
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+FW_INLINE void solve_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const AxisFactor<S>& factor,
+                           const S* u, Motion<S>& a, S* joint_acceleration) {
+  const S x = u[0] - dot(factor.UD.lin, a.lin) - dot(factor.UD.ang, a.ang);
+  joint_acceleration[0] = x * l.sign;
+  if constexpr (rotates) a.ang[K] = a.ang[K] + x;
+  if constexpr (travels) a.lin[K] = a.lin[K] + x * AxisJoint<K, turned, rotates, travels>::pitch(l);
+}
+template <class S, class C>
+FW_INLINE void solve_joint(Spherical, const Link<C>&, const SphericalFactor<S>& factor, const S* u, Motion<S>& a,
+                           S* joint_acceleration) {
+  Vec3<S> x;
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) x[k] = u[k] - dot(factor.UD[k].lin, a.lin) - dot(factor.UD[k].ang, a.ang);
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) joint_acceleration[k] = x[k];
+  a.ang += x;
+}
+// (I + R) rate' = u - I a' with armature R, solved for a = a' + rate': (I + R) a = u + R a'
+template <class S, class C>
+FW_INLINE void solve_joint(Free, const Link<C>& l, const FreeFactor<S>& factor, const S* u, Motion<S>& a,
+                           S* joint_acceleration) {
+  S x[6];
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    x[k] = u[k] + a.lin[k] * l.armature[k];
+    x[3 + k] = u[3 + k] + a.ang[k] * l.armature[3 + k];
+  }
+  factor.D.solve(x);
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    joint_acceleration[k] = x[k] - a.lin[k];
+    joint_acceleration[3 + k] = x[3 + k] - a.ang[k];
+  }
+  a = {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
+}
+
+template <class S>
+FW_INLINE const S* right_hand_side(const AxisFactor<S>& factor) {
+  return &factor.D_inverse_u;
+}
+template <class S>
+FW_INLINE const S* right_hand_side(const SphericalFactor<S>& factor) {
+  return factor.D_inverse_u.e;
+}
+template <class S>
+FW_INLINE const S* right_hand_side(const FreeFactor<S>& factor) {
+  return factor.u;
+}
+
+template <class J, class S, class C>
+[[gnu::noinline]] void accelerate(J, const Link<C>& l, const S* state, const S* rate, const Factor<J, S>& factor,
+                                  const Motion<S>& a_parent, Motion<S>& motion, S* joint_acceleration) {
+  Motion<S> a = J::to_child(l, state, a_parent);
+  J::add_velocity_product(l, motion, rate, a);
+  solve_joint(J{}, l, factor, right_hand_side(factor), a, joint_acceleration);
+  motion = a;
+}
+
+}  // namespace featherweight::FW_ISA

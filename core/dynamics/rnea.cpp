@@ -1,0 +1,21 @@
+#include "dynamics/rnea.hpp"
+
+#include "batch/kernels.hpp"
+#include "batch/lane_io.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class T>
+unsigned KernelOf<T>::rnea(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+  using S = Native<T>;
+  Arena arena(memory);
+  LaneInputs<T> in(tree, job, arena);
+  S* tau = arena.take<S>(tree.nv);
+  RneaWorkspace<S> w(tree, arena);
+  return for_each_pack(job, begin, end, arena, in, tau, tree.nv,
+                       [&] { FW_ISA::rnea(tree, in.q, in.v, in.x, in.f_ext, w, tau); });
+}
+template unsigned KernelOf<double>::rnea(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
+template unsigned KernelOf<float>::rnea(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,82 @@
+// spatial/ldl.hpp -- small positive definite systems, unrolled: L D L^T without square roots or pivoting.
+#pragma once
+#include "spatial/spatial.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Unit lower triangle L and the inverses of D, packed by rows: row r holds L(r, 0..r-1), then 1 / D(r).
+template <int N, class S>
+struct Ldl {
+  S e[N * (N + 1) / 2];
+
+  static constexpr int at(int r, int c) { return r * (r + 1) / 2 + c; }
+
+  // In place on a matrix whose lower triangle is packed like the result.
+  FW_INLINE void factorise() {
+#pragma GCC unroll 6
+    for (int r = 0; r < N; ++r) {
+      S d = e[at(r, r)];
+#pragma GCC unroll 6
+      for (int c = 0; c < r; ++c) {
+        S y = e[at(r, c)];  // L(r, c) D(c) until divided
+#pragma GCC unroll 6
+        for (int k = 0; k < c; ++k) y = y - e[at(r, k)] * e[at(c, k)];
+        e[at(r, c)] = y;
+      }
+#pragma GCC unroll 6
+      for (int c = 0; c < r; ++c) {
+        const S y = e[at(r, c)];
+        e[at(r, c)] = y * e[at(c, c)];
+        d = d - y * e[at(r, c)];
+      }
+      e[at(r, r)] = S(1) / d;
+    }
+  }
+  FW_INLINE void solve(S* x) const {
+#pragma GCC unroll 6
+    for (int r = 1; r < N; ++r)
+#pragma GCC unroll 6
+      for (int c = 0; c < r; ++c) x[r] = x[r] - e[at(r, c)] * x[c];
+#pragma GCC unroll 6
+    for (int r = 0; r < N; ++r) x[r] = x[r] * e[at(r, r)];
+#pragma GCC unroll 6
+    for (int r = N - 2; r >= 0; --r)
+#pragma GCC unroll 6
+      for (int c = r + 1; c < N; ++c) x[r] = x[r] - e[at(c, r)] * x[c];
+  }
+};
+
+template <class S, class C>
+FW_INLINE Ldl<6, S> ldl(const ArticulatedInertia<S>& I, const C (&diagonal)[6]) {
+  Ldl<6, S> f;
+#pragma GCC unroll 3
+  for (int r = 0; r < 3; ++r) {
+#pragma GCC unroll 3
+    for (int c = 0; c < 3; ++c) {
+      if (c <= r) f.e[f.at(r, c)] = I.A(r, c);
+      if (c <= r) f.e[f.at(3 + r, 3 + c)] = I.C(r, c);
+      f.e[f.at(3 + r, c)] = I.B(c, r);
+    }
+    f.e[f.at(r, r)] = f.e[f.at(r, r)] + diagonal[r];
+    f.e[f.at(3 + r, 3 + r)] = f.e[f.at(3 + r, 3 + r)] + diagonal[3 + r];
+  }
+  f.factorise();
+  return f;
+}
+
+template <class S>
+FW_INLINE Sym3<S> inverse(const Sym3<S>& m) {
+  Ldl<3, S> f{{m(0, 0), m(1, 0), m(1, 1), m(2, 0), m(2, 1), m(2, 2)}};
+  f.factorise();
+  Sym3<S> r;
+#pragma GCC unroll 3
+  for (int c = 0; c < 3; ++c) {
+    S x[3] = {S(c == 0 ? 1 : 0), S(c == 1 ? 1 : 0), S(c == 2 ? 1 : 0)};
+    f.solve(x);
+#pragma GCC unroll 3
+    for (int k = 0; k <= c; ++k) r(k, c) = x[k];
+  }
+  return r;
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,664 @@
+"""Models in code: :class:`ModelBuilder` checks what it is given, at the call that gives it, and orders the tree.
+
+Everything that becomes a Model passes here: hand-written models, imported files and saved files alike, so that
+there is one place where a robot is judged valid.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import poses
+from .description import (
+    JOINT_SIZES,
+    Array,
+    Frame,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    JointType,
+    Link,
+    Mimic,
+    ModelDescription,
+)
+from .errors import ModelError
+
+if TYPE_CHECKING:
+    from .model import Model
+
+WORLD = "world"
+ROOT_JOINT = "root_joint"
+
+#: An inertia may miss physical consistency by this fraction of its trace: what rounding in a file explains.
+INERTIA_TOLERANCE = 1e-6
+#: A rotation matrix may be this far from orthonormal; it is then replaced by the nearest rotation.
+ROTATION_TOLERANCE = 1e-6
+
+Shape = Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"]
+AxisLike = ArrayLike | Literal["x", "y", "z"]
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_AXIS_TYPES = ("revolute", "continuous", "prismatic", "helical", "universal")
+_SHAPE_SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "plane": 0, "mesh": 3}
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
+
+
+_IDENTITY = _frozen(np.eye(4))
+
+
+class ModelBuilder:
+    """Builds a model link by link. Every method returns the builder, so that calls chain.
+
+    A link is carried by exactly one joint. One link may be left without: it is the base, and ``build`` hangs it on
+    the world by the joint "root_joint", fixed, or free with ``floating_base=True``. Joints are numbered depth first,
+    siblings in the order they were added. Links and frames share one set of names, joints have another; "world" is
+    the name of what does not move.
+
+    An inertia that no rigid body can have raises, unless ``allow_nonphysical``: it is then kept and noted in the
+    model's ``import_report``. A negative mass always raises.
+
+    >>> builder = ModelBuilder("pendulum")
+    >>> _ = builder.solid("rod", "capsule", (0.02, 0.5), mass=1.0, placement=(0, 0, -0.25))
+    >>> _ = builder.joint("hinge", "revolute", "world", "rod", axis="y", damping=0.1)
+    >>> builder.describe().joints[0].name
+    'hinge'
+    """
+
+    def __init__(
+        self, name: str = "model", *, gravity: ArrayLike = (0.0, 0.0, -9.81), allow_nonphysical: bool = False
+    ) -> None:
+        self._name = _checked_name("model", name)
+        self._gravity = _numbers(f"model '{name}'", "gravity", gravity, (3,))
+        self._allow_nonphysical = allow_nonphysical
+        self._links: dict[str, Link] = {}
+        self._joints: dict[str, Joint] = {}
+        self._carrier: dict[str, str] = {}  # link name -> name of the joint that carries it
+        self._frames: dict[str, Frame] = {}
+        self._notes: dict[ImportNote, None] = {}  # an ordered set
+
+    @classmethod
+    def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
+        """A builder that holds ``description``, all of it checked."""
+        builder = cls(description.name, gravity=description.gravity, allow_nonphysical=allow_nonphysical)
+        return builder.add(description)
+
+    # -- links ---------------------------------------------------------------------------------------------------
+
+    def link(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: Inertia | ArrayLike | None = None,
+        geometries: Iterable[Geometry] = (),
+    ) -> ModelBuilder:
+        """Add a rigid body; without ``mass`` it is massless.
+
+        mass: [kg]; com: centre of mass in link coordinates [m]; inertia: about the centre of mass in link axes
+        [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
+        """
+        element = self._new_frame_name("link", name)
+        if isinstance(inertia, Inertia):
+            if mass is not None:
+                raise ModelError(element, "give mass and inertia either apart or as one Inertia, not both")
+            mass, com, inertia = inertia.mass, inertia.com, inertia.matrix
+        if mass is None and inertia is not None:
+            raise ModelError(element, "has an inertia but no mass")
+        body = None if mass is None else self._checked_inertia(element, mass, com, inertia)
+        shapes = tuple(_checked_geometry(element, geometry) for geometry in geometries)
+        self._links[name] = Link(name, body, shapes)
+        return self
+
+    def solid(
+        self,
+        name: str,
+        shape: Shape,
+        size: ArrayLike,
+        *,
+        mass: float,
+        placement: ArrayLike | None = None,
+        rgba: tuple[float, float, float, float] | None = None,
+    ) -> ModelBuilder:
+        """Add a link that is one solid of uniform density, with the same shape to see and to collide with.
+
+        size: as in :class:`Geometry`; placement: pose of the shape in the link (4x4, or its position).
+        """
+        element = f"link {name!r}"
+        X = _checked_pose(element, "placement", placement)
+        inertia = solid_inertia(shape, size, mass, X)
+        dimensions = tuple(float(x) for x in np.atleast_1d(np.asarray(size, dtype=np.float64)))
+        roles: tuple[Literal["visual", "collision"], ...] = ("visual", "collision")
+        shapes = [Geometry(f"{name}_{role}", role, shape, dimensions, X, rgba=rgba) for role in roles]
+        return self.link(name, inertia=inertia, geometries=shapes)
+
+    # -- joints --------------------------------------------------------------------------------------------------
+
+    def joint(
+        self,
+        name: str,
+        type: JointType,
+        parent: str,
+        child: str,
+        *,
+        placement: ArrayLike | None = None,
+        child_placement: ArrayLike | None = None,
+        axis: AxisLike | None = None,
+        axis2: AxisLike | None = None,
+        pitch: float = 0.0,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        effort_limit: ArrayLike | None = None,
+        velocity_limit: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        mimic: Mimic | None = None,
+    ) -> ModelBuilder:
+        """Let ``child`` move relative to ``parent``; the links may be added before or after.
+
+        placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
+        moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
+        lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each.
+        Units as in :class:`featherweight.description.Joint`.
+        """
+        element = f"joint {_checked_name('joint', name)!r}"
+        if name in self._joints:
+            raise ModelError(element, "the name is used twice")
+        if type not in JOINT_SIZES:
+            raise ModelError(element, f"unknown type {type!r}, the types are {', '.join(JOINT_SIZES)}")
+        if child == WORLD:
+            raise ModelError(element, "the world cannot be a child")
+        if child in self._carrier:
+            raise ModelError(
+                element, f"link {child!r} has two parents: it is the child of joint {self._carrier[child]!r} already"
+            )
+        if parent == child:
+            raise ModelError(element, f"link {child!r} is its own parent")
+        nv = JOINT_SIZES[type][1]
+        axes = _checked_axes(element, type, axis, axis2)
+        if pitch != 0.0 and type != "helical":
+            raise ModelError(element, f"pitch belongs to helical joints, not to {type}")
+        if mimic is not None:
+            if nv != 1:
+                raise ModelError(element, f"a {type} joint cannot mimic: it has {nv} freedoms, not one")
+            mimic = Mimic(
+                mimic.joint,
+                _number(element, "mimic multiplier", mimic.multiplier),
+                _number(element, "mimic offset", mimic.offset),
+            )
+        low, up = _checked_limits(element, type, lower, upper)
+        self._joints[name] = Joint(
+            name=name,
+            type=type,
+            parent=_checked_name(f"parent of {element}", parent),
+            child=_checked_name(f"child of {element}", child),
+            placement=_checked_pose(element, "placement", placement),
+            child_placement=_checked_pose(element, "child_placement", child_placement),
+            axis=axes[0],
+            axis2=axes[1],
+            pitch=_number(element, "pitch", pitch),
+            lower=low,
+            upper=up,
+            effort_limit=_per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
+            velocity_limit=_per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
+            damping=_per_freedom(element, "damping", damping, nv),
+            friction=_per_freedom(element, "friction", friction, nv),
+            armature=_per_freedom(element, "armature", armature, nv),
+            mimic=mimic,
+        )
+        self._carrier[child] = name
+        return self
+
+    # -- frames, whole models, notes -----------------------------------------------------------------------------
+
+    def frame(self, name: str, link: str, placement: ArrayLike | None = None) -> ModelBuilder:
+        """Name a pose fixed to ``link`` ("world" allowed), e.g. a tool or a foot."""
+        element = self._new_frame_name("frame", name)
+        self._frames[name] = Frame(
+            name, _checked_name(f"link of {element}", link), _checked_pose(element, "placement", placement)
+        )
+        return self
+
+    def add(
+        self,
+        model: Model | ModelDescription,
+        *,
+        prefix: str = "",
+        parent: str = WORLD,
+        placement: ArrayLike | None = None,
+        floating: bool | None = None,
+    ) -> ModelBuilder:
+        """Add all of another model: a second robot, a free body, a gripper on a flange.
+
+        prefix: put before all its names; parent, placement: where its world is, in this model; floating: True frees
+        the roots that it fixes to its world, False fixes those that it leaves free, None keeps them.
+        Gravity stays the builder's.
+        """
+        description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
+        base = _checked_pose(f"model {description.name!r}", "placement", placement)
+        for link in description.links:
+            self.link(prefix + link.name, inertia=link.inertia, geometries=link.geometries)
+        for joint in description.joints:
+            type_, at, above = joint.type, joint.placement, prefix + joint.parent
+            if joint.parent == WORLD:
+                type_, at, above = _root_type(joint, floating), base @ at if placement is not None else at, parent
+            # Limits and the like belong to the freedoms; they go when the root's freedoms change.
+            kept = joint if type_ == joint.type else Joint(joint.name, type_, joint.parent, joint.child)
+            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
+            self.joint(
+                prefix + joint.name,
+                type_,
+                above,
+                prefix + joint.child,
+                placement=at,
+                child_placement=joint.child_placement,
+                axis=kept.axis,
+                axis2=kept.axis2,
+                pitch=kept.pitch,
+                lower=kept.lower,
+                upper=kept.upper,
+                effort_limit=kept.effort_limit,
+                velocity_limit=kept.velocity_limit,
+                damping=kept.damping,
+                friction=kept.friction,
+                armature=kept.armature,
+                mimic=mimic,
+            )
+        for frame in description.frames:
+            on_world = frame.link == WORLD
+            at = base @ frame.placement if on_world and placement is not None else frame.placement
+            self.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
+        for note in description.notes:
+            self.note(note)
+        if not np.array_equal(description.gravity, self._gravity):
+            message = f"gravity {_vector(description.gravity)} is replaced by this model's {_vector(self._gravity)}"
+            self.note(ImportNote(f"model {description.name!r}", None, message, honoured=True))
+        return self
+
+    def note(self, note: ImportNote) -> ModelBuilder:
+        """Record what an importer decided or left out; the same note twice is kept once."""
+        self._notes[note] = None
+        return self
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def build(self, *, floating_base: bool = False) -> Model:
+        """The compiled model; ``floating_base`` frees the base (the link without a joint)."""
+        from .model import Model  # model.py checks descriptions with this module
+
+        return Model.from_checked(self.describe(floating_base=floating_base))
+
+    def describe(self, *, floating_base: bool = False) -> ModelDescription:
+        """The model as plain records, checked and in depth-first order."""
+        if not self._links:
+            raise ModelError(f"model {self._name!r}", "has no links")
+        joints = self._joints_with_root(floating_base)
+        children: dict[str, list[Joint]] = {name: [] for name in (WORLD, *self._links)}
+        for joint in joints:
+            if joint.child not in self._links:
+                raise self._unknown_link(f"joint {joint.name!r}", "child", joint.child)
+            if joint.parent not in children:
+                raise self._unknown_link(f"joint {joint.name!r}", "parent", joint.parent)
+            if joint.mimic is not None:
+                self._check_mimic(joint)
+            children[joint.parent].append(joint)
+        for frame in self._frames.values():
+            if frame.link not in children:
+                raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
+        ordered: list[Joint] = []
+        pending = children[WORLD][::-1]
+        while pending:  # a stack, not recursion: chains are deep
+            joint = pending.pop()
+            ordered.append(joint)
+            pending += reversed(children[joint.child])
+        if len(ordered) < len(joints):
+            raise self._loop_error(joints, ordered)
+        return ModelDescription(
+            name=self._name,
+            links=tuple(self._links[joint.child] for joint in ordered),
+            joints=tuple(ordered),
+            frames=tuple(self._frames.values()),
+            gravity=self._gravity,
+            notes=tuple(self._notes),
+        )
+
+    def link_names(self) -> list[str]:
+        """Links added so far."""
+        return list(self._links)
+
+    def root_links(self) -> list[str]:
+        """Links that no joint carries, in the order they were added."""
+        return [name for name in self._links if name not in self._carrier]
+
+    # -- checks --------------------------------------------------------------------------------------------------
+
+    def _joints_with_root(self, floating_base: bool) -> list[Joint]:
+        joints, roots = list(self._joints.values()), self.root_links()
+        if len(roots) > 1:
+            listed = ", ".join(repr(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
+            raise ModelError(
+                f"link {roots[1]!r}",
+                f"has no joint. Only one link, the base, may go without; here {len(roots)} do: {listed}. "
+                'Give each a joint with parent "world", "fixed" or "free"',
+            )
+        if not roots:
+            if floating_base:
+                raise ModelError(
+                    f"model {self._name!r}", "floating_base needs a base: every link has a joint of its own already"
+                )
+            return joints
+        name = ROOT_JOINT if ROOT_JOINT not in self._joints else f"{roots[0]}_{ROOT_JOINT}"
+        if name in self._joints:
+            raise ModelError(f"joint {name!r}", f"the name is needed for the joint of the base {roots[0]!r}")
+        return [Joint(name, "free" if floating_base else "fixed", WORLD, roots[0]), *joints]
+
+    def _new_frame_name(self, kind: str, name: str) -> str:
+        element = f"{kind} {_checked_name(kind, name)!r}"
+        if name == WORLD:
+            raise ModelError(element, 'the name "world" is reserved for what does not move')
+        for other, names in (("link", self._links), ("frame", self._frames)):
+            if name in names:
+                raise ModelError(element, f"the name is used twice, by a {other} already")
+        return element
+
+    def _checked_inertia(self, element: str, mass: float, com: ArrayLike, matrix: ArrayLike | None) -> Inertia | None:
+        mass = _number(element, "mass", mass)
+        if mass < 0.0:
+            raise ModelError(element, f"mass must not be negative, got {mass:g}")
+        center = _numbers(element, "com", com, (3,))
+        if matrix is None:
+            moments = _frozen(np.zeros((3, 3)))
+        elif np.shape(cast(Any, matrix)) == (3,):
+            moments = _frozen(np.diag(_numbers(element, "inertia", matrix, (3,))))
+        else:
+            moments = _numbers(element, "inertia", matrix, (3, 3), "3x3 numbers or its 3 diagonal ones")
+        scale = float(np.abs(moments).max())
+        if np.abs(moments - moments.T).max() > 1e-9 * scale:
+            raise ModelError(element, f"inertia must be symmetric, got {moments.tolist()}")
+        if not np.array_equal(moments, moments.T):  # rounding of a product of matrices
+            moments = _frozen(0.5 * moments + 0.5 * moments.T)
+        if scale == 0.0 and mass == 0.0:
+            return None
+        problem = _nonphysical(mass, moments)
+        if problem is not None:
+            if not self._allow_nonphysical:
+                raise ModelError(element, f"{problem} (allow_nonphysical=True keeps it)")
+            self.note(ImportNote(element, None, f"kept as it is, though {problem}", honoured=False))
+        return Inertia(mass, center, moments)
+
+    def _check_mimic(self, joint: Joint) -> None:
+        assert joint.mimic is not None
+        target = self._joints.get(joint.mimic.joint)
+        element = f"joint {joint.name!r}"
+        if target is None:
+            raise ModelError(
+                element, f"mimics an unknown joint {joint.mimic.joint!r}{close_names(joint.mimic.joint, self._joints)}"
+            )
+        if target is joint:
+            raise ModelError(element, "mimics itself")
+        if target.nv != 1:
+            raise ModelError(element, f"mimics joint {target.name!r}, which has {target.nv} freedoms, not one")
+
+    def _unknown_link(self, element: str, role: str, name: str) -> ModelError:
+        return ModelError(element, f"{role} {name!r} is not a link{close_names(name, self._links)}")
+
+    def _loop_error(self, joints: list[Joint], reached: list[Joint]) -> ModelError:
+        """Walk up from a joint that the world does not reach until one repeats: that is the loop."""
+        seen: dict[str, None] = {}
+        ok = {joint.name for joint in reached}
+        joint = next(joint for joint in joints if joint.name not in ok)
+        while joint.name not in seen:
+            seen[joint.name] = None
+            joint = self._joints[self._carrier[joint.parent]]
+        names = list(seen)
+        loop = names[names.index(joint.name) :][::-1]
+        path = " -> ".join(repr(name) for name in loop[:10]) + (" -> ..." if len(loop) > 10 else "")
+        return ModelError(f"joint {joint.name!r}", f"is part of a loop that hangs on nothing: {path}")
+
+
+def solid_inertia(shape: Shape, size: ArrayLike, mass: float, placement: ArrayLike | None = None) -> Inertia:
+    """Inertia of a solid of uniform density. ``size`` [m] as in :class:`Geometry`; ``placement``: its pose in the link.
+
+    >>> solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0]
+    0.2
+    """
+    element = f"solid {shape!r}"
+    if shape not in get_args(Shape):
+        raise ModelError(element, f"unknown shape, the solids are {', '.join(get_args(Shape))}")
+    dimensions = _numbers(element, "size", np.atleast_1d(np.asarray(size)), (_SHAPE_SIZES[shape],))
+    if (dimensions < 0.0).any():
+        raise ModelError(element, f"size must not be negative, got {dimensions.tolist()}")
+    mass = _number(element, "mass", mass)
+    X = _checked_pose(element, "placement", placement)
+    R = X[:3, :3]
+    return Inertia(mass, X[:3, 3].copy(), mass * R @ np.diag(_unit_moments(shape, dimensions)) @ R.T)
+
+
+def _unit_moments(shape: Shape, size: Array) -> Array:
+    """Principal moments per unit mass about the centre [m^2]."""
+    if shape == "box":
+        return np.asarray((np.sum(size**2) - size**2) / 12.0)
+    if shape == "ellipsoid":
+        return np.asarray((np.sum(size**2) - size**2) / 5.0)
+    if shape == "sphere":
+        return np.full(3, 0.4 * size[0] ** 2)
+    r, length = size
+    if shape == "cylinder":
+        across = r * r / 4.0 + length * length / 12.0
+        return np.array([across, across, r * r / 2.0])
+    # Capsule: a cylinder and two half balls, whose centroids sit 3/8 r beyond its ends.
+    volume_cylinder, volume_ball = length, 4.0 / 3.0 * r  # per pi r^2
+    total = volume_cylinder + volume_ball
+    if total == 0.0:
+        return np.zeros(3)
+    share, ball = volume_cylinder / total, volume_ball / total
+    across = share * (r * r / 4.0 + length * length / 12.0) + ball * (0.4 * r * r + length**2 / 4 + 0.375 * length * r)
+    return np.array([across, across, share * r * r / 2.0 + ball * 0.4 * r * r])
+
+
+def _nonphysical(mass: float, inertia: Array) -> str | None:
+    """Why no rigid body has this inertia, or None. One test covers positive moments and the triangle inequality:
+    the second moment of mass, tr(I)/2 - I, must be positive semidefinite."""
+    scale = float(np.abs(inertia).max())
+    if scale == 0.0:
+        return None
+    if mass == 0.0:
+        return "the mass is zero but the inertia is not"
+    unit = inertia / scale  # so that no finite number overflows
+    trace = float(np.trace(unit))
+    if np.linalg.eigvalsh(0.5 * trace * np.eye(3) - unit)[0] >= -INERTIA_TOLERANCE * abs(trace):
+        return None
+    moments = np.asarray(np.linalg.eigvalsh(unit) * scale, dtype=np.float64)
+    if moments[0] < 0.0:
+        return f"the inertia is not positive: its principal moments are {_vector(moments)}"
+    return f"the principal moments {_vector(moments)} break the triangle inequality: no mass has them"
+
+
+def _root_type(joint: Joint, floating: bool | None) -> JointType:
+    if floating is None or joint.type == ("free" if floating else "fixed"):
+        return joint.type
+    if joint.type not in ("fixed", "free"):
+        problem = f"floating={floating} needs a fixed or free root, not a {joint.type} one"
+        raise ModelError(f"joint {joint.name!r}", problem)
+    return "free" if floating else "fixed"
+
+
+def _checked_name(kind: str, name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise ModelError(kind, f"the name must be a non-empty string, got {name!r}")
+    return name
+
+
+def _checked_axes(
+    element: str, type: JointType, axis: AxisLike | None, axis2: AxisLike | None
+) -> tuple[Array | None, Array | None]:
+    if axis is not None and type not in _AXIS_TYPES:
+        raise ModelError(element, f"a {type} joint has no axis")
+    if axis2 is not None and type != "universal":
+        raise ModelError(element, f"a {type} joint has no axis2")
+    first = _checked_axis(element, "axis", axis) if type in _AXIS_TYPES else None
+    if type != "universal":
+        return first, None
+    second = _checked_axis(element, "axis2", axis2)
+    assert first is not None
+    if float(np.linalg.norm(np.cross(first, second))) < 1e-6:
+        raise ModelError(element, "axis and axis2 are parallel")
+    return first, second
+
+
+def _checked_axis(element: str, field: str, axis: AxisLike | None) -> Array:
+    if axis is None:
+        raise ModelError(element, f'{field} is needed: "x", "y", "z" or three numbers')
+    if isinstance(axis, str):
+        if axis not in _AXES:
+            raise ModelError(element, f'{field} must be "x", "y", "z" or three numbers, got {axis!r}')
+        return _frozen(np.array(_AXES[axis]))
+    direction = _numbers(element, field, axis, (3,))
+    scale = float(np.abs(direction).max())
+    if scale == 0.0:
+        raise ModelError(element, f"{field} is zero")
+    norm = float(np.linalg.norm(direction / scale)) * scale
+    if abs(norm - 1.0) <= 1e-15:  # already a unit vector: keep its bits
+        return direction
+    return _frozen((direction / scale) / (norm / scale))
+
+
+def _checked_limits(
+    element: str, type: JointType, lower: ArrayLike | None, upper: ArrayLike | None
+) -> tuple[Array | None, Array | None]:
+    if lower is None and upper is None:
+        return None, None
+    nq = JOINT_SIZES[type][0]
+    low = _spread(element, "lower", -np.inf if lower is None else lower, nq)
+    up = _spread(element, "upper", np.inf if upper is None else upper, nq)
+    crossed = np.flatnonzero(low > up)
+    if crossed.size:
+        i = int(crossed[0])
+        raise ModelError(element, f"lower limit {low[i]:g} is above the upper limit {up[i]:g}")
+    if (low == np.inf).any() or (up == -np.inf).any():
+        raise ModelError(element, "a lower limit of +inf or an upper one of -inf leaves no room")
+    unlimited = {"continuous": slice(0, 1), "spherical": slice(0, 4), "free": slice(3, 7)}.get(type)
+    if unlimited is not None and (np.isfinite(low[unlimited]).any() or np.isfinite(up[unlimited]).any()):
+        raise ModelError(element, f"a {type} joint cannot have limits on its rotation")
+    return low, up
+
+
+def _per_freedom(
+    element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False
+) -> Array | None:
+    if value is None:
+        return None
+    result = _spread(element, field, value, nv)
+    if (result < 0.0).any():
+        raise ModelError(element, f"{field} must not be negative, got {_vector(result)}")
+    if not allow_infinite and not np.isfinite(result).all():
+        raise ModelError(element, f"{field} must be finite, got {_vector(result)}")
+    return result
+
+
+def _spread(element: str, field: str, value: ArrayLike, n: int) -> Array:
+    """``n`` numbers from one or from ``n``; infinities pass, NaN does not."""
+    if n == 0 and np.size(cast(Any, value)):
+        raise ModelError(element, f"{field} has no meaning for a fixed joint")
+    if np.ndim(cast(Any, value)) == 0:
+        value = np.repeat(np.asarray(value), n)
+    return _numbers(element, field, value, (n,), f"one number or {n}", allow_infinite=True)
+
+
+def _number(element: str, field: str, value: object) -> float:
+    return float(_numbers(element, field, cast(Any, value), (), "one number"))
+
+
+def _numbers(
+    element: str,
+    field: str,
+    value: ArrayLike,
+    shape: tuple[int, ...],
+    wanted: str | None = None,
+    *,
+    allow_infinite: bool = False,
+) -> Array:
+    """``value`` as a read-only float64 array of ``shape``, or an error that says what was got and what is wanted."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:  # ragged
+        raw = np.empty(0, dtype=object)
+    if raw.shape != shape or (raw.size and raw.dtype.kind not in "iuf"):
+        wanted = wanted or ("x".join(str(n) for n in shape) + " numbers")
+        got = f"an array of shape {raw.shape}" if raw.dtype.kind in "iuf" else repr(value)
+        raise ModelError(element, f"{field} must be {wanted}, got {got}")
+    result = raw.astype(np.float64)
+    if not np.isfinite(result).all() and (not allow_infinite or np.isnan(result).any()):
+        raise ModelError(element, f"{field} must be finite, got {result.tolist()}")
+    return _frozen(result)
+
+
+def _checked_pose(element: str, field: str, placement: ArrayLike | None) -> Array:
+    if placement is None:
+        return _IDENTITY
+    if np.shape(cast(Any, placement)) == (3,):
+        return _frozen(poses.pose(_numbers(element, field, placement, (3,))))
+    X = _numbers(element, field, placement, (4, 4), "a 4x4 pose or 3 numbers for a position")
+    if not np.array_equal(X[3], (0.0, 0.0, 0.0, 1.0)):
+        raise ModelError(element, f"{field} must have the last row 0 0 0 1, got {_vector(X[3])}")
+    R = X[:3, :3]
+    if np.array_equal(R, _IDENTITY[:3, :3]):
+        return X
+    error = float(np.abs(R @ R.T - np.eye(3)).max()) if np.abs(R).max() < 2.0 else math.inf
+    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
+        raise ModelError(element, f"{field} must have a rotation matrix, got {R.tolist()}")
+    if error > 1e-12:  # rounded numbers; poses that are right to rounding keep their bits
+        u, _, vt = np.linalg.svd(R)
+        X = X.copy()
+        X[:3, :3] = u @ vt
+        return _frozen(X)
+    return X
+
+
+def _checked_geometry(element: str, geometry: Geometry) -> Geometry:
+    if not isinstance(geometry, Geometry):
+        raise ModelError(element, f"geometries must be Geometry records, got {geometry!r}")
+    what = f"geometry {geometry.name!r} of {element}"
+    if geometry.shape not in _SHAPE_SIZES:
+        raise ModelError(what, f"unknown shape {geometry.shape!r}, the shapes are {', '.join(_SHAPE_SIZES)}")
+    if geometry.role not in ("visual", "collision"):
+        raise ModelError(what, f'the role must be "visual" or "collision", got {geometry.role!r}')
+    size = _numbers(what, "size", geometry.size, (_SHAPE_SIZES[geometry.shape],))
+    if geometry.shape != "mesh" and (size < 0.0).any():  # a negative mesh scale mirrors
+        raise ModelError(what, f"size must not be negative, got {_vector(size)}")
+    if (geometry.shape == "mesh") != (geometry.mesh is not None):
+        raise ModelError(what, "a mesh needs a file, and only a mesh has one")
+    rgba = None
+    if geometry.rgba is not None:
+        r, g, b, a = (float(x) for x in _numbers(what, "rgba", geometry.rgba, (4,)))
+        rgba = (r, g, b, a)
+    return replace(
+        geometry,
+        size=tuple(float(x) for x in size),
+        placement=_checked_pose(what, "placement", geometry.placement),
+        rgba=rgba,
+    )
+
+
+def _vector(values: Array) -> str:
+    return "(" + ", ".join(f"{x:.6g}" for x in values) + ")"
+
+
+def close_names(name: str, known: Iterable[str]) -> str:
+    """``" (did you mean 'a', 'b'?)"``, or nothing when no known name is close."""
+    short = [other for other in known if len(other) < 100]  # matching is quadratic in the length
+    matches = difflib.get_close_matches(name, short[:2000], n=3) if len(name) < 100 else []
+    return f" (did you mean {', '.join(repr(match) for match in matches)}?)" if matches else ""

@@ -1,0 +1,150 @@
+"""What a robot is, before it is compiled: links, joints, frames and shapes as plain immutable records.
+
+Loaders and :class:`featherweight.ModelBuilder` produce a :class:`ModelDescription`; :class:`featherweight.Model`
+compiles it for the core; :mod:`featherweight.reference` evaluates it directly with NumPy. Units are SI, poses are
+4x4 homogeneous matrices, and a pose named ``placement`` maps the named object's coordinates to its parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+JointType = Literal[
+    "fixed", "revolute", "continuous", "prismatic", "helical", "universal", "planar", "spherical", "free"
+]
+
+#: Numbers of configuration and of velocity coordinates of each joint type.
+JOINT_SIZES: dict[str, tuple[int, int]] = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),  # angle about `axis` [rad]
+    "continuous": (1, 1),  # the same, without limits
+    "prismatic": (1, 1),  # travel along `axis` [m]
+    "helical": (1, 1),  # angle about `axis`; travel along it is `pitch` [m/rad] times the angle
+    "universal": (2, 2),  # angle about `axis`, then about `axis2` carried by the first
+    "planar": (3, 3),  # x, y, angle about z, in the joint frame; velocities are their rates
+    "spherical": (4, 3),  # quaternion xyzw; angular velocity in the moving frame
+    "free": (7, 6),  # position, quaternion xyzw; linear then angular velocity, both in the moving frame
+}
+
+
+def identity_pose() -> Array:
+    return np.eye(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass [kg], centre of mass in link coordinates [m], 3x3 inertia about it in link axes [kg m^2]."""
+
+    mass: float
+    com: Array
+    matrix: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A shape fixed to a link. ``size`` by ``shape``, all in metres:
+
+    box: full edge lengths (x, y, z); sphere: (radius,); capsule and cylinder: (radius, length along z, of the
+    cylindrical part); ellipsoid: three radii; plane: () with normal z; mesh: the scale (x, y, z), file in ``mesh``.
+    """
+
+    name: str
+    role: Literal["visual", "collision"]
+    shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane", "mesh"]
+    size: tuple[float, ...]
+    placement: Array = field(default_factory=identity_pose)
+    mesh: str | None = None
+    rgba: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body. ``inertia`` None means massless."""
+
+    name: str
+    inertia: Inertia | None = None
+    geometries: tuple[Geometry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How ``child`` moves relative to ``parent`` ("world" for a root).
+
+    The pose of the child link in its parent link is ``placement @ motion(q) @ child_placement``. Per-freedom
+    arrays have length nv; ``lower`` and ``upper`` have length nq (infinite where unlimited, as for quaternions).
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    placement: Array = field(default_factory=identity_pose)
+    child_placement: Array = field(default_factory=identity_pose)
+    axis: Array | None = None  # unit vector in the joint frame
+    axis2: Array | None = None  # universal only
+    pitch: float = 0.0  # helical only [m/rad]
+    lower: Array | None = None
+    upper: Array | None = None
+    effort_limit: Array | None = None  # [N] or [N m], infinite where unlimited
+    velocity_limit: Array | None = None
+    damping: Array | None = None  # [N s/m] or [N m s/rad]
+    friction: Array | None = None  # dry friction [N] or [N m]
+    armature: Array | None = None  # rotor inertia seen at the joint [kg] or [kg m^2]
+    mimic: Mimic | None = None
+
+    @property
+    def nq(self) -> int:
+        return JOINT_SIZES[self.type][0]
+
+    @property
+    def nv(self) -> int:
+        return JOINT_SIZES[self.type][1]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named pose fixed to a link ("world" allowed)."""
+
+    name: str
+    link: str
+    placement: Array = field(default_factory=identity_pose)
+
+
+@dataclass(frozen=True)
+class ImportNote:
+    """One thing an importer did not carry over, or decided. ``honoured`` False: the physics differ because of it."""
+
+    element: str  # e.g. "joint/mimic 'finger_2'"
+    line: int | None
+    message: str
+    honoured: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ModelDescription:
+    """A forest of links. Joints are in depth-first order; ``links[i]`` is the child of ``joints[i]``.
+
+    Every link is the child of exactly one joint: a fixed-base robot hangs on the world by a "fixed" joint.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...] = ()
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    notes: tuple[ImportNote, ...] = ()

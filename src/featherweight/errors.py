@@ -1,0 +1,35 @@
+"""Exceptions of the package. Both are ``ValueError``: the caller gave something that cannot be a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ModelError(ValueError):
+    """A model that cannot be built. ``element`` names the culprit, e.g. ``"joint 'elbow'"``."""
+
+    def __init__(self, element: str, problem: str) -> None:
+        super().__init__(f"{element}: {problem}")
+        self.element = element
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[ModelError], tuple[str, str]]:
+        return type(self), (self.element, self.problem)
+
+
+class ModelImportError(ModelError):
+    """A file that cannot be imported, with the place where it fails: ``path``, ``line`` (None when unknown)."""
+
+    def __init__(self, element: str, problem: str, path: str | Path | None = None, line: int | None = None) -> None:
+        super().__init__(element, problem)
+        self.path = path
+        self.line = line
+
+    def __str__(self) -> str:
+        place = "<string>" if self.path is None else str(self.path)
+        if self.line is not None:
+            place += f":{self.line}"
+        return f"{place}: {self.element}: {self.problem}"
+
+    def __reduce__(self) -> tuple[type[ModelError], tuple[object, ...]]:  # type: ignore[override]
+        return type(self), (self.element, self.problem, self.path, self.line)

@@ -1,0 +1,246 @@
+"""The saved model file: JSON, versioned, exact. The format is documented in docs/file_format.md.
+
+Python writes the shortest decimal that reads back as the same double, so numbers survive bit for bit. JSON has no
+infinity: it is written as the string "inf" or "-inf", and only limits may hold it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..builder import ModelBuilder
+from ..description import Array, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription
+from ..errors import ModelError, ModelImportError
+
+FORMAT = "featherweight-model"
+VERSION = 1
+
+_T = TypeVar("_T")
+
+_POSES = ("placement", "child_placement")
+_LIMITS = ("lower", "upper", "effort_limit", "velocity_limit")
+_JOINT_ARRAYS = ("axis", "axis2", "damping", "friction", "armature")
+
+
+def encode(description: ModelDescription) -> str:
+    """The text of the file for ``description``."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": description.name,
+        "gravity": description.gravity.tolist(),
+        "links": [_encode_link(link.name, link.inertia, link.geometries) for link in description.links],
+        "joints": [_encode_joint(joint) for joint in description.joints],
+        "frames": [{"name": f.name, "link": f.link, "placement": f.placement.tolist()} for f in description.frames],
+        "notes": [vars(note) for note in description.notes],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def read(path: str | os.PathLike[str]) -> ModelDescription:
+    """The description saved in the file at ``path``, checked."""
+    return decode(Path(path).read_bytes(), path=Path(path))
+
+
+def decode(text: str | bytes, path: Path | None = None) -> ModelDescription:
+    """The description in ``text``; what is wrong with it raises :class:`ModelImportError`."""
+    try:
+        document = json.loads(text, parse_constant=_reject_constant)
+    except json.JSONDecodeError as error:
+        raise ModelImportError("file", f"is not JSON: {error.msg}", path, error.lineno) from None
+    except (ValueError, RecursionError) as error:  # bad encoding, NaN, absurd nesting or numbers
+        raise ModelImportError("file", f"is not JSON: {error}", path) from None
+    try:
+        return _decode_model(document)
+    except ModelImportError:
+        raise
+    except ModelError as error:
+        raise ModelImportError(error.element, error.problem, path) from None
+
+
+def _encode_link(name: str, inertia: Inertia | None, geometries: tuple[Geometry, ...]) -> dict[str, Any]:
+    result: dict[str, Any] = {"name": name}
+    if inertia is not None:
+        result["inertia"] = {"mass": inertia.mass, "com": inertia.com.tolist(), "matrix": inertia.matrix.tolist()}
+    if geometries:
+        result["geometries"] = [_encode_fields(geometry) for geometry in geometries]
+    return result
+
+
+def _encode_joint(joint: Joint) -> dict[str, Any]:
+    result = _encode_fields(joint)
+    if joint.mimic is not None:
+        result["mimic"] = vars(joint.mimic)
+    return result
+
+
+def _encode_fields(record: Geometry | Joint) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in vars(record).items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return list(value) if isinstance(value, tuple) else value
+    if np.isfinite(value).all():
+        return value.tolist()
+    return [x if np.isfinite(x) else ("inf" if x > 0 else "-inf") for x in value.tolist()]
+
+
+def _reject_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _decode_model(document: object) -> ModelDescription:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelError("file", f'is not a saved model: it must hold "format": "{FORMAT}"')
+    if document.get("version") != VERSION:
+        raise ModelError("version", f"must be {VERSION}, got {document.get('version')!r}")
+    fields = _Fields("file", document)
+    fields.take("format", str)
+    fields.take("version", int)
+    # Non-physical inertias were judged when the model was first built, and its notes tell of them.
+    builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
+    links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
+    fields.finish()
+    for note in notes:
+        builder.note(_decode_note(note))
+    for link in links:
+        inertia = link.take("inertia", _record("inertia"), None)
+        builder.link(
+            link.take("name", str),
+            inertia=None if inertia is None else _decode_inertia(inertia),
+            geometries=[_decode_geometry(geometry) for geometry in link.records("geometries", optional=True)],
+        )
+        link.finish()
+    for joint in joints:
+        _decode_joint(builder, joint)
+    for frame in frames:
+        builder.frame(frame.take("name", str), frame.take("link", str), frame.take("placement", _numbers))
+        frame.finish()
+    if builder.root_links():
+        raise ModelError(f"link {builder.root_links()[0]!r}", "has no joint")
+    return builder.describe()
+
+
+def _decode_inertia(fields: _Fields) -> Inertia:
+    inertia = Inertia(fields.take("mass", _number), fields.take("com", _numbers), fields.take("matrix", _numbers))
+    fields.finish()
+    return inertia
+
+
+def _decode_geometry(fields: _Fields) -> Geometry:
+    geometry = Geometry(
+        name=fields.take("name", str),
+        role=cast(Any, fields.take("role", str)),
+        shape=cast(Any, fields.take("shape", str)),
+        size=fields.take("size", _any),
+        placement=fields.take("placement", _numbers),
+        mesh=fields.take("mesh", str, None),
+        rgba=fields.take("rgba", _any, None),
+    )
+    fields.finish()
+    return geometry
+
+
+def _decode_joint(builder: ModelBuilder, fields: _Fields) -> None:
+    mimic = fields.take("mimic", _record("mimic"), None)
+    name, type_, parent, child = (fields.take(key, str) for key in ("name", "type", "parent", "child"))
+    options: dict[str, Any] = {key: fields.take(key, _numbers, None) for key in (*_POSES, *_JOINT_ARRAYS)}
+    options |= {key: fields.take(key, _limits, None) for key in _LIMITS}
+    if mimic is not None:
+        options["mimic"] = Mimic(
+            mimic.take("joint", str), mimic.take("multiplier", _number), mimic.take("offset", _number)
+        )
+        mimic.finish()
+    builder.joint(name, cast(Any, type_), parent, child, pitch=fields.take("pitch", _number, 0.0), **options)
+    fields.finish()
+
+
+def _decode_note(fields: _Fields) -> ImportNote:
+    note = ImportNote(
+        element=fields.take("element", str),
+        line=fields.take("line", int, None),
+        message=fields.take("message", str),
+        honoured=fields.take("honoured", bool),
+    )
+    fields.finish()
+    return note
+
+
+class _Fields:
+    """A JSON object being read: every key is taken exactly once, and none may be left over."""
+
+    def __init__(self, element: str, value: object) -> None:
+        if not isinstance(value, dict):
+            raise ModelError(element, f"must be an object, got {_short(value)}")
+        self._element = f"{element} {value['name']!r}" if isinstance(value.get("name"), str) else element
+        self._left = dict(value)
+
+    def take(self, key: str, kind: Callable[[Any], _T], default: Any = ...) -> _T:
+        if key not in self._left:
+            if default is ...:
+                raise ModelError(self._element, f"{key!r} is missing")
+            return default  # type: ignore[no-any-return]
+        value = self._left.pop(key)
+        if value is None and default is None:
+            return None  # type: ignore[return-value]
+        if isinstance(kind, type) and type(value) is not kind:
+            raise ModelError(self._element, f"{key!r} must be {_KIND_NAMES[kind]}, got {_short(value)}")
+        try:
+            return kind(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(self._element, f"{key!r} must be numbers, got {_short(value)}") from None
+
+    def records(self, key: str, *, optional: bool = False) -> list[_Fields]:
+        values = self.take(key, list, [] if optional else ...)
+        kind = key[:-1] if key != "geometries" else "geometry"
+        return [_Fields(kind, value) for value in values]
+
+    def finish(self) -> None:
+        if self._left:
+            raise ModelError(self._element, f"unknown key {next(iter(self._left))!r}")
+
+
+_KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "true or false", list: "a list"}
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+def _record(element: str) -> Callable[[object], _Fields]:
+    return lambda value: _Fields(element, value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
+
+
+def _numbers(value: object) -> Array:
+    """An array of any shape from nested lists; the builder checks the shape."""
+    result = np.asarray(value)
+    if result.size and result.dtype.kind not in "if":
+        raise TypeError
+    return result.astype(np.float64)
+
+
+def _limits(value: object) -> Array:
+    if not isinstance(value, list):
+        raise TypeError
+    infinities = {"inf": np.inf, "-inf": -np.inf}
+    return _numbers([infinities[x] if x in ("inf", "-inf") else x for x in value])
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."

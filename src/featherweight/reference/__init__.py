@@ -1,0 +1,58 @@
+"""NumPy twins of the core: every algorithm as its page in the literature, evaluated on a model description.
+
+They take one sample at a time and are meant to be read, and to be an independent oracle: they work directly on the
+:class:`~featherweight.description.ModelDescription`, in the frames its author chose, and share no code with the
+compiled core.
+
+>>> import numpy as np
+>>> from featherweight import reference
+>>> from featherweight.description import Inertia, Joint, Link, ModelDescription
+>>> bob = Link("bob", Inertia(1.0, np.array([0.0, 0.0, -1.0]), np.zeros((3, 3))))
+>>> hinge = Joint("hinge", "revolute", "world", "bob", axis=np.array([0.0, 1.0, 0.0]))
+>>> pendulum = ModelDescription("pendulum", (bob,), (hinge,))
+>>> reference.gravity_forces(pendulum, np.array([np.pi / 2])).round(2)
+array([9.81])
+"""
+
+from featherweight.reference.aba import aba
+from featherweight.reference.crba import crba
+from featherweight.reference.energy import (
+    center_of_mass,
+    centroidal_momentum,
+    kinetic_energy,
+    masses,
+    potential_energy,
+)
+from featherweight.reference.kinematics import (
+    forward_kinematics,
+    frame_acceleration,
+    frame_placement,
+    frame_velocity,
+    jacobian,
+)
+from featherweight.reference.minverse import minverse
+from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
+from featherweight.reference.tree import difference, integrate, neutral, sizes
+
+__all__ = [
+    "aba",
+    "bias_forces",
+    "center_of_mass",
+    "centroidal_momentum",
+    "crba",
+    "difference",
+    "forward_kinematics",
+    "frame_acceleration",
+    "frame_placement",
+    "frame_velocity",
+    "gravity_forces",
+    "integrate",
+    "jacobian",
+    "kinetic_energy",
+    "masses",
+    "minverse",
+    "neutral",
+    "potential_energy",
+    "rnea",
+    "sizes",
+]

@@ -1,0 +1,1 @@
+"""What the tests share: random robots, comparison with a stated scale, finite differences."""

@@ -1,0 +1,38 @@
+"""Comparison on a stated scale: an error counts relative to 1 + the largest expected value."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featherweight.description import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def relative_error(actual: ArrayLike, expected: ArrayLike) -> float:
+    """max |actual - expected| / (1 + max |expected|); infinite when something is not finite."""
+    got, want = np.asarray(actual, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    assert got.shape == want.shape, f"shape {got.shape}, expected {want.shape}"
+    if got.size == 0:
+        return 0.0
+    error = float(np.max(np.abs(got - want)) / (1.0 + np.max(np.abs(want))))
+    return error if np.isfinite(error) else np.inf
+
+
+def assert_close(actual: ArrayLike, expected: ArrayLike, tolerance: float = 1e-12, what: str = "") -> None:
+    error = relative_error(actual, expected)
+    assert error <= tolerance, f"{what or 'value'}: relative error {error:.2e}, tolerance {tolerance:.1e}"
+
+
+def assert_same_bits(actual: ArrayLike, expected: ArrayLike, what: str = "") -> None:
+    got, want = np.asarray(actual), np.asarray(expected)
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    same = np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(want).tobytes()
+    assert same, f"{what}: differs by {np.max(np.abs(got - want)):.2e}"
+
+
+def solve_tolerance(mass_matrix: Array) -> float:
+    """What a backward-stable solve with this mass matrix may lose: 1e-12, or a few eps times its condition."""
+    return 1e-12 + 8 * EPS * float(np.linalg.cond(mass_matrix)) if mass_matrix.size else 1e-12

@@ -1,0 +1,77 @@
+"""Every public function of the foundation with the arrays it takes, for tests that hold for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import featherweight as fw
+from featherweight.description import Array
+
+from .forests import Forest, State
+
+FRAME = "frame_2"  # of a Forest: a posed frame on the last link
+
+
+@dataclass(frozen=True)
+class Function:
+    """``fw.<name>(model, *arrays, [frame])``."""
+
+    name: str
+    arrays: tuple[str, ...]
+    on_frame: bool = False
+
+    def __call__(self, model: fw.Model, arrays: dict[str, Any], frame: Any = FRAME, **options: Any) -> Array:
+        positional = [arrays[name] for name in self.arrays] + ([frame] if self.on_frame else [])
+        return getattr(fw, self.name)(model, *positional, **options)  # type: ignore[no-any-return]
+
+    def shape(self, model: fw.Model) -> tuple[int, ...]:
+        """Of the result for one sample."""
+        return {
+            "forward_kinematics": (model.n_links, 4, 4),
+            "frame_placement": (4, 4),
+            "frame_velocity": (6,),
+            "frame_acceleration": (6,),
+            "jacobian": (6, model.nv),
+            "crba": (model.nv, model.nv),
+            "minverse": (model.nv, model.nv),
+            "center_of_mass": (3,),
+            "kinetic_energy": (),
+            "potential_energy": (),
+            "centroidal_momentum": (6,),
+        }.get(self.name, (model.nv,))
+
+
+FUNCTIONS = [
+    Function("forward_kinematics", ("q",)),
+    Function("frame_placement", ("q",), on_frame=True),
+    Function("frame_velocity", ("q", "v"), on_frame=True),
+    Function("frame_acceleration", ("q", "v", "a"), on_frame=True),
+    Function("jacobian", ("q",), on_frame=True),
+    Function("rnea", ("q", "v", "a", "f_ext")),
+    Function("aba", ("q", "v", "tau", "f_ext")),
+    Function("bias_forces", ("q", "v")),
+    Function("gravity_forces", ("q",)),
+    Function("crba", ("q",)),
+    Function("minverse", ("q",)),
+    Function("center_of_mass", ("q",)),
+    Function("kinetic_energy", ("q", "v")),
+    Function("potential_energy", ("q",)),
+    Function("centroidal_momentum", ("q", "v")),
+]
+
+
+def arrays_of(state: State) -> dict[str, Array]:
+    return {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau, "f_ext": state.f_ext}
+
+
+def batch_of(forest: Forest, batch: int, dtype: Any = np.float64) -> dict[str, Array]:
+    """``batch`` different states, every array (batch, ...)."""
+    samples = [arrays_of(forest.state(seed)) for seed in range(batch)]
+    return {name: np.stack([sample[name] for sample in samples]).astype(dtype) for name in samples[0]}
+
+
+def sample_of(arrays: dict[str, Array], i: int) -> dict[str, Array]:
+    return {name: array[i] for name, array in arrays.items()}

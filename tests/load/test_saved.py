@@ -1,0 +1,147 @@
+"""The saved model file: an exact round trip, valid JSON, and clear errors for anything else."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.forests import Forest, forests
+from hypothesis import given
+
+import featherweight as fw
+from featherweight.load import saved
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Equal in type, value and every bit of every number."""
+    if dataclasses.is_dataclass(a):
+        return type(a) is type(b) and all(same_bits(x, y) for x, y in zip(vars(a).values(), vars(b).values(), strict=True))
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(same_bits(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float):
+        return isinstance(b, float) and a.hex() == b.hex()
+    return type(a) is type(b) and bool(a == b)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        fw.models.arm(),
+        fw.models.humanoid(),
+        fw.models.four_bar(),
+        *(fw.models.random_tree(seed, 30, floating=seed % 2 == 0) for seed in range(6)),
+        fw.load(DATA / "features.urdf", floating_base=True),
+        fw.load(DATA / "two_trees.urdf"),
+    ],
+    ids=lambda model: model.name,
+)
+def test_round_trip_is_exact(model: fw.Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "model.json")
+    back = fw.Model.load(tmp_path / "model.json")
+    assert same_bits(back.description, model.description)
+    back.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "model.json").read_bytes()
+
+
+@given(forests())
+def test_round_trip_of_random_forests_is_exact(forest: Forest) -> None:
+    description = fw.Model(forest.description).description
+    assert same_bits(saved.decode(saved.encode(description)), description)
+
+
+def test_awkward_numbers_survive() -> None:
+    builder = fw.ModelBuilder("awkward", gravity=(-0.0, 5e-324, 0.1 + 0.2))
+    builder.link("a", mass=1 / 3, com=(1e-300, -0.0, 1e300), inertia=(1e-310, 1e-310, 1e-310))
+    builder.joint("j", "prismatic", "world", "a", axis=(1, 1e-9, 0), lower=-np.inf, upper=0.1, effort_limit=np.inf)
+    description = builder.describe()
+    assert same_bits(saved.decode(saved.encode(description)), description)
+
+
+def test_nonphysical_inertia_survives_with_its_note() -> None:
+    builder = fw.ModelBuilder("odd", allow_nonphysical=True)
+    builder.link("a", mass=1.0, inertia=(1.0, 1.0, 3.0)).joint("j", "revolute", "world", "a", axis="z")
+    description = builder.describe()
+    assert len(description.notes) == 1
+    assert same_bits(saved.decode(saved.encode(description)), description)
+
+
+def test_file_is_strict_json() -> None:
+    def reject(constant: str) -> None:
+        raise AssertionError(constant)
+
+    json.loads(saved.encode(fw.load(DATA / "features.urdf").description), parse_constant=reject)
+
+
+DOCUMENT = json.loads(saved.encode(fw.load(DATA / "features.urdf").description))
+
+
+def changed(path: str, value: Any) -> str:
+    """The document with the value at ``path`` ("joints/1/axis") replaced; ``...`` deletes it."""
+    document = copy.deepcopy(DOCUMENT)
+    *parents, last = [int(key) if key.isdigit() else key for key in path.split("/")]
+    holder = document
+    for key in parents:
+        holder = holder[key]
+    if value is ...:
+        del holder[last]
+    else:
+        holder[last] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    "path, value, complaint",
+    [
+        ("format", "other", "is not a saved model"),
+        ("version", 2, "version: must be 1, got 2"),
+        ("version", ..., "version: must be 1, got None"),
+        ("name", 5, "'name' must be a string"),
+        ("gravity", [0, 0], "gravity must be 3 numbers"),
+        ("gravity", [0, 0, "inf"], "'gravity' must be numbers"),
+        ("extra", 1, "unknown key 'extra'"),
+        ("links", {}, "'links' must be a list"),
+        ("links/0", [], "link: must be an object"),
+        ("links/0/name", ..., "'name' is missing"),
+        ("links/0/inertia/mass", -1.0, "mass must not be negative"),
+        ("links/0/inertia/mass", True, "'mass' must be numbers"),
+        ("links/0/inertia/matrix", [[1, 0], [0]], "'matrix' must be numbers"),
+        ("links/0/geometries/0/shape", "cone", "unknown shape 'cone'"),
+        ("links/0/geometries/0/shape", [], "'shape' must be a string"),
+        ("links/0/geometries/0/size", [1, 2], "size must be 3 numbers"),
+        ("joints/1/type", "screw", "unknown type 'screw'"),
+        ("joints/1/parent", "nobody", "parent 'nobody' is not a link"),
+        ("joints/1/axis", [0, 0, 0], "axis is zero"),
+        ("joints/1/lower", ["nan"], "'lower' must be numbers"),
+        ("joints/1/lower", 5, "'lower' must be numbers"),
+        ("joints/1/colour", "red", "joint 'turn': unknown key 'colour'"),
+        ("joints/0", ..., "has no joint"),
+        ("joints/1/placement/3/3", 2.0, "last row"),
+        ("notes/0/line", 1.5, "'line' must be an integer"),
+    ],
+)
+def test_wrong_documents_are_refused(path: str, value: Any, complaint: str) -> None:
+    with pytest.raises(fw.ModelImportError, match=complaint):
+        fw.loads(changed(path, value), "json")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"format": NaN}', "[" * 100_000, "\x00", '{"a": ' + "1" * 10_000 + "}"]
+)
+def test_what_is_no_document_is_refused(text: str) -> None:
+    with pytest.raises(fw.ModelImportError, match="is not"):
+        fw.loads(text, "json")
+
+
+def test_broken_json_names_the_line() -> None:
+    with pytest.raises(fw.ModelImportError) as caught:
+        fw.loads('{\n"format":\n}', "json")
+    assert caught.value.line == 3

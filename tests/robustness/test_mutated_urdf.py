@@ -1,0 +1,148 @@
+"""Ten thousand damaged URDF files: each loads, or raises ModelImportError. Nothing else, and no hang.
+
+Files are damaged as bytes (flips, cuts, copies) and as documents (numbers, names, elements moved, doubled, dropped).
+Every file is made from a seed: a failure message holds what rebuilds it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import featherweight as fw
+from featherweight.description import ModelDescription
+
+DATA = Path(__file__).parents[1] / "data"
+CASES = 10_000
+
+NUMBER = re.compile(rb"(?<=[\" ])[-+0-9.eE]+(?=[\" ])")
+ATTRIBUTE = re.compile(rb'"[^"]*"')
+NUMBERS = b"0 -0 1 -1 nan inf -inf 1e308 -1e308 1e-308 5e-324 1e999 0x10 1_000 1,5 1e \xd9\xa1 9999999999999999999999".split()
+WORDS = [b"", b"world", b"base", b"a", b"root_joint", b"fixed", b"floating", b"planar", b"x" * 3000, b"&lt;", b"&bad;", b"\xff"]
+
+
+def seeds() -> list[bytes]:
+    models = [fw.models.pendulum(), fw.models.arm(), fw.models.quadruped()]
+    return [*(path.read_bytes() for path in sorted(DATA.glob("*.urdf"))), *(as_urdf(m.description) for m in models)]
+
+
+def as_urdf(model: ModelDescription) -> bytes:
+    """A plain URDF of a tree of hinges: links with inertia and first shape, joints with limits."""
+
+    def text(values: object) -> str:
+        return " ".join(repr(float(x)) for x in np.ravel(np.asarray(values)))
+
+    parts = [f'<robot name="{model.name}">']
+    for link in model.links:
+        assert link.inertia is not None
+        xx, xy, xz, _, yy, yz, _, _, zz = link.inertia.matrix.ravel()
+        parts += [
+            f'<link name="{link.name}"><inertial><origin xyz="{text(link.inertia.com)}" rpy="0 0 0"/>',
+            f'<mass value="{link.inertia.mass}"/>',
+            f'<inertia ixx="{xx}" ixy="{xy}" ixz="{xz}" iyy="{yy}" iyz="{yz}" izz="{zz}"/></inertial></link>',
+        ]
+    for joint in model.joints:
+        if joint.parent == "world":
+            continue
+        kind = "revolute" if joint.type == "revolute" else "fixed"
+        parts.append(f'<joint name="{joint.name}" type="{kind}"><origin xyz="{text(joint.placement[:3, 3])}" rpy="0 0 0"/>')
+        parts.append(f'<parent link="{joint.parent}"/><child link="{joint.child}"/>')
+        if joint.axis is not None and joint.lower is not None and joint.upper is not None:
+            parts.append(f'<axis xyz="{text(joint.axis)}"/><limit lower="{text(joint.lower)}" upper="{text(joint.upper)}"/>')
+        parts.append("</joint>")
+    return "\n".join([*parts, "</robot>"]).encode()
+
+
+def flip_bytes(rng: random.Random, text: bytes) -> bytes:
+    damaged = bytearray(text)
+    for _ in range(rng.randint(1, 4)):
+        damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+    return bytes(damaged)
+
+
+def cut(rng: random.Random, text: bytes) -> bytes:
+    start = rng.randrange(len(text))
+    return text[:start] + text[start + rng.choice([1, 5, 50, len(text)]) :]
+
+
+def copy_bytes(rng: random.Random, text: bytes) -> bytes:
+    start, to = rng.randrange(len(text)), rng.randrange(len(text))
+    return text[:to] + text[start : start + rng.choice([1, 10, 200])] + text[to:]
+
+
+def replace_match(rng: random.Random, text: bytes, pattern: re.Pattern[bytes], new: Callable[[bytes], bytes]) -> bytes:
+    matches = list(pattern.finditer(text))
+    if not matches:
+        return text
+    match = rng.choice(matches)
+    return text[: match.start()] + new(match.group()) + text[match.end() :]
+
+
+def change_number(rng: random.Random, text: bytes) -> bytes:
+    return replace_match(rng, text, NUMBER, lambda _: rng.choice(NUMBERS))
+
+
+def change_attribute(rng: random.Random, text: bytes) -> bytes:
+    others = ATTRIBUTE.findall(text)
+    return replace_match(rng, text, ATTRIBUTE, lambda _: rng.choice([b'"' + rng.choice(WORDS) + b'"', rng.choice(others)]))
+
+
+def double_element(rng: random.Random, text: bytes) -> bytes:
+    return replace_match(rng, text, ELEMENT_ANYWHERE, lambda element: element * rng.choice([2, 2, 2, 300]))
+
+
+def drop_element(rng: random.Random, text: bytes) -> bytes:
+    return replace_match(rng, text, ELEMENT_ANYWHERE, lambda _: b"")
+
+
+def move_element(rng: random.Random, text: bytes) -> bytes:
+    elements = list(ELEMENT_ANYWHERE.finditer(text))
+    if not elements:
+        return text
+    element = rng.choice(elements).group()
+    return replace_match(rng, text.replace(element, b"", 1), ELEMENT_ANYWHERE, lambda other: element + other)
+
+
+def nest(rng: random.Random, text: bytes) -> bytes:
+    depth = rng.choice([5, 190, 100_000])
+    return replace_match(rng, text, ELEMENT_ANYWHERE, lambda element: b"<link>" * depth + element + b"</link>" * depth)
+
+
+def add_entities(rng: random.Random, text: bytes) -> bytes:
+    return b'<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>' + change_attribute(rng, text)
+
+
+#: Any element without children, or a whole one with them: the regular expression finds innermost names first.
+ELEMENT_ANYWHERE = re.compile(rb"<(\w+)(?:[^<>]*/>|[^<>]*>(?:(?!<\1[ >]).)*?</\1>)", re.DOTALL)
+MUTATIONS = [
+    *(flip_bytes, cut, copy_bytes),
+    *(change_number, change_number, change_attribute, change_attribute),
+    *(double_element, drop_element, move_element),
+    *(nest, add_entities),
+]
+
+
+def test_ten_thousand_damaged_files() -> None:
+    originals = seeds()
+    outcomes: Counter[str] = Counter()
+    for case in range(CASES):
+        rng = random.Random(case)
+        text = rng.choice(originals)
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            text = rng.choice(MUTATIONS)(rng, text) or b"<"
+        try:
+            model = fw.loads(text, "urdf", floating_base=case % 2 == 0)
+            assert model.nq >= model.nv
+            outcomes["loaded"] += 1
+        except fw.ModelImportError as error:
+            assert error.line is None or error.line >= 1
+            assert str(error)
+            outcomes["refused"] += 1
+        except Exception as error:
+            raise AssertionError(f"case {case} raised {error!r} for {text[:2000]!r}") from error
+    assert min(outcomes["loaded"], outcomes["refused"]) > CASES // 10, outcomes
