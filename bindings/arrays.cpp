@@ -8,9 +8,7 @@ namespace featherweight::bindings {
 namespace {
 
 // Looked up once and kept for the life of the interpreter.
-nb::handle numpy(const char* attribute) {
-  return nb::object(nb::module_::import_("numpy").attr(attribute)).release();
-}
+nb::handle numpy(const char* attribute) { return nb::object(nb::module_::import_("numpy").attr(attribute)).release(); }
 
 std::string name_of_type(nb::handle value) { return nb::cast<std::string>(nb::str(value.type().attr("__name__"))); }
 
@@ -22,13 +20,14 @@ nb::object converted(const char* name, nb::handle value, char format) {
     array = as_array(value);
   } catch (nb::python_error& error) {
     const std::string reason = nb::cast<std::string>(nb::str(error.value()));
-    throw std::invalid_argument(std::string(name) + ": expected an array of numbers, got " + name_of_type(value) + " (" +
-                                reason + ")");
+    throw std::invalid_argument(std::string(name) + ": expected an array of numbers, got " + name_of_type(value) +
+                                " (" + reason + ")");
   }
   const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const std::size_t itemsize = nb::cast<std::size_t>(array.attr("dtype").attr("itemsize"));
   if ((kind != "f" && kind != "i" && kind != "u") || itemsize > 8)
-    throw std::invalid_argument(std::string(name) + ": expected an array of real numbers (float64 or float32), got dtype " +
+    throw std::invalid_argument(std::string(name) +
+                                ": expected an array of real numbers (float64 or float32), got dtype " +
                                 nb::cast<std::string>(nb::str(array.attr("dtype"))));
   return contiguous(array, nb::arg("dtype") = format == 'f' ? "float32" : "float64");
 }
@@ -95,7 +94,8 @@ std::size_t ArrayArgument::batch(std::initializer_list<std::ptrdiff_t> sample) c
                                 " or (batch, " + wanted + "), got " + shape_text());
   }
   if (view_.ndim == n) return 0;
-  if (view_.shape[0] == 0) throw std::invalid_argument(std::string(name_) + ": the batch is empty, got shape " + shape_text());
+  if (view_.shape[0] == 0)
+    throw std::invalid_argument(std::string(name_) + ": the batch is empty, got shape " + shape_text());
   return static_cast<std::size_t>(view_.shape[0]);
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 #include "batch/denormals.hpp"
@@ -17,57 +17,79 @@
 namespace featherweight::bindings {
 namespace {
 
-const Algorithm& find_algorithm(const std::string& name) {
-  static const std::map<std::string, Algorithm> algorithms = [] {
-    std::map<std::string, Algorithm> all;
-    for (const Algorithm& a :
-         {FW_ALGORITHM(forward_kinematics), FW_ALGORITHM(frame_placement), FW_ALGORITHM(frame_velocity),
-          FW_ALGORITHM(frame_acceleration), FW_ALGORITHM(jacobian), FW_ALGORITHM(rnea), FW_ALGORITHM(aba),
-          FW_ALGORITHM(crba), FW_ALGORITHM(minverse), FW_ALGORITHM(center_of_mass), FW_ALGORITHM(kinetic_energy),
-          FW_ALGORITHM(potential_energy), FW_ALGORITHM(centroidal_momentum), FW_ALGORITHM(integrate)})
-      all.emplace(a.name, a);
-    return all;
-  }();
-  const auto found = algorithms.find(name);
-  if (found != algorithms.end()) return found->second;
+// What can be timed and counted, with the number of inputs read: q, then v, then x.
+struct Measurable {
+  Algorithm algorithm;
+  int n_inputs;
+};
+const Measurable& find_algorithm(const std::string& name) {
+  static const Measurable all[] = {{FW_ALGORITHM(forward_kinematics), 1},
+                                   {FW_ALGORITHM(frame_placement), 1},
+                                   {FW_ALGORITHM(frame_velocity), 2},
+                                   {FW_ALGORITHM(frame_acceleration), 3},
+                                   {FW_ALGORITHM(jacobian), 1},
+                                   {FW_ALGORITHM(rnea), 3},
+                                   {FW_ALGORITHM(aba), 3},
+                                   {FW_ALGORITHM(crba), 1},
+                                   {FW_ALGORITHM(minverse), 1},
+                                   {FW_ALGORITHM(center_of_mass), 1},
+                                   {FW_ALGORITHM(kinetic_energy), 2},
+                                   {FW_ALGORITHM(potential_energy), 1},
+                                   {FW_ALGORITHM(centroidal_momentum), 2},
+                                   {FW_ALGORITHM(integrate), 2}};
   std::string names;
-  for (const auto& [known, algorithm] : algorithms) names += (names.empty() ? "" : ", ") + known;
+  for (const Measurable& m : all) {
+    if (name == m.algorithm.name) return m;
+    names += (names.empty() ? "" : ", ") + std::string(m.algorithm.name);
+  }
   throw std::invalid_argument("algorithm: unknown '" + name + "', expected one of " + names);
 }
 
-// Room for the largest result of any algorithm.
-std::size_t largest_result(const Model& model) {
-  const std::size_t nv = static_cast<std::size_t>(model.nv()), links = static_cast<std::size_t>(model.n_links());
-  return std::max({nv * nv, 16 * links, 6 * nv, static_cast<std::size_t>(model.nq()), std::size_t{16}});
+// Numbers per sample of a result.
+std::size_t result_size(const Model& model, const Algorithm& algorithm) {
+  const std::size_t nv = static_cast<std::size_t>(model.nv());
+  const std::string name = algorithm.name;
+  if (name == "forward_kinematics") return 16 * static_cast<std::size_t>(model.n_links());
+  if (name == "crba") return static_cast<std::size_t>(model.tree<double>().row[nv]);  // packed
+  if (name == "minverse") return nv * nv;
+  if (name == "jacobian") return 6 * nv;
+  return std::max({nv, static_cast<std::size_t>(model.nq()), std::size_t{16}});
 }
 
 template <class T>
-struct Timing {
-  std::vector<double> seconds;
+class AlignedBuffer {
+ public:
+  explicit AlignedBuffer(std::size_t n)
+      : data_(static_cast<T*>(::operator new[](n * sizeof(T), std::align_val_t{64}))) {
+    std::fill_n(data_.get(), n, T(0));
+  }
+  T* data() { return data_.get(); }
+
+ private:
+  struct Delete {
+    void operator()(T* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, Delete> data_;
 };
 
 // Runs the kernel back to back, without Python and on one thread. crba leaves its packed rows, as a caller in C++
 // would use them.
 template <class T>
-std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, Job<T> job, std::size_t batch, int repeats,
-                                bool single) {
+std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, Job<T> job, std::size_t batch,
+                                int repeats, bool single) {
   const Tree<T>& tree = model.tree<T>();
   const Kernel<T> kernel = algorithm.kernel<T>(active_isa());
   job.packed = true;
-  job.out_stride = algorithm.name == std::string("crba") ? tree.row[tree.nv] : static_cast<std::ptrdiff_t>(largest_result(model));
-  const std::unique_ptr<T[]> out(new T[batch * static_cast<std::size_t>(job.out_stride)]());
-  job.out = out.get();
+  job.out_stride = static_cast<std::ptrdiff_t>(result_size(model, algorithm));
+  AlignedBuffer<T> out((batch + 16) * static_cast<std::size_t>(job.out_stride));
+  job.out = out.data();
   std::vector<double> seconds;
   const auto pass = [&] {
     unsigned faults = 0;
     if (!single) return run_kernel(model, kernel, job, batch, 1);
-    for (std::size_t k = 0; k < batch; ++k) {
+    for (std::size_t k = 0; k < batch; ++k) {  // one sample after the other, all into the same place
       Job<T> one = job;
-      const auto move = [&](Input<T>& in) {
-        in.data += static_cast<std::ptrdiff_t>(k) * in.stride;
-      };
-      move(one.q), move(one.v), move(one.x);
-      one.out += static_cast<std::ptrdiff_t>(k) * one.out_stride;
+      for (Input<T>* in : {&one.q, &one.v, &one.x}) in->data += static_cast<std::ptrdiff_t>(k) * in->stride;
       faults |= run_kernel(model, kernel, one, 1, 1);
     }
     return faults;
@@ -83,13 +105,16 @@ std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, 
 
 nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb::handle v, nb::handle x,
                    const std::string& dtype, int repeats, bool single) {
-  const Algorithm& algorithm = find_algorithm(name);
-  if (dtype != "float64" && dtype != "float32") throw std::invalid_argument("dtype: expected 'float64' or 'float32', got '" + dtype + "'");
+  const auto& [algorithm, n_inputs] = find_algorithm(name);
+  if (dtype != "float64" && dtype != "float32")
+    throw std::invalid_argument("dtype: expected 'float64' or 'float32', got '" + dtype + "'");
   if (repeats < 1) throw std::invalid_argument("repeats: expected a positive number");
   ArrayArgument q_array("q", q), v_array("v", v), x_array("x", x);
   const std::size_t batch = q_array.batch({model.nq()});
   if (!batch || v_array.batch({model.nv()}) != batch || x_array.batch({model.nv()}) != batch)
     throw std::invalid_argument("benchmark: q, v and x must be batches of the same size");
+  const int inputs = n_inputs;
+  const Algorithm& timed = algorithm;
   const auto run = [&]<class T>(T, char format) {
     Job<T> job;
     const auto input = [&](ArrayArgument& a, int n) {
@@ -97,10 +122,10 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
       return Input<T>{a.data<T>(), n};
     };
     job.q = input(q_array, model.nq());
-    job.v = input(v_array, model.nv());
-    job.x = input(x_array, model.nv());
+    if (inputs > 1) job.v = input(v_array, model.nv());
+    if (inputs > 2) job.x = input(x_array, model.nv());
     const nb::gil_scoped_release release;
-    return time_kernel(model, algorithm, job, batch, repeats, single);
+    return time_kernel(model, timed, job, batch, repeats, single);
   };
   std::vector<double> seconds = dtype == "float64" ? run(0.0, 'd') : run(0.0f, 'f');
   std::sort(seconds.begin(), seconds.end());
@@ -112,10 +137,13 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
 
 // Operations of one sample at a generic configuration.
 nb::dict count_operations(const Model& model, const std::string& name) {
-  const Algorithm& algorithm = find_algorithm(name);
-  std::vector<double> q = model.neutral(), v(static_cast<std::size_t>(model.nv()), 0.5), x = v, out(largest_result(model));
+  const auto& [algorithm, n_inputs] = find_algorithm(name);
+  std::vector<double> q = model.neutral(), v(static_cast<std::size_t>(model.nv()), 0.5), x = v;
+  AlignedBuffer<double> out(result_size(model, algorithm));
   Job<double> job;
-  job.q.data = q.data(), job.v.data = v.data(), job.x.data = x.data();
+  job.q.data = q.data();
+  if (n_inputs > 1) job.v.data = v.data();
+  if (n_inputs > 2) job.x.data = x.data();
   job.out = out.data();
   job.packed = true;
   job.mount = model.n_links() - 1;  // the last link: the longest path on a chain
@@ -162,9 +190,10 @@ void bind_batch(nb::module_& m) {
         "Floating-point operations of one sample, counted by running the kernel with a counting scalar.");
   m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
         nb::kw_only(), nb::arg("dtype") = "float64", nb::arg("repeats") = 10, nb::arg("single") = false,
-        nb::sig("def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
-                "numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, "
-                "float]"),
+        nb::sig(
+            "def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
+            "numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, "
+            "float]"),
         "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.");
   m.def("allocation_count", &workspace_allocations,
         "How often a workspace had to grow since the process started: constant over warm calls.");

@@ -31,20 +31,25 @@ std::string joint_at(const Model& model, std::size_t k, bool configuration) {
   const auto& ranges = model.joint_ranges();
   for (std::size_t j = 0; j < ranges.size(); ++j) {
     const int first = configuration ? ranges[j].q : ranges[j].v, n = configuration ? ranges[j].nq : ranges[j].nv;
-    if (static_cast<int>(k) >= first && static_cast<int>(k) < first + n) return " (joint '" + model.spec().joints[j].name + "')";
+    if (static_cast<int>(k) >= first && static_cast<int>(k) < first + n)
+      return " (joint '" + model.spec().joints[j].name + "')";
   }
   return "";
 }
 
-std::string sample_text(std::size_t sample, bool batched) { return batched ? " of sample " + std::to_string(sample) : ""; }
+std::string sample_text(std::size_t sample, bool batched) {
+  return batched ? " of sample " + std::to_string(sample) : "";
+}
 
 template <class T>
 void report_not_finite(const Model& model, const ArrayArgument& argument, Input<T> in, std::size_t n, std::size_t batch,
                        int per_joint) {
   for (std::size_t s = 0; s < (in.stride ? batch : 1); ++s)
     for (std::size_t k = 0; k < n; ++k)
-      if (const T value = in.data[static_cast<std::ptrdiff_t>(s) * in.stride + static_cast<std::ptrdiff_t>(k)]; !std::isfinite(value))
-        throw std::invalid_argument(std::string(argument.name()) + ": entry " + std::to_string(k) + sample_text(s, in.stride != 0) +
+      if (const T value = in.data[static_cast<std::ptrdiff_t>(s) * in.stride + static_cast<std::ptrdiff_t>(k)];
+          !std::isfinite(value))
+        throw std::invalid_argument(std::string(argument.name()) + ": entry " + std::to_string(k) +
+                                    sample_text(s, in.stride != 0) +
                                     (per_joint >= 0 ? joint_at(model, k, per_joint == 1) : "") + " is " +
                                     std::to_string(value) + ", expected a finite number");
 }
@@ -55,12 +60,13 @@ void report_quaternion(const Model& model, const ArrayArgument& argument, Input<
   for (std::size_t s = 0; s < (in.stride ? batch : 1); ++s)
     for (int j = 0; j < tree.n_quaternions; ++j) {
       const T* x = in.data + static_cast<std::ptrdiff_t>(s) * in.stride + tree.quaternions[j];
-      const double norm = std::sqrt(double(x[0]) * x[0] + double(x[1]) * x[1] + double(x[2]) * x[2] + double(x[3]) * x[3]);
+      const double norm =
+          std::sqrt(double(x[0]) * x[0] + double(x[1]) * x[1] + double(x[2]) * x[2] + double(x[3]) * x[3]);
       if (!(std::abs(norm - 1) <= 0.999e-6)) {
         const std::size_t k = static_cast<std::size_t>(tree.quaternions[j]);
-        throw std::invalid_argument(std::string(argument.name()) + ": the quaternion at entries " + std::to_string(k) + ".." +
-                                    std::to_string(k + 3) + sample_text(s, in.stride != 0) + joint_at(model, k, true) +
-                                    " has length " + std::to_string(norm) +
+        throw std::invalid_argument(std::string(argument.name()) + ": the quaternion at entries " + std::to_string(k) +
+                                    ".." + std::to_string(k + 3) + sample_text(s, in.stride != 0) +
+                                    joint_at(model, k, true) + " has length " + std::to_string(norm) +
                                     "; lengths within 1e-6 of 1 are normalised, others rejected");
       }
     }
@@ -114,7 +120,8 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
     if (faults & fault::x)
       report_not_finite(model, arguments.x, job.x, static_cast<std::size_t>(arguments.x_is_configuration ? nq : nv), n,
                         arguments.x_is_configuration ? 1 : 0);
-    if (faults & fault::f_ext) report_not_finite(model, arguments.f_ext, job.f_ext, static_cast<std::size_t>(6 * n_links), n, -1);
+    if (faults & fault::f_ext)
+      report_not_finite(model, arguments.f_ext, job.f_ext, static_cast<std::size_t>(6 * n_links), n, -1);
     if (faults & fault::q_quaternion) report_quaternion(model, arguments.q, job.q, n);
     if (faults & fault::x_quaternion) report_quaternion(model, arguments.x, job.x, n);
     throw std::invalid_argument(std::string(algorithm.name) + ": an input changed while the call was running");
@@ -136,8 +143,8 @@ nb::object call(const Model& model, const Algorithm& algorithm, Arguments& argum
     const std::size_t size = argument.batch(shape);
     if (!size) return;
     if (batch && *batch != size)
-      throw std::invalid_argument(std::string(argument.name()) + ": a batch of " + std::to_string(size) + " does not match the batch of " +
-                                  std::to_string(*batch) + " in " + first->name());
+      throw std::invalid_argument(std::string(argument.name()) + ": a batch of " + std::to_string(size) +
+                                  " does not match the batch of " + std::to_string(*batch) + " in " + first->name());
     if (!batch) first = &argument;
     batch = size;
   };

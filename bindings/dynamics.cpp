@@ -14,7 +14,8 @@ ArrayArgument optional(const char* name, nb::handle value) {
 
 void require_mass(const Model& model, const char* function) {
   if (model.tree<double>().mass <= 0)
-    throw std::invalid_argument(std::string(function) + ": nothing of model '" + model.spec().name + "' that moves has mass");
+    throw std::invalid_argument(std::string(function) + ": nothing of model '" + model.spec().name +
+                                "' that moves has mass");
 }
 
 }  // namespace
@@ -26,22 +27,30 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {"a", a}, optional("f_ext", f_ext)};
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("f_ext") = nb::none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("f_ext") = nb::none(), nb::kw_only(),
+      nb::arg("num_threads") = nb::none(),
+      nb::sig("def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, "
+              "f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Inverse dynamics: the joint forces tau = H(q) a + h(q, v) - J^T f_ext, (..., nv).\n"
       "\n"
-      "f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.");
+      "f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its "
+      "origin.");
   m.def(
       "aba",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle tau, nb::handle f_ext, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {"v", v}, {"tau", tau}, optional("f_ext", f_ext)};
         return call(model, FW_ALGORITHM(aba), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("tau"), nb::arg("f_ext") = nb::none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("tau"), nb::arg("f_ext") = nb::none(), nb::kw_only(),
+      nb::arg("num_threads") = nb::none(),
+      nb::sig("def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: "
+              "numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) "
+              "-> numpy.typing.NDArray[typing.Any]"),
       "Forward dynamics: the accelerations a = H(q)^-1 (tau + J^T f_ext - h(q, v)), (..., nv), in O(nv).\n"
       "\n"
-      "f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.");
+      "f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its "
+      "origin.");
   m.def(
       "bias_forces",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle num_threads) {
@@ -49,7 +58,8 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int "
+              "| None = None) -> numpy.typing.NDArray[typing.Any]"),
       "h(q, v): the joint forces that hold gravity, Coriolis and centrifugal forces, (..., nv).");
   m.def(
       "gravity_forces",
@@ -58,25 +68,30 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "The joint forces that hold the robot still against gravity, (..., nv).");
   m.def(
       "crba",
       [](const Model& model, nb::handle q, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {}, {}, {}};
-        return call(model, FW_ALGORITHM(crba), arguments, {count(model.nv()), count(model.nv())}, {.num_threads = num_threads});
+        return call(model, FW_ALGORITHM(crba), arguments, {count(model.nv()), count(model.nv())},
+                    {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def crba(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def crba(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "The joint-space inertia H(q), (..., nv, nv), symmetric, armature included.");
   m.def(
       "minverse",
       [](const Model& model, nb::handle q, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {}, {}, {}};
-        return call(model, FW_ALGORITHM(minverse), arguments, {count(model.nv()), count(model.nv())}, {.num_threads = num_threads});
+        return call(model, FW_ALGORITHM(minverse), arguments, {count(model.nv()), count(model.nv())},
+                    {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def minverse(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def minverse(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "The inverse of the joint-space inertia, (..., nv, nv), computed without forming H, in O(nv^2).");
   m.def(
       "center_of_mass",
@@ -86,7 +101,8 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(center_of_mass), arguments, {3}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def center_of_mass(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def center_of_mass(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Centre of mass of everything that moves, (..., 3) [m], world axes.");
   m.def(
       "kinetic_energy",
@@ -95,7 +111,8 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(kinetic_energy), arguments, {}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def kinetic_energy(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def kinetic_energy(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: "
+              "int | None = None) -> numpy.typing.NDArray[typing.Any]"),
       "1/2 v^T H v, rotors (armature) included, (...) [J].");
   m.def(
       "potential_energy",
@@ -104,7 +121,8 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(potential_energy), arguments, {}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def potential_energy(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def potential_energy(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Potential energy of gravity, zero with the centre of mass at the world's origin, (...) [J].");
   m.def(
       "centroidal_momentum",
@@ -114,7 +132,8 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(centroidal_momentum), arguments, {6}, {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, "
+              "num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.");
 }
 

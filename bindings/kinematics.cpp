@@ -27,10 +27,12 @@ void bind_kinematics(nb::module_& m) {
       "forward_kinematics",
       [](const Model& model, nb::handle q, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {}, {}, {}};
-        return call(model, FW_ALGORITHM(forward_kinematics), arguments, {count(model.n_links()), 4, 4}, {.num_threads = num_threads});
+        return call(model, FW_ALGORITHM(forward_kinematics), arguments, {count(model.n_links()), 4, 4},
+                    {.num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Placements of all links in the world, (..., n_links, 4, 4), in the order of model.link_names.\n"
       "\n"
       "q: configurations, (nq,) or (batch, nq).");
@@ -38,33 +40,50 @@ void bind_kinematics(nb::module_& m) {
       "frame_placement",
       [](const Model& model, nb::handle q, nb::handle frame, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {}, {}, {}};
-        return call(model, FW_ALGORITHM(frame_placement), arguments, {4, 4}, {.mount = find_frame(model, frame), .num_threads = num_threads});
+        return call(model, FW_ALGORITHM(frame_placement), arguments, {4, 4},
+                    {.mount = find_frame(model, frame), .num_threads = num_threads});
       },
       nb::arg("model"), nb::arg("q"), nb::arg("frame"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
-      nb::sig("def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::sig("def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | "
+              "None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Placement of a link or frame in the world, (..., 4, 4).\n"
       "\n"
       "q: configurations, (nq,) or (batch, nq). frame: name or index.");
   m.def(
       "frame_velocity",
-      [](const Model& model, nb::handle q, nb::handle v, nb::handle frame, nb::handle reference, nb::handle num_threads) {
+      [](const Model& model, nb::handle q, nb::handle v, nb::handle frame, nb::handle reference,
+         nb::handle num_threads) {
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
-        return call(model, FW_ALGORITHM(frame_velocity), arguments, {6}, {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
+        return call(
+            model, FW_ALGORITHM(frame_velocity), arguments, {6},
+            {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local", nb::arg("num_threads") = nb::none(),
-      nb::sig("def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local",
+      nb::arg("num_threads") = nb::none(),
+      nb::sig("def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | "
+              "int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int "
+              "| None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Spatial velocity [linear; angular] of a link or frame, (..., 6) [m/s, rad/s].\n"
       "\n"
       "reference: 'local' (axes and origin of the frame), 'world' (those of the world) or 'local_world_aligned'\n"
       "(origin of the frame, axes of the world).");
   m.def(
       "frame_acceleration",
-      [](const Model& model, nb::handle q, nb::handle v, nb::handle a, nb::handle frame, nb::handle reference, bool classical, nb::handle num_threads) {
+      [](const Model& model, nb::handle q, nb::handle v, nb::handle a, nb::handle frame, nb::handle reference,
+         bool classical, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {"v", v}, {"a", a}, {}};
-        return call(model, FW_ALGORITHM(frame_acceleration), arguments, {6}, {.mount = find_frame(model, frame), .reference = find_reference(reference), .classical = classical, .num_threads = num_threads});
+        return call(model, FW_ALGORITHM(frame_acceleration), arguments, {6},
+                    {.mount = find_frame(model, frame),
+                     .reference = find_reference(reference),
+                     .classical = classical,
+                     .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local", nb::arg("classical") = false, nb::arg("num_threads") = nb::none(),
-      nb::sig("def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, frame: str | int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', classical: bool = False, num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("frame"), nb::kw_only(),
+      nb::arg("reference") = "local", nb::arg("classical") = false, nb::arg("num_threads") = nb::none(),
+      nb::sig("def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
+              "numpy.typing.ArrayLike, frame: str | int, *, reference: typing.Literal['local', 'world', "
+              "'local_world_aligned'] = 'local', classical: bool = False, num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Spatial acceleration [linear; angular] of a link or frame, (..., 6) [m/s^2, rad/s^2], gravity not included.\n"
       "\n"
       "classical: instead, the acceleration of the material point at the origin (adds angular x linear velocity).");
@@ -72,10 +91,15 @@ void bind_kinematics(nb::module_& m) {
       "jacobian",
       [](const Model& model, nb::handle q, nb::handle frame, nb::handle reference, nb::handle num_threads) {
         Arguments arguments{{"q", q}, {}, {}, {}};
-        return call(model, FW_ALGORITHM(jacobian), arguments, {6, count(model.nv())}, {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
+        return call(
+            model, FW_ALGORITHM(jacobian), arguments, {6, count(model.nv())},
+            {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local", nb::arg("num_threads") = nb::none(),
-      nb::sig("def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
+      nb::arg("model"), nb::arg("q"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local",
+      nb::arg("num_threads") = nb::none(),
+      nb::sig("def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: "
+              "typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> "
+              "numpy.typing.NDArray[typing.Any]"),
       "Jacobian of a link or frame, (..., 6, nv): its spatial velocity in the same reference is jacobian @ v.");
 }
 

@@ -44,7 +44,8 @@ ModelSpec specification(std::string name, std::array<double, 3> gravity, const s
   for (const auto& [link, mass, com, inertia] : links) {
     require_finite("link '" + link + "': com", com);
     require_finite("link '" + link + "': inertia", inertia);
-    if (!std::isfinite(mass) || mass < 0) throw std::invalid_argument("link '" + link + "': mass must be finite and not negative");
+    if (!std::isfinite(mass) || mass < 0)
+      throw std::invalid_argument("link '" + link + "': mass must be finite and not negative");
     spec.links.push_back({link, mass, com, inertia});
   }
   for (const auto& [joint, type, parent, child, placement, child_placement, axis, axis2, pitch, armature] : joints) {
@@ -54,8 +55,8 @@ ModelSpec specification(std::string name, std::array<double, 3> gravity, const s
     require_finite(what + "child_placement", child_placement);
     require_finite(what + "armature", armature);
     require_finite(what + "pitch", std::array<double, 1>{pitch});
-    if (t == JointType::revolute || t == JointType::continuous || t == JointType::prismatic || t == JointType::helical ||
-        t == JointType::universal)
+    if (t == JointType::revolute || t == JointType::continuous || t == JointType::prismatic ||
+        t == JointType::helical || t == JointType::universal)
       require_unit(what + "axis", axis);
     if (t == JointType::universal) require_unit(what + "axis2", axis2);
     for (double a : armature)
@@ -85,8 +86,8 @@ int find_frame(const Model& model, nb::handle frame) {
     throw std::invalid_argument("frame: expected the name or the index of a link or frame, got " +
                                 nb::cast<std::string>(nb::repr(frame)));
   if (index < 0 || index >= model.n_frames())
-    throw std::invalid_argument("frame: index " + std::to_string(index) + " is out of range, model '" + model.spec().name + "' has " +
-                                std::to_string(model.n_frames()) + " links and frames");
+    throw std::invalid_argument("frame: index " + std::to_string(index) + " is out of range, model '" +
+                                model.spec().name + "' has " + std::to_string(model.n_frames()) + " links and frames");
   return index;
 }
 
@@ -132,7 +133,8 @@ void bind_model(nb::module_& m) {
           nb::arg("q"), nb::arg("dv"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
           nb::sig("def integrate(self, q: numpy.typing.ArrayLike, dv: numpy.typing.ArrayLike, *, "
                   "num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
-          "The configuration reached from q (..., nq) by moving along the tangent vector dv (..., nv) for unit time.\n\n"
+          "The configuration reached from q (..., nq) by moving along the tangent vector dv (..., nv) for unit "
+          "time.\n\n"
           "Rotations compose with the exponential, a free joint follows the twist dv; quaternions stay normalised.")
       .def(
           "difference",

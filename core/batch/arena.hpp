@@ -1,7 +1,8 @@
 // batch/arena.hpp -- a workspace handed out piece by piece.
 //
 // A kernel takes all it needs before it starts; if the memory does not suffice nothing is touched, `required` tells
-// how much does, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates nothing.
+// how much does, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates
+// nothing.
 #pragma once
 #include <cstdint>
 

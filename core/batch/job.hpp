@@ -21,7 +21,7 @@ struct Job {
   int mount = 0;  // link or frame asked about
   Reference reference = Reference::local;
   bool classical = false;  // acceleration of the point instead of the spatial acceleration
-  bool packed = false;     // crba: only the entries between ancestors, as in dynamics/crba.hpp
+  bool packed = false;     // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
 };
 
 // Memory a kernel works in; `required` is filled in by the kernel.

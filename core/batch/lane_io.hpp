@@ -18,7 +18,7 @@ struct Pack {
 template <class S>
 class Watch {
  public:
-  FW_INLINE void see(const S& x) { poison_ = poison_ + x * S(0); }
+  FW_INLINE void see(const S& poison) { poison_ = poison_ + poison; }  // a sum of x * 0
   FW_INLINE void see_unit(const S& e) { off_unit_ = select(abs(e) <= S(2e-6), off_unit_, S(1)); }
   FW_INLINE bool finite() const { return !any(poison_, not_zero(poison_)); }
   FW_INLINE bool unit() const { return !any(off_unit_, off_unit_ > S(0.5)); }
@@ -39,14 +39,17 @@ FW_INLINE void load(const Input<T>& in, const Pack& pack, int n, S* x, Watch<S>&
   constexpr int width = width_of<S>;
   const T* sample[width];
   for (int lane = 0; lane < width; ++lane)
-    sample[lane] = in.data + in.stride * static_cast<std::ptrdiff_t>(pack.first + (lane < pack.count ? lane : pack.count - 1));
+    sample[lane] =
+        in.data + in.stride * static_cast<std::ptrdiff_t>(pack.first + (lane < pack.count ? lane : pack.count - 1));
+  S poison(0);  // a register: the sum would otherwise wait for memory at every step
   for (int k = 0; k < n; ++k) {
     S value;
 #pragma GCC unroll 16
     for (int lane = 0; lane < width; ++lane) ScalarTraits<S>::set(value, lane, sample[lane][k]);
-    watch.see(value);
+    poison = poison + value * S(0);
     x[k] = value;
   }
+  watch.see(poison);
 }
 
 // Configurations: quaternions within 1e-6 of unit length are normalised, others are a fault. So close to one,
@@ -151,8 +154,8 @@ FW_INLINE unsigned for_each_pack(std::size_t begin, std::size_t end, Arena& aren
 }
 // The same where every sample results in n_out numbers, left by `step` in out.
 template <class T, class Step>
-FW_INLINE unsigned for_each_pack(const Job<T>& job, std::size_t begin, std::size_t end, Arena& arena,
-                                 LaneInputs<T>& in, const Native<T>* out, int n_out, Step&& step) {
+FW_INLINE unsigned for_each_pack(const Job<T>& job, std::size_t begin, std::size_t end, Arena& arena, LaneInputs<T>& in,
+                                 const Native<T>* out, int n_out, Step&& step) {
   return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
     step();
     store(out, n_out, pack, job.out, job.out_stride);

@@ -36,7 +36,8 @@ void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau,
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
-      move_outward(joint, l, q + l.q, v + l.v, w.state + l.state, l.parent < 0 ? rest : w.motion[l.parent], w.motion[i]);
+      move_outward(joint, l, q + l.q, v + l.v, w.state + l.state, l.parent < 0 ? rest : w.motion[l.parent],
+                   w.motion[i]);
     });
   }
 

@@ -25,8 +25,8 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C>
   f = J::to_parent(l, state, g);
 }
 template <class S, class C>
-[[gnu::noinline]] void affine_inward(Spherical, const Link<C>& l, const S* state, const SphericalFactor<S>& factor, S* u,
-                                     Force<S>& f) {
+[[gnu::noinline]] void affine_inward(Spherical, const Link<C>& l, const S* state, const SphericalFactor<S>& factor,
+                                     S* u, Force<S>& f) {
   const Vec3<S> x{u[0] - f.ang[0], u[1] - f.ang[1], u[2] - f.ang[2]};
   const Vec3<S> solved = factor.D_inverse * x;
   for (int k = 0; k < 3; ++k) {

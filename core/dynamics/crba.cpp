@@ -25,14 +25,16 @@ unsigned KernelOf<T>::crba(const Tree<T>& tree, const Job<T>& job, Range begin, 
   using S = Native<T>;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
-  S* H = arena.take<S>(tree.row[tree.nv]);
+  S* const H = arena.take<S>(tree.row[tree.nv]);
   CrbaWorkspace<S> w(tree, arena);
   return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
-    FW_ISA::crba(tree, in.q, w, H);
-    if (job.packed)
-      store(H, tree.row[tree.nv], pack, job.out, job.out_stride);
-    else
+    if (job.packed) {
+      S* const packs = reinterpret_cast<S*>(job.out);
+      FW_ISA::crba(tree, in.q, w, packs + pack.first / width_of<S> * static_cast<std::size_t>(tree.row[tree.nv]));
+    } else {
+      FW_ISA::crba(tree, in.q, w, H);
       store_symmetric(tree, H, pack, job.out, job.out_stride);
+    }
   });
 }
 template unsigned KernelOf<double>::crba(const Tree<double>&, const Job<double>&, Range, Range, Memory&);

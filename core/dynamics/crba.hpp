@@ -14,11 +14,14 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct CrbaWorkspace {
   S* state;
+  Force<S>* columns;  // of I S for every freedom, in the frame of the link they have reached
   RigidInertia<S>* accumulators;
 
   template <class C>
   CrbaWorkspace(const Tree<C>& tree, Arena& arena)
-      : state(arena.take<S>(tree.n_states)), accumulators(arena.take<RigidInertia<S>>(tree.n_accumulators)) {}
+      : state(arena.take<S>(tree.n_states)),
+        columns(arena.take<Force<S>>(tree.nv)),
+        accumulators(arena.take<RigidInertia<S>>(tree.n_accumulators)) {}
 };
 
 template <class S>
@@ -66,27 +69,39 @@ FW_INLINE Force<S> inertia_column(Ball<travels>, const Link<C>&, const RigidIner
   return travels && k < 3 ? linear_column(b, k) : angular_column(b, travels ? k - 3 : k);
 }
 
-// Composite body of link i, its columns I S, and the composite handed to the parent.
+// Composite body of the link and its columns I S; the composite is handed to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void crba_inward(J, const Link<C>& l, const S* state, RigidInertia<S>& carry, Force<S>* columns) {
   RigidInertia<S> composite = carry;
   composite += body(l);
 #pragma GCC unroll 6
   for (int k = 0; k < J::nv; ++k) {
-    columns[k] = inertia_column(J{}, l, composite, k);
-    if constexpr (J::nv == 1) columns[k] = {columns[k].lin * l.sign, columns[k].ang * l.sign};
+    Force<S> f = inertia_column(J{}, l, composite, k);
+    if constexpr (J::nv == 1) f = {f.lin * l.sign, f.ang * l.sign};
+    columns[k] = f;
   }
   if (l.parent >= 0) carry = J::to_parent(l, state, composite);
 }
 
-// Entries of a column at one joint on its way to the root, last freedom first; the force moves on to the parent.
+// All columns outboard meet joint i on their way to the root: one entry of H each per freedom, then on to the parent.
 template <class J, class S, class C>
-[[gnu::noinline]] S* crba_entries(J, const Link<C>& l, const S* state, int first, Force<S>& f, S* entry) {
-  S projected[J::nv];
-  J::project(l, f, projected);
-  for (int k = first; k >= 0; --k) *entry++ = projected[k];
-  if (l.parent >= 0) f = J::to_parent(l, state, f);
-  return entry;
+[[gnu::noinline]] void crba_entries(J, const Tree<C>& tree, const Link<C>& link, const S* link_state, int v_end,
+                                    Force<S>* columns, S* H) {
+  const Link<C> l = link;  // copies, because the compiler must assume that columns and constants overlap
+  S state[J::n_state];
+  for (int k = 0; k < J::n_state; ++k) state[k] = link_state[k];
+  const int depth = tree.row[l.v + 1] - tree.row[l.v];
+  for (int k = l.v; k < v_end; ++k) {
+    const Force<S> f = columns[k];
+    S entries[J::nv];
+    J::project(l, f, entries);
+    S* const last = H + tree.row[k + 1] - depth;      // rows end at the root
+    const int own = J::nv > 1 ? k - l.v + 1 : J::nv;  // the joint's own block is triangular
+#pragma GCC unroll 6
+    for (int j = 0; j < J::nv; ++j)
+      if (j < own) last[-j] = entries[j];
+    if (l.parent >= 0) columns[k] = J::to_parent(l, state, f);
+  }
 }
 
 template <class S, class C>
@@ -97,28 +112,20 @@ void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
     visit(l.kind, [&](auto joint) { decltype(joint)::set_state(l, q + l.q, w.state + l.state); });
   }
 
-  // leaf to root: composite bodies; from each joint on to the root: one row of H per freedom
+  // leaf to root: composite bodies, and one entry of H for every freedom outboard
   for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = zero_body<S>();
   RigidInertia<S> carry;
   for (int i = tree.n_links - 1; i >= 0; --i) {
     const Link<C>& l = tree.links[i];
     if (!l.carries) carry = zero_body<S>();
     if (l.collects >= 0) carry += w.accumulators[l.collects];
-    Force<S> columns[6];
-    visit(l.kind, [&](auto joint) { crba_inward(joint, l, w.state + l.state, carry, columns); });
+    const int v_end = l.subtree_end == tree.n_links ? tree.nv : tree.links[l.subtree_end].v;
+    visit(l.kind, [&](auto joint) {
+      crba_inward(joint, l, w.state + l.state, carry, w.columns + l.v);
+      crba_entries(joint, tree, l, w.state + l.state, v_end, w.columns, H);
+    });
     if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
-
-    for (int k = 0; k < l.nv; ++k) {
-      S* const row = H + tree.row[l.v + k];
-      S* entry = row;
-      for (int j = i; j >= 0; j = tree.links[j].parent) {
-        const Link<C>& inboard = tree.links[j];
-        visit(inboard.kind, [&](auto joint) {
-          entry = crba_entries(joint, inboard, w.state + inboard.state, j == i ? k : inboard.nv - 1, columns[k], entry);
-        });
-      }
-      row[0] = row[0] + l.armature[k];
-    }
+    for (int k = 0; k < l.nv; ++k) H[tree.row[l.v + k]] = H[tree.row[l.v + k]] + l.armature[k];
   }
 }
 

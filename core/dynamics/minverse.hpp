@@ -4,8 +4,8 @@
 //   under "parent of".
 //   Oracle: minverse @ crba == 1.
 #pragma once
-#include "dynamics/affine.hpp"
 #include "dynamics/aba.hpp"
+#include "dynamics/affine.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -48,7 +48,8 @@ template unsigned KernelOf<double>::kinetic_energy(const Tree<double>&, const Jo
 template unsigned KernelOf<float>::kinetic_energy(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
 
 template <class T>
-unsigned KernelOf<T>::centroidal_momentum(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+unsigned KernelOf<T>::centroidal_momentum(const Tree<T>& tree, const Job<T>& job, Range begin, Range end,
+                                          Memory& memory) {
   using S = Native<T>;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);

@@ -10,7 +10,8 @@ namespace featherweight::FW_ISA {
 
 // A first moment of link i and everything outboard, as seen in the parent. Forces have no mass, so they move as usual.
 template <class J, class S, class C>
-[[gnu::noinline]] void moment_to_parent(J, const Link<C>& l, const S* q, S* state, const Vec3<S>& h, Vec3<S>& h_parent) {
+[[gnu::noinline]] void moment_to_parent(J, const Link<C>& l, const S* q, S* state, const Vec3<S>& h,
+                                        Vec3<S>& h_parent) {
   J::set_state(l, q, state);
   h_parent += J::orientation(l, state) * h;
   add_scaled(h_parent, J::origin(l, state), l.subtree_mass);

@@ -6,7 +6,8 @@
 namespace featherweight::FW_ISA {
 
 template <class T>
-unsigned KernelOf<T>::forward_kinematics(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+unsigned KernelOf<T>::forward_kinematics(const Tree<T>& tree, const Job<T>& job, Range begin, Range end,
+                                         Memory& memory) {
   using S = Native<T>;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
@@ -48,7 +49,8 @@ template unsigned KernelOf<double>::frame_velocity(const Tree<double>&, const Jo
 template unsigned KernelOf<float>::frame_velocity(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
 
 template <class T>
-unsigned KernelOf<T>::frame_acceleration(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+unsigned KernelOf<T>::frame_acceleration(const Tree<T>& tree, const Job<T>& job, Range begin, Range end,
+                                         Memory& memory) {
   using S = Native<T>;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);

@@ -1,4 +1,5 @@
-// kinematics/integrate.hpp -- moving on the configuration manifold: integrate(q, dv) and its inverse difference(q0, q1).
+// kinematics/integrate.hpp -- moving on the configuration manifold: integrate(q, dv) and its inverse difference(q0,
+// q1).
 //   Axis joints add; rotations compose with exp; free joints move along the twist dv (SE(3) exponential), so that
 //   difference(q, integrate(q, dv)) == dv for rotations below pi. Quaternions are kept with unit length.
 #pragma once
@@ -74,10 +75,10 @@ FW_INLINE void twist_coefficients(const S& t2, S& first, S& second) {
   first = select(is_small,
                  S(0.5) - t2 * (S(1.0 / 24) - t2 * (S(1.0 / 720) - t2 * (S(1.0 / 40320) - t2 * S(1.0 / 3628800)))),
                  (S(1) - c) / safe);
-  second = select(
-      is_small,
-      S(1.0 / 6) - t2 * (S(1.0 / 120) - t2 * (S(1.0 / 5040) - t2 * (S(1.0 / 362880) - t2 * S(1.0 / 39916800)))),
-      (safe_root - s) / (safe * safe_root));
+  second =
+      select(is_small,
+             S(1.0 / 6) - t2 * (S(1.0 / 120) - t2 * (S(1.0 / 5040) - t2 * (S(1.0 / 362880) - t2 * S(1.0 / 39916800)))),
+             (safe_root - s) / (safe * safe_root));
 }
 
 template <int K, bool turned, bool rotates, bool travels, class S>

@@ -31,7 +31,7 @@ struct Lanes {
 
   Lanes() = default;
   FW_INLINE Lanes(T value) : x(value - Vector{}) {}  // NOLINT(google-explicit-constructor): constants broadcast
-  static FW_INLINE Lanes of(const Vector& value) {  // a name, because Vector is not yet distinct from T here
+  static FW_INLINE Lanes of(const Vector& value) {   // a name, because Vector is not yet distinct from T here
     Lanes r;
     r.x = value;
     return r;
@@ -59,6 +59,10 @@ struct Lanes {
 
  private:
   static FW_INLINE bool any_bit(const Mask& m) {
+#if defined(__AVX__)
+    typedef float Floats __attribute__((vector_size(32)));
+    if constexpr (Bytes == 32) return __builtin_ia32_movmskps256((Floats)m) != 0;  // one instruction instead of ten
+#endif
     Integer bits = 0;
     for (int lane = 0; lane < width; ++lane) bits |= m[lane];
     return bits != 0;
@@ -106,8 +110,7 @@ inline constexpr int width_of = ScalarTraits<S>::width;
 template <class S, class F>
 FW_INLINE S map_lanes(const S& x, F&& f) {
   S result = x;
-  for (int lane = 0; lane < width_of<S>; ++lane)
-    ScalarTraits<S>::set(result, lane, f(ScalarTraits<S>::get(x, lane)));
+  for (int lane = 0; lane < width_of<S>; ++lane) ScalarTraits<S>::set(result, lane, f(ScalarTraits<S>::get(x, lane)));
   return result;
 }
 template <class S, class F>

@@ -49,6 +49,22 @@ FW_INLINE V horner(const V& z, const T (&coefficients)[N]) {
   return value;
 }
 
+// x - n pi/2, pi/2 given in parts.
+template <class V, class T, int N>
+FW_INLINE V reduced(const V& x, const V& n, const T (&parts)[N]) {
+  V r = x;
+#ifdef FW_HAS_FMA
+#pragma GCC unroll 4
+  for (int k = 0; k < N; ++k) r = r - n * parts[k];
+  return r;
+#else
+#pragma GCC unroll 4
+  for (int k = 0; k < N - 2; ++k) r = r - n * parts[k];
+  const V w = n * parts[N - 2], rounded = r - w;  // what rounding took away goes with the last part
+  return rounded + ((r - rounded) - w - n * parts[N - 1]);
+#endif
+}
+
 // On GCC vectors V of T with integer vectors I of the same size.
 template <class T, class V, class I>
 FW_INLINE void sincos_vector(const V& x, V& sine, V& cosine) {
@@ -57,9 +73,7 @@ FW_INLINE void sincos_vector(const V& x, V& sine, V& cosine) {
   const V shifted = x * Constants::two_over_pi + Constants::round;
   const V n = shifted - Constants::round;
   const I quadrant = (I)shifted;
-  V r = x;
-#pragma GCC unroll 4
-  for (T part : Constants::pi_half) r = r - n * part;
+  const V r = reduced(x, n, Constants::pi_half);
   const V z = r * r;
   const V s = r + r * (z * horner(z, Constants::sine));
   const V c = (T(1) - T(0.5) * z) + (z * z) * horner(z, Constants::cosine);

@@ -172,8 +172,10 @@ class Compiler {
         moved.pose.R = transpose(F);
         R = R * F;
       }
-      if (step.kind == Step::rotate) l.kind = aligned < 0 ? JointKind::revolute_turned : along(JointKind::revolute_x, aligned);
-      if (step.kind == Step::travel) l.kind = aligned < 0 ? JointKind::prismatic_turned : along(JointKind::prismatic_x, aligned);
+      if (step.kind == Step::rotate)
+        l.kind = aligned < 0 ? JointKind::revolute_turned : along(JointKind::revolute_x, aligned);
+      if (step.kind == Step::travel)
+        l.kind = aligned < 0 ? JointKind::prismatic_turned : along(JointKind::prismatic_x, aligned);
       if (step.kind == Step::screw) l.kind = JointKind::helical;
     }
     const Sizes sizes = sizes_of(step.kind);
@@ -243,7 +245,7 @@ class Compiler {
     std::vector<int> depth;
     for (int i = 0; i < n; ++i)
       for (int k = 0; k < link(i).nv; ++k) {
-        const int inboard = k > 0 ? link(i).v + k - 1
+        const int inboard = k > 0                ? link(i).v + k - 1
                             : link(i).parent < 0 ? -1
                                                  : link(link(i).parent).v + link(link(i).parent).nv - 1;
         out_.dof_parent.push_back(inboard);
@@ -321,10 +323,10 @@ Model::Model(ModelSpec spec) : spec_(std::move(spec)) {
     const int v = f64_.links[static_cast<std::size_t>(singular)].v;
     for (std::size_t k = 0; k < ranges_.size(); ++k)
       if (v >= ranges_[k].v && v < ranges_[k].v + ranges_[k].nv)
-        throw std::invalid_argument("joint '" + spec_.joints[k].name + "': nothing it moves has inertia along its freedom" +
-                                    (ranges_[k].nv > 1 ? "s" : "") +
-                                    ", so the mass matrix is singular; give link '" + spec_.links[k].name +
-                                    "' a positive mass and inertia, or the joint an armature");
+        throw std::invalid_argument("joint '" + spec_.joints[k].name +
+                                    "': nothing it moves has inertia along its freedom" +
+                                    (ranges_[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
+                                    spec_.links[k].name + "' a positive mass and inertia, or the joint an armature");
   }
   convert(f64_, f32_);
 }

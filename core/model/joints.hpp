@@ -1,6 +1,6 @@
 // model/joints.hpp -- the joints, each a small type with the same few functions.
 //
-//   nv                              number of freedoms
+//   nv, n_state                     number of freedoms, and of scalars in `state`
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent
@@ -29,6 +29,7 @@ struct AxisJoint {
   static constexpr int nv = 1, axis = K;
   static constexpr bool turned = is_turned, rotates = does_rotate, travels = does_travel;
   static constexpr int travel = rotates ? 2 : 0;  // state: cosine, sine where it rotates, then the travel
+  static constexpr int n_state = travel + (travels ? 1 : 0);
 
   template <class S, class C>
   static FW_INLINE void set_state(const Link<C>& l, const S* q, S* state) {
@@ -73,7 +74,8 @@ struct AxisJoint {
   }
   template <class S, class C>
   static FW_INLINE Mat3<S> orientation(const Link<C>& l, const S* state) {
-    const Mat3<S> R{{S(l.R[0]), S(l.R[1]), S(l.R[2])}, {S(l.R[3]), S(l.R[4]), S(l.R[5])}, {S(l.R[6]), S(l.R[7]), S(l.R[8])}};
+    const Mat3<S> R{
+        {S(l.R[0]), S(l.R[1]), S(l.R[2])}, {S(l.R[3]), S(l.R[4]), S(l.R[5])}, {S(l.R[6]), S(l.R[7]), S(l.R[8])}};
     if constexpr (rotates)
       return rotation(state).after(R);
     else
@@ -123,7 +125,7 @@ using Helical = AxisJoint<2, true, true, true>;
 // Three rotations, and three translations where it travels; the state is the matrix and the origin.
 template <bool travels>
 struct Ball {
-  static constexpr int nv = travels ? 6 : 3;
+  static constexpr int nv = travels ? 6 : 3, n_state = 12;
 
   template <class S, class C>
   static FW_INLINE void set_state(const Link<C>& l, const S* q, S* state) {

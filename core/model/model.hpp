@@ -15,9 +15,9 @@ using PoseArray = std::array<double, 16>;
 
 struct LinkSpec {
   std::string name;
-  double mass = 0;                   // [kg]
-  std::array<double, 3> com{};       // [m], link coordinates
-  std::array<double, 9> inertia{};   // [kg m^2] about the com, link axes, row-major
+  double mass = 0;                  // [kg]
+  std::array<double, 3> com{};      // [m], link coordinates
+  std::array<double, 9> inertia{};  // [kg m^2] about the com, link axes, row-major
 };
 
 // The child link's pose in its parent link is placement * motion(q) * child_placement.

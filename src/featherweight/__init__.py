@@ -29,16 +29,25 @@ from ._core import (
     potential_energy,
     rnea,
 )
-from .builder import ModelBuilder
-from .errors import ModelImportError
+from .builder import ModelBuilder, solid_inertia
+from .description import Geometry, ImportNote, Inertia, Mimic, ModelDescription
+from .errors import ModelError, ModelImportError
 from .load import load, loads
-from .model import Model
+from .model import ImportReport, Model
+from .poses import pose
 
 __version__ = _version("featherweight")
 
 __all__ = [
+    "Geometry",
+    "ImportNote",
+    "ImportReport",
+    "Inertia",
+    "Mimic",
     "Model",
     "ModelBuilder",
+    "ModelDescription",
+    "ModelError",
     "ModelImportError",
     "aba",
     "bias_forces",
@@ -58,6 +67,8 @@ __all__ = [
     "loads",
     "minverse",
     "models",
+    "pose",
     "potential_energy",
     "rnea",
+    "solid_inertia",
 ]

@@ -305,19 +305,11 @@ class ModelBuilder:
         """The model as plain records, checked and in depth-first order."""
         if not self._links:
             raise ModelError(f"model {self._name!r}", "has no links")
+        self._check_references()
         joints = self._joints_with_root(floating_base)
         children: dict[str, list[Joint]] = {name: [] for name in (WORLD, *self._links)}
         for joint in joints:
-            if joint.child not in self._links:
-                raise self._unknown_link(f"joint {joint.name!r}", "child", joint.child)
-            if joint.parent not in children:
-                raise self._unknown_link(f"joint {joint.name!r}", "parent", joint.parent)
-            if joint.mimic is not None:
-                self._check_mimic(joint)
             children[joint.parent].append(joint)
-        for frame in self._frames.values():
-            if frame.link not in children:
-                raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
         ordered: list[Joint] = []
         pending = children[WORLD][::-1]
         while pending:  # a stack, not recursion: chains are deep
@@ -399,14 +391,24 @@ class ModelBuilder:
             self.note(ImportNote(element, None, f"kept as it is, though {problem}", honoured=False))
         return Inertia(mass, center, moments)
 
-    def _check_mimic(self, joint: Joint) -> None:
-        assert joint.mimic is not None
-        target = self._joints.get(joint.mimic.joint)
-        element = f"joint {joint.name!r}"
+    def _check_references(self) -> None:
+        """Every link and joint that is named exists."""
+        for joint in self._joints.values():
+            element = f"joint {joint.name!r}"
+            if joint.child not in self._links:
+                raise self._unknown_link(element, "child", joint.child)
+            if joint.parent != WORLD and joint.parent not in self._links:
+                raise self._unknown_link(element, "parent", joint.parent)
+            if joint.mimic is not None:
+                self._check_mimic(element, joint, joint.mimic.joint)
+        for frame in self._frames.values():
+            if frame.link != WORLD and frame.link not in self._links:
+                raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
+
+    def _check_mimic(self, element: str, joint: Joint, name: str) -> None:
+        target = self._joints.get(name)
         if target is None:
-            raise ModelError(
-                element, f"mimics an unknown joint {joint.mimic.joint!r}{close_names(joint.mimic.joint, self._joints)}"
-            )
+            raise ModelError(element, f"mimics an unknown joint {name!r}{close_names(name, self._joints)}")
         if target is joint:
             raise ModelError(element, "mimics itself")
         if target.nv != 1:
@@ -432,7 +434,7 @@ class ModelBuilder:
 def solid_inertia(shape: Shape, size: ArrayLike, mass: float, placement: ArrayLike | None = None) -> Inertia:
     """Inertia of a solid of uniform density. ``size`` [m] as in :class:`Geometry`; ``placement``: its pose in the link.
 
-    >>> solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0]
+    >>> float(solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0])
     0.2
     """
     element = f"solid {shape!r}"

@@ -171,7 +171,13 @@ def quadruped(*, floating: bool = True) -> Model:
     """A 14 kg quadruped of twelve joints. Feet are the links "front_left_foot", "hind_right_foot", and so on."""
     builder = ModelBuilder("quadruped")
     builder.solid("trunk", "box", (0.42, 0.2, 0.12), mass=8.0, rgba=_DARK)
-    motor: dict[str, Any] = {"effort_limit": 35.0, "velocity_limit": 25.0, "damping": 0.05, "friction": 0.1, "armature": 0.01}
+    motor: dict[str, Any] = {
+        "effort_limit": 35.0,
+        "velocity_limit": 25.0,
+        "damping": 0.05,
+        "friction": 0.1,
+        "armature": 0.01,
+    }
     for front, x in (("front", 1.0), ("hind", -1.0)):
         for side, y in (("left", 1.0), ("right", -1.0)):
             leg = f"{front}_{side}"

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +142,7 @@ def test_layout_of_the_input_does_not_matter(function: Function) -> None:
         view[...] = x
         return view
 
-    layouts = {
+    layouts: dict[str, Callable[[np.ndarray], Any]] = {
         "fortran": np.asfortranarray,
         "rows": every_second_row,
         "columns": every_second_column,
@@ -201,11 +203,21 @@ def test_missing_external_forces_are_none() -> None:
 def test_warm_calls_do_not_allocate(batch: int) -> None:
     arrays = batch_of(FOREST, batch)
     for function in FUNCTIONS:
-        function(MODEL, arrays)
+        function(MODEL, arrays, num_threads=1)
     before = _core.allocation_count()
     for function in FUNCTIONS:
-        function(MODEL, arrays)
+        function(MODEL, arrays, num_threads=1)
     assert _core.allocation_count() == before
+
+
+def test_each_thread_allocates_its_workspace_once() -> None:
+    """Which thread works when is up to the system, so a thread may meet a function late, but only once."""
+    arrays = batch_of(FOREST, 300)
+    before = _core.allocation_count()
+    for _ in range(20):
+        for function in FUNCTIONS:
+            function(MODEL, arrays, num_threads=2)
+    assert _core.allocation_count() - before <= 2 * len(FUNCTIONS)
 
 
 def test_other_threads_run_during_a_call() -> None:

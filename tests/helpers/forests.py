@@ -180,7 +180,8 @@ def unit(x: Array) -> Array:
 def _axis(rng: np.random.Generator, kind: AxisKind) -> Array:
     if kind == "tilted":
         return unit(rng.normal(size=3))
-    return np.eye(3)["xyz".index(kind[1])] * (1.0 if kind[0] == "+" else -1.0)
+    sign = 1.0 if kind[0] == "+" else -1.0
+    return np.asarray(sign * np.eye(3)["xyz".index(kind[1])])
 
 
 def _joint(rng: np.random.Generator, plan: LinkPlan, i: int, parent: str) -> Joint:

@@ -69,7 +69,8 @@ class PinocchioTwin:
         return forces
 
     def frame(self, link: str) -> int:
-        return int(self.pin_model.getFrameId(link, self.pin.FrameType.BODY))
+        theirs = "world" if link == "world_link" else link  # the name "world" is reserved here
+        return int(self.pin_model.getFrameId(theirs, self.pin.FrameType.BODY))
 
     def rnea(self, q: Array, v: Array, a: Array, f_ext: Array) -> Array:
         state = self.q(q), self.v(q, v), self.a(q, v, a)

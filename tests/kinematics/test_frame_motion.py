@@ -59,10 +59,10 @@ def test_classical_acceleration_is_the_rate_of_the_point_velocity(seed: int) -> 
     forest = random_forest(seed)
     model, s = fw.Model(forest.description), forest.state()
     along = motion_through(forest.description, s)
-    options = {"reference": "local_world_aligned"}
+    aligned: Reference = "local_world_aligned"
     for frame in forest.user_frames:
-        rate = time_derivative(lambda t, f=frame: fw.frame_velocity(model, *along(t), f, **options))  # type: ignore[misc]
-        actual = fw.frame_acceleration(model, s.q, s.v, s.a, frame, classical=True, **options)
+        rate = time_derivative(lambda t, f=frame: fw.frame_velocity(model, *along(t), f, reference=aligned))  # type: ignore[misc]
+        actual = fw.frame_acceleration(model, s.q, s.v, s.a, frame, reference=aligned, classical=True)
         assert_close(actual, rate, 1e-8)
 
 

@@ -1,10 +1,12 @@
 """``fw.load``: the right reader for the file, and clear errors for what is no file at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 import featherweight as fw
+from featherweight.load import files
 
 DATA = Path(__file__).parents[1] / "data"
 URDF = (DATA / "axes.urdf").read_text()
@@ -25,8 +27,18 @@ def test_saved_models_are_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name, complaint", [("none.urdf", "does not exist"), (".", "is a directory")])
 def test_no_such_file(tmp_path: Path, name: str, complaint: str) -> None:
-    with pytest.raises(fw.ModelImportError, match=complaint):
-        fw.load(tmp_path / name)
+    for load in (fw.load, fw.Model.load):
+        with pytest.raises(fw.ModelImportError, match=complaint):
+            load(tmp_path / name)
+
+
+def test_pipes_and_huge_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.urdf")
+    with pytest.raises(fw.ModelImportError, match="not a regular file"):
+        fw.load(tmp_path / "pipe.urdf")
+    monkeypatch.setattr(files, "MAX_BYTES", 10)
+    with pytest.raises(fw.ModelImportError, match="more than the 10 allowed"):
+        fw.load(DATA / "axes.urdf")
 
 
 @pytest.mark.parametrize(

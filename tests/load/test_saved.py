@@ -22,7 +22,9 @@ DATA = Path(__file__).parents[1] / "data"
 def same_bits(a: Any, b: Any) -> bool:
     """Equal in type, value and every bit of every number."""
     if dataclasses.is_dataclass(a):
-        return type(a) is type(b) and all(same_bits(x, y) for x, y in zip(vars(a).values(), vars(b).values(), strict=True))
+        return type(a) is type(b) and all(
+            same_bits(x, y) for x, y in zip(vars(a).values(), vars(b).values(), strict=True)
+        )
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
     if isinstance(a, tuple):

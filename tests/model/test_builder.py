@@ -12,13 +12,20 @@ from helpers.compare import assert_close
 
 import featherweight as fw
 from featherweight import poses
-from featherweight.description import Frame, Geometry, Inertia, Joint, Link, ModelDescription
+from featherweight.builder import solid_inertia
+from featherweight.description import Array, Frame, Geometry, Inertia, Joint, Link, Mimic, ModelDescription
+from featherweight.errors import ModelError
 
 
 def hinged(**options: Any) -> fw.ModelBuilder:
     """One link "a" on a hinge "j" about z."""
     builder = fw.ModelBuilder("m").link("a", mass=1.0, inertia=(1.0, 1.0, 1.0))
     return builder.joint("j", "revolute", "world", "a", **({"axis": "z"} | options))
+
+
+def given(array: Array | None) -> Array:
+    assert array is not None
+    return array
 
 
 # -- what it builds --------------------------------------------------------------------------------------------------
@@ -45,27 +52,27 @@ def test_the_link_without_a_joint_is_the_base(floating: bool, kind: str) -> None
 
 def test_two_links_without_a_joint_are_refused() -> None:
     builder = fw.ModelBuilder().link("a").link("b")
-    with pytest.raises(fw.ModelError, match="link 'b': has no joint.*'a', 'b'"):
+    with pytest.raises(ModelError, match=r"link 'b': has no joint.*'a', 'b'"):
         builder.describe()
 
 
 def test_floating_base_needs_a_base() -> None:
-    with pytest.raises(fw.ModelError, match="floating_base needs a base"):
+    with pytest.raises(ModelError, match="floating_base needs a base"):
         hinged().describe(floating_base=True)
 
 
 def test_axes_are_normalised() -> None:
-    assert_close(hinged(axis=(0, 3, 4)).describe().joints[0].axis, [0.0, 0.6, 0.8])
-    assert_close(hinged(axis=(1e-200, 0, 0)).describe().joints[0].axis, [1.0, 0.0, 0.0])
-    assert_close(hinged(axis=(1e200, 1e200, 0)).describe().joints[0].axis, [math.sqrt(0.5), math.sqrt(0.5), 0.0])
+    assert_close(given(hinged(axis=(0, 3, 4)).describe().joints[0].axis), [0.0, 0.6, 0.8])
+    assert_close(given(hinged(axis=(1e-200, 0, 0)).describe().joints[0].axis), [1.0, 0.0, 0.0])
+    assert_close(given(hinged(axis=(1e200, 1e200, 0)).describe().joints[0].axis), [math.sqrt(0.5), math.sqrt(0.5), 0.0])
 
 
 def test_numbers_spread_over_the_freedoms() -> None:
     builder = fw.ModelBuilder().link("a", mass=1.0, inertia=(1, 1, 1))
     builder.joint("j", "free", "world", "a", damping=0.5, armature=[1, 2, 3, 4, 5, 6])
     joint = builder.describe().joints[0]
-    assert_close(joint.damping, [0.5] * 6)
-    assert_close(joint.armature, [1, 2, 3, 4, 5, 6])
+    assert_close(given(joint.damping), [0.5] * 6)
+    assert_close(given(joint.armature), [1, 2, 3, 4, 5, 6])
 
 
 def test_a_position_is_a_placement() -> None:
@@ -111,7 +118,8 @@ def test_large_models_build_quickly(model: Any) -> None:
             "capsule",
             (0.2, 0.6),
             lambda p: (
-                np.linalg.norm(p - [0, 0, 1] * np.clip(p[..., 2:], -0.3, 0.3), axis=-1) <= 0.2  # distance to the segment
+                np.linalg.norm(p - [0, 0, 1] * np.clip(p[..., 2:], -0.3, 0.3), axis=-1)
+                <= 0.2  # distance to the segment
             ),
         ),
     ],
@@ -122,12 +130,12 @@ def test_solid_inertia_is_the_integral_over_the_volume(shape: Any, size: Any, in
     points = points[inside(points)]
     second = points.T @ points / len(points)
     expected = 3.0 * (np.trace(second) * np.eye(3) - second)
-    assert_close(fw.solid_inertia(shape, size, mass=3.0).matrix, expected, tolerance=0.01)
+    assert_close(solid_inertia(shape, size, mass=3.0).matrix, expected, tolerance=0.01)
 
 
 def test_solid_inertia_moves_with_its_placement() -> None:
     X = poses.pose((1, 2, 3), rpy=(0.4, 0.5, 0.6))
-    still, moved = fw.solid_inertia("box", (1, 2, 3), 2.0), fw.solid_inertia("box", (1, 2, 3), 2.0, X)
+    still, moved = solid_inertia("box", (1, 2, 3), 2.0), solid_inertia("box", (1, 2, 3), 2.0, X)
     assert_close(moved.com, [1, 2, 3])
     assert_close(moved.matrix, X[:3, :3] @ still.matrix @ X[:3, :3].T)
 
@@ -156,7 +164,9 @@ def test_two_robots_and_a_box_make_a_forest() -> None:
 
 
 def test_a_gripper_on_a_flange() -> None:
-    gripper = fw.ModelBuilder("gripper").solid("palm", "box", (0.1, 0.1, 0.1), mass=0.3).frame("tcp", "palm", (0, 0, 0.1))
+    gripper = (
+        fw.ModelBuilder("gripper").solid("palm", "box", (0.1, 0.1, 0.1), mass=0.3).frame("tcp", "palm", (0, 0, 0.1))
+    )
     builder = fw.ModelBuilder("arm").add(fw.models.arm()).add(gripper.describe(), prefix="g_", parent="link_7")
     description = builder.describe()
     assert description.joints[-1].parent == "link_7"
@@ -171,15 +181,15 @@ def test_roots_are_freed_and_fixed() -> None:
     assert types(fw.models.arm(), None) == ["fixed"]
     assert types(fw.models.arm(), True) == ["free"]
     assert types(fw.models.box(), False) == ["fixed"]
-    with pytest.raises(fw.ModelError, match="joint 'hinge'.*fixed or free root"):
+    with pytest.raises(ModelError, match=r"joint 'hinge'.*fixed or free root"):
         types(fw.models.pendulum(), True)
 
 
 def test_mimics_keep_pointing_at_their_joint() -> None:
     builder = hinged().link("b", mass=1.0, inertia=(1, 1, 1))
-    builder.joint("k", "revolute", "a", "b", axis="z", mimic=fw.Mimic("j", 2.0))
+    builder.joint("k", "revolute", "a", "b", axis="z", mimic=Mimic("j", 2.0))
     description = fw.ModelBuilder().add(builder.describe(), prefix="p_").describe()
-    assert description.joints[1].mimic == fw.Mimic("p_j", 2.0)
+    assert description.joints[1].mimic == Mimic("p_j", 2.0)
 
 
 def test_a_different_gravity_is_noted() -> None:
@@ -189,7 +199,7 @@ def test_a_different_gravity_is_noted() -> None:
 
 
 def test_the_same_names_twice_are_refused() -> None:
-    with pytest.raises(fw.ModelError, match="link 'base': the name is used twice"):
+    with pytest.raises(ModelError, match="link 'base': the name is used twice"):
         fw.ModelBuilder().add(fw.models.arm()).add(fw.models.arm())
 
 
@@ -222,7 +232,7 @@ def test_the_same_names_twice_are_refused() -> None:
     ],
 )
 def test_bad_links_are_refused(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(fw.ModelError, match=f"link 'a'.*{complaint}"):
+    with pytest.raises(ModelError, match=f"link 'a'.*{complaint}"):
         fw.ModelBuilder().link("a", **options)
 
 
@@ -230,7 +240,7 @@ def test_nonphysical_inertia_can_be_allowed_but_not_negative_mass() -> None:
     builder = fw.ModelBuilder(allow_nonphysical=True).link("a", mass=1.0, inertia=(1, 1, 3))
     [note] = builder.describe().notes
     assert (note.element, note.honoured) == ("link 'a'", False)
-    with pytest.raises(fw.ModelError, match="negative"):
+    with pytest.raises(ModelError, match="negative"):
         builder.link("b", mass=-1.0)
 
 
@@ -265,11 +275,11 @@ def test_extreme_but_physical_inertias_pass(moments: tuple[float, float, float])
         ({"placement": np.diag([2.0, 1.0, 1.0, 1.0])}, "rotation matrix"),
         ({"placement": (1, 2)}, "placement must be a 4x4 pose or 3 numbers"),
         ({"placement": np.full((4, 4), math.nan)}, "placement must be finite"),
-        ({"mimic": fw.Mimic("j", math.nan)}, "mimic multiplier must be finite"),
+        ({"mimic": Mimic("j", math.nan)}, "mimic multiplier must be finite"),
     ],
 )
 def test_bad_joints_are_refused(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(fw.ModelError, match=f"joint 'j'.*{complaint}"):
+    with pytest.raises(ModelError, match=f"joint 'j'.*{complaint}"):
         hinged(**options)
 
 
@@ -285,11 +295,11 @@ def test_bad_joints_are_refused(options: dict[str, Any], complaint: str) -> None
         ("continuous", {"axis": "x", "lower": -1.0}, "limits on its rotation"),
         ("spherical", {"upper": 1.0}, "limits on its rotation"),
         ("free", {"lower": [0.0] * 7}, "limits on its rotation"),
-        ("planar", {"mimic": fw.Mimic("x")}, "cannot mimic"),
+        ("planar", {"mimic": Mimic("x")}, "cannot mimic"),
     ],
 )
 def test_what_a_joint_type_does_not_have_is_refused(kind: Any, options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(fw.ModelError, match=f"joint 'j'.*{complaint}"):
+    with pytest.raises(ModelError, match=f"joint 'j'.*{complaint}"):
         fw.ModelBuilder().link("a", mass=1.0).joint("j", kind, "world", "a", **options)
 
 
@@ -315,35 +325,38 @@ def test_a_free_joint_may_be_limited_in_position() -> None:
     ],
 )
 def test_bad_trees_are_refused(tree: list[tuple[str, str, str]], complaint: str) -> None:
-    with pytest.raises(fw.ModelError, match=complaint):
+    def build() -> None:
         builder = fw.ModelBuilder().link("a", mass=1.0).link("link", mass=1.0)
         for name, parent, child in tree:
             builder.joint(name, "revolute", parent, child, axis="x")
         builder.describe()
+
+    with pytest.raises(ModelError, match=complaint):
+        build()
 
 
 def test_a_long_loop_is_found_without_recursion() -> None:
     builder = fw.ModelBuilder()
     for i in range(5000):
         builder.link(f"l{i}").joint(f"j{i}", "fixed", f"l{(i + 1) % 5000}", f"l{i}")
-    with pytest.raises(fw.ModelError, match="part of a loop"):
+    with pytest.raises(ModelError, match="part of a loop"):
         builder.describe()
 
 
 @pytest.mark.parametrize("name", ["", None, 5, "world"])
 def test_bad_names_are_refused(name: Any) -> None:
     for add in (fw.ModelBuilder().link, lambda name: fw.ModelBuilder().link("a").frame(name, "a")):
-        with pytest.raises(fw.ModelError, match="name"):
+        with pytest.raises(ModelError, match="name"):
             add(name)
 
 
 def test_links_and_frames_share_their_names() -> None:
-    with pytest.raises(fw.ModelError, match="frame 'a': the name is used twice, by a link already"):
+    with pytest.raises(ModelError, match="frame 'a': the name is used twice, by a link already"):
         fw.ModelBuilder().link("a").frame("a", "a")
 
 
 def test_frames_on_unknown_links_are_refused() -> None:
-    with pytest.raises(fw.ModelError, match="frame 'f': link 'nobody' is not a link"):
+    with pytest.raises(ModelError, match="frame 'f': link 'nobody' is not a link"):
         hinged().frame("f", "nobody").describe()
 
 
@@ -352,20 +365,20 @@ def test_frames_on_unknown_links_are_refused() -> None:
     [("nobody", "unknown joint 'nobody'"), ("k", "mimics itself"), ("free", "6 freedoms")],
 )
 def test_bad_mimics_are_refused(target: str, complaint: str) -> None:
-    builder = hinged().link("b", mass=1.0).joint("k", "revolute", "a", "b", axis="x", mimic=fw.Mimic(target))
+    builder = hinged().link("b", mass=1.0).joint("k", "revolute", "a", "b", axis="x", mimic=Mimic(target))
     builder.link("c", mass=1.0).joint("free", "free", "world", "c")
-    with pytest.raises(fw.ModelError, match=f"joint 'k'.*{complaint}"):
+    with pytest.raises(ModelError, match=f"joint 'k'.*{complaint}"):
         builder.describe()
 
 
 def test_an_empty_model_is_refused() -> None:
-    with pytest.raises(fw.ModelError, match="has no links"):
+    with pytest.raises(ModelError, match="has no links"):
         fw.ModelBuilder().build()
 
 
 @pytest.mark.parametrize("gravity", [(0, 0), (0, 0, math.nan), "down"])
 def test_bad_gravity_is_refused(gravity: Any) -> None:
-    with pytest.raises(fw.ModelError, match="gravity"):
+    with pytest.raises(ModelError, match="gravity"):
         fw.ModelBuilder(gravity=gravity)
 
 
@@ -383,5 +396,5 @@ def test_a_description_is_checked_and_ordered() -> None:
     )
     model = fw.Model(ModelDescription("m", links, joints, (Frame("tip", "b"),)))
     assert model.joint_names == ("0", "1", "2")
-    with pytest.raises(fw.ModelError, match="link 'a': mass must not be negative"):
+    with pytest.raises(ModelError, match="link 'a': mass must not be negative"):
         fw.Model(ModelDescription("m", (Link("a", Inertia(-1.0, np.zeros(3), np.eye(3))),), (joints[1],)))

@@ -182,6 +182,6 @@ def test_a_joint_that_moves_no_mass_is_refused() -> None:
     builder = fw.ModelBuilder().link("a").joint("j", "revolute", "world", "a", axis="z")
     with pytest.raises(ValueError, match="'j'"):
         builder.build()
-    urdf = '<robot><link name="b"/><link name="a"/><joint name="j" type="continuous"><parent link="b"/><child link="a"/></joint></robot>'
-    with pytest.raises(fw.ModelImportError, match="'j'"):
-        fw.loads(urdf, "urdf")
+    hinge = '<joint name="j" type="continuous"><parent link="b"/><child link="a"/></joint>'
+    with pytest.raises(fw.ModelImportError, match=r"^<string>:2: joint 'j': "):
+        fw.loads(f'<robot><link name="b"/><link name="a"/>\n{hinge}</robot>', "urdf")

@@ -1,7 +1,7 @@
 """The same URDF in Pinocchio: every number of the free dynamics, to 1e-12 of its scale.
 
-Two ways of inverting the mass matrix differ by its condition times rounding; where that is more than 1e-12 it is what
-aba and minverse are held to, and aba is held to 1e-12 by its residual besides.
+Two ways of solving with the mass matrix differ by its condition times rounding. That is what minverse is held to, and
+aba where the condition is beyond 5e4 (iCub, above all); besides, the residual of aba is held to 1e-12 everywhere.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from helpers.pinocchio_bridge import PinocchioTwin
 from helpers.urdf_text import random_urdf
 
 import featherweight as fw
+from featherweight.reference.kinematics import Reference
 
 pin = pytest.importorskip("pinocchio", reason="the pin package is not installed")
+
+#: Robots that cannot be simulated as they are: fingers without inertia, or nothing that moves on a fixed base.
+REFUSED = ("romeo.urdf", "romeo_laas_small.urdf", "quadrotor_base.urdf", "iris_simple.urdf")
 
 OWN_URDFS = sorted((Path(__file__).parent.parent / "data").glob("**/*.urdf"))
 
@@ -49,6 +53,8 @@ def twins_of_file(path: Path, floating: bool) -> PinocchioTwin:
     try:
         model = fw.load(path, floating_base=floating)
     except fw.ModelImportError as error:
+        if path.name not in REFUSED:
+            raise
         pytest.skip(f"refused: {error}")
     if model.nv == 0:
         pytest.skip("nothing moves")
@@ -73,7 +79,7 @@ def check_dynamics(twin: PinocchioTwin, s: State) -> None:
     assert_close(fw.crba(model, s.q), H, what="crba")
     assert_close(fw.minverse(model, s.q), twin.minverse(s.q), solve_tolerance(H), what="minverse")
     a = fw.aba(model, s.q, s.v, s.tau, s.f_ext)
-    assert_close(a, twin.aba(s), solve_tolerance(H), what="aba")
+    assert_close(a, twin.aba(s), 1e-12 if np.linalg.cond(H) < 5e4 else solve_tolerance(H), what="aba")
     # the residual on the scale of the forces that cancel in it
     residual = fw.rnea(model, s.q, s.v, a, s.f_ext) - s.tau
     assert np.max(np.abs(residual)) <= 1e-12 * (1 + np.max(np.abs(H) @ np.abs(a))), "aba residual"
@@ -96,7 +102,7 @@ def check_kinematics(twin: PinocchioTwin, s: State) -> None:
     pin.forwardKinematics(pin_model, data, twin.q(s.q), twin.v(s.q, s.v), twin.a(s.q, s.v, s.a))
     pin.computeJointJacobians(pin_model, data)
     pin.updateFramePlacements(pin_model, data)
-    references = {
+    references: dict[Reference, Any] = {
         "local": pin.ReferenceFrame.LOCAL,
         "world": pin.ReferenceFrame.WORLD,
         "local_world_aligned": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,

@@ -14,20 +14,20 @@ from featherweight.description import Inertia, Joint, Link, ModelDescription
 from featherweight.reference import dense
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_crba_matches_the_dense_mass_matrix(forest: Forest) -> None:
     q = forest.state().q
     assert_close(reference.crba(forest.description, q), dense.mass_matrix(forest.description, q))
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_rnea_matches_dense_newton_euler_with_external_forces(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     expected = dense.mass_matrix(description, s.q) @ s.a + dense.bias_forces(description, s.q, s.v, s.f_ext)
     assert_close(reference.rnea(description, s.q, s.v, s.a, s.f_ext), expected)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_rnea_undoes_aba(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     a = reference.aba(description, s.q, s.v, s.tau, s.f_ext)
@@ -35,7 +35,7 @@ def test_rnea_undoes_aba(forest: Forest) -> None:
     assert_close(reference.rnea(description, s.q, s.v, a, s.f_ext), s.tau, tolerance)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_aba_matches_a_dense_solve(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     H = dense.mass_matrix(description, s.q)
@@ -43,7 +43,7 @@ def test_aba_matches_a_dense_solve(forest: Forest) -> None:
     assert_close(reference.aba(description, s.q, s.v, s.tau, s.f_ext), expected, solve_tolerance(H))
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_minverse_inverts_crba(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     H = reference.crba(description, s.q)
@@ -51,14 +51,14 @@ def test_minverse_inverts_crba(forest: Forest) -> None:
     assert_close(reference.minverse(description, s.q), expected, solve_tolerance(H))
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_kinetic_energy_is_half_v_H_v(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     expected = s.v @ dense.mass_matrix(description, s.q) @ s.v / 2
     assert_close(reference.kinetic_energy(description, s.q, s.v), expected)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_gravity_forces_are_the_gradient_of_the_potential_energy(forest: Forest) -> None:
     description, q = forest.description, forest.state().q
     gradient = tangent_derivative(
@@ -70,7 +70,7 @@ def test_gravity_forces_are_the_gradient_of_the_potential_energy(forest: Forest)
     assert_close(reference.gravity_forces(description, q), gradient, 1e-9)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_power_of_all_forces_is_the_rate_of_the_energy(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     a = reference.aba(description, s.q, s.v, s.tau, s.f_ext)
@@ -87,7 +87,7 @@ def test_power_of_all_forces_is_the_rate_of_the_energy(forest: Forest) -> None:
     assert_close(time_derivative(energy) * scale, power, 1e-8 * scale)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_nothing_but_gravity_changes_the_momentum_of_a_floating_robot(forest: Forest) -> None:
     """Whatever the inner joints do: the centroidal angular momentum stays."""
     base, limbs = LinkPlan("free"), [replace(plan, up=0) for plan in forest.plans]
@@ -106,7 +106,7 @@ def test_nothing_but_gravity_changes_the_momentum_of_a_floating_robot(forest: Fo
     assert_close(time_derivative(momentum) * scale, expected, 1e-8 * scale)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_center_of_mass_velocity_carries_the_linear_momentum(forest: Forest) -> None:
     description, s = forest.description, forest.state()
     rate = time_derivative(lambda t: reference.center_of_mass(description, motion_through(description, s)(t)[0]))

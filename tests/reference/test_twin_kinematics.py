@@ -16,14 +16,14 @@ from featherweight.reference.spatial import inverse, motion_transform
 REFERENCES: tuple[Reference, ...] = ("local", "world", "local_world_aligned")
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_poses_match_the_dense_oracle(forest: Forest) -> None:
     description, state = forest.description, forest.state()
     expected = [body.pose for body in dense.motions(description, state.q, state.v, state.a)]
     assert_close(reference.forward_kinematics(description, state.q), np.array(expected))
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_jacobian_times_velocity_is_the_frame_velocity(forest: Forest) -> None:
     description, state = forest.description, forest.state()
     for frame in forest.frame_names:
@@ -32,7 +32,7 @@ def test_jacobian_times_velocity_is_the_frame_velocity(forest: Forest) -> None:
             assert_close(J @ state.v, reference.frame_velocity(description, state.q, state.v, frame, ref), 1e-13)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_frame_velocity_is_the_rate_of_the_placement(forest: Forest) -> None:
     description, state = forest.description, forest.state()
     along = motion_through(description, state)
@@ -44,7 +44,7 @@ def test_frame_velocity_is_the_rate_of_the_placement(forest: Forest) -> None:
         assert_close(reference.frame_velocity(description, state.q, state.v, frame, "world"), expected, 1e-9)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_spatial_acceleration_is_the_rate_of_the_world_velocity(forest: Forest) -> None:
     description, state = forest.description, forest.state()
     along = motion_through(description, state)
@@ -56,7 +56,7 @@ def test_spatial_acceleration_is_the_rate_of_the_world_velocity(forest: Forest) 
         assert_close(reference.frame_acceleration(description, q, v, a, frame, "local"), X_FW @ rate, 1e-8)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_classical_acceleration_is_the_rate_of_the_point_velocity(forest: Forest) -> None:
     description, state = forest.description, forest.state()
     along = motion_through(description, state)
@@ -70,7 +70,7 @@ def test_classical_acceleration_is_the_rate_of_the_point_velocity(forest: Forest
         assert_close(actual, rate, 1e-8)
 
 
-@given(forests())
+@given(forests(max_links=6))
 def test_center_of_mass_accelerations_match_the_dense_oracle(forest: Forest) -> None:
     """The dense oracle differentiates poses twice and knows no spatial vectors."""
     description, s = forest.description, forest.state()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from ..builder import ModelBuilder
 from ..description import ModelDescription
 from ..errors import ModelImportError
-from . import mjcf, saved, urdf, xml
+from . import files, mjcf, saved, urdf, xml
+from .meshes import PackageDirs
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -25,26 +28,19 @@ def load(
     *,
     floating_base: bool = False,
     strict: bool = False,
-    package_dirs: Iterable[str | os.PathLike[str]] | None = None,
+    package_dirs: PackageDirs = None,
 ) -> Model:
     """Load a robot from a file: URDF (.urdf, or .xml with <robot>), MJCF (.xml, .mjcf) or a saved model (.json).
 
     floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
     strict: raise on the first thing that is not honoured, instead of listing all in ``model.import_report``.
-    package_dirs: where to look for ``package://`` meshes first.
+    package_dirs: where to look for ``package://`` meshes first, before ``ROS_PACKAGE_PATH`` and around the file.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
     >>> model = load("robot.urdf", floating_base=True)  # doctest: +SKIP
     """
     path = Path(path)
-    if path.is_dir():
-        raise ModelImportError("file", "is a directory", path)
-    if not path.exists():
-        raise ModelImportError("file", "does not exist", path)
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise ModelImportError("file", f"cannot be read: {error.strerror}", path) from None
+    text = files.read(path)
     return _model(text, _format(path, text), path, floating_base, strict, package_dirs, path.absolute().parent)
 
 
@@ -54,7 +50,7 @@ def loads(
     *,
     floating_base: bool = False,
     strict: bool = False,
-    package_dirs: Iterable[str | os.PathLike[str]] | None = None,
+    package_dirs: PackageDirs = None,
     directory: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Load a robot from text in ``format`` ("urdf", "mjcf" or "json"). Options as in :func:`load`.
@@ -91,20 +87,19 @@ def _model(
     path: Path | None,
     floating_base: bool,
     strict: bool,
-    package_dirs: Iterable[str | os.PathLike[str]] | None,
+    package_dirs: PackageDirs,
     directory: Path | None,
 ) -> Model:
     from ..model import Model  # model.py saves with this package
 
-    description = _description(text, format, path, floating_base, package_dirs, directory)
+    with np.errstate(all="ignore"):  # numbers that overflow are refused afterwards, with their element
+        description = _description(text, format, path, floating_base, package_dirs, directory)
     if strict:
         _require_honoured(description, path)
     try:
         return Model.from_checked(description)
-    except ModelImportError:
-        raise
-    except ValueError as error:  # the core: a joint that moves nothing
-        raise ModelImportError(f"model {description.name!r}", str(error), path) from None
+    except ValueError as error:
+        raise _core_error(error, description, text, format, path) from None
 
 
 def _description(
@@ -112,7 +107,7 @@ def _description(
     format: Format,
     path: Path | None,
     floating_base: bool,
-    package_dirs: Iterable[str | os.PathLike[str]] | None,
+    package_dirs: PackageDirs,
     directory: Path | None,
 ) -> ModelDescription:
     if format == "urdf":
@@ -124,6 +119,18 @@ def _description(
         return description
     builder = ModelBuilder(description.name, gravity=description.gravity, allow_nonphysical=True)
     return builder.add(description, floating=True).describe()
+
+
+def _core_error(
+    error: ValueError, description: ModelDescription, text: bytes, format: Format, path: Path | None
+) -> ModelImportError:
+    """The core refuses joints that move no mass; its message starts with the joint, whose line is looked up."""
+    culprit = re.match(r"joint '(.*?)': (.*)", str(error), re.DOTALL)
+    if culprit is None:
+        return ModelImportError(f"model {description.name!r}", str(error), path)
+    joints = xml.parse(text, path).all("joint") if format == "urdf" else []
+    line = next((joint.line for joint in joints if joint.attributes.get("name") == culprit.group(1)), None)
+    return ModelImportError(f"joint '{culprit.group(1)}'", culprit.group(2), path, line)
 
 
 def _require_honoured(description: ModelDescription, path: Path | None) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
+PackageDirs = Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None
+
 
 class MeshFinder:
     """Resolves mesh references of a file in ``directory`` to paths that exist.
@@ -15,10 +17,12 @@ class MeshFinder:
     above the file; a directory may hold the package or be it. Anything else is relative to ``directory``.
     """
 
-    def __init__(self, directory: Path | None, package_dirs: Iterable[str | os.PathLike[str]] | None = None) -> None:
+    def __init__(self, directory: Path | None, package_dirs: PackageDirs = None) -> None:
         self._directory = directory
         ros_path = os.environ.get("ROS_PACKAGE_PATH", "")
         above = [directory, *directory.parents] if directory else []
+        if isinstance(package_dirs, str | os.PathLike):
+            package_dirs = [package_dirs]
         listed = [*(package_dirs or ()), *filter(None, ros_path.split(os.pathsep)), *above]
         self._package_dirs = [Path(entry).absolute() for entry in listed]
 

@@ -192,7 +192,8 @@ class _Translation:
             self._note("geom", geom, f"mesh {mesh.name!r}: refpos and refquat are not carried over", honoured=False)
         spec = self._spec
         name = os.path.basename(mesh.file) if spec.strippath else mesh.file
-        file = os.path.join(os.path.abspath(spec.modelfiledir), mesh.compiler.meshdir or spec.meshdir, name)
+        meshdir = getattr(mesh, "compiler", spec).meshdir or spec.meshdir
+        file = os.path.join(os.path.abspath(spec.modelfiledir), meshdir, name)
         # The compiler moves a mesh to its centre of mass and principal axes; the file still has it where it was.
         moved = _pose(m.mesh_pos[number], m.mesh_quat[number])
         sx, sy, sz = (float(value) for value in mesh.scale)
@@ -274,9 +275,9 @@ class _Translation:
 
     def _report_joint(self, joint: int, freedoms: slice) -> None:
         m = self._m
-        if m.jnt_stiffness[joint] != 0.0 or np.any(m.jnt_stiffnesspoly[joint]):
+        if m.jnt_stiffness[joint] != 0.0 or _any(m, "jnt_stiffnesspoly", joint):
             self._note("joint", joint, "the spring (stiffness) is not imported", honoured=False)
-        if np.any(m.dof_dampingpoly[freedoms]):
+        if _any(m, "dof_dampingpoly", freedoms):
             self._note("joint", joint, "only the linear part of the damping is imported", honoured=False)
         if m.jnt_type[joint] == self._mujoco.mjtJoint.mjJNT_BALL and m.jnt_limited[joint]:
             self._note("joint", joint, "the limit of a ball joint is not imported", honoured=False)
@@ -381,6 +382,11 @@ def _names(wishes: list[str], taken: set[str]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+def _any(m: Any, field: str, index: int | slice) -> bool:
+    """Whether a field, which older versions of MuJoCo do not have, is other than zero."""
+    return hasattr(m, field) and bool(np.any(getattr(m, field)[index]))
 
 
 def _differences(m: Any, prefix: str, index: int, defaults: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from ..builder import ModelBuilder
 from ..description import Array, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription
 from ..errors import ModelError, ModelImportError
+from . import files
 
 FORMAT = "featherweight-model"
 VERSION = 1
@@ -45,7 +46,7 @@ def encode(description: ModelDescription) -> str:
 
 def read(path: str | os.PathLike[str]) -> ModelDescription:
     """The description saved in the file at ``path``, checked."""
-    return decode(Path(path).read_bytes(), path=Path(path))
+    return decode(files.read(Path(path)), path=Path(path))
 
 
 def decode(text: str | bytes, path: Path | None = None) -> ModelDescription:

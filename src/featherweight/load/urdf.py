@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,7 +15,7 @@ from ..builder import ROOT_JOINT, WORLD, ModelBuilder
 from ..description import Array, Geometry, ImportNote, JointType, Mimic, ModelDescription
 from ..errors import ModelError, ModelImportError
 from . import xml
-from .meshes import MeshFinder
+from .meshes import MeshFinder, PackageDirs
 from .xml import Element
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -88,7 +86,7 @@ def read(
     path: Path | None = None,
     *,
     floating_base: bool = False,
-    package_dirs: Iterable[str | os.PathLike[str]] | None = None,
+    package_dirs: PackageDirs = None,
     directory: Path | None = None,
 ) -> ModelDescription:
     """The description in URDF ``text``; ``directory`` is where relative mesh paths start."""

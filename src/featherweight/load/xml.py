@@ -1,7 +1,7 @@
 """A small XML tree with line numbers, safe to run on files from anywhere.
 
 Document type declarations are rejected, and with them entities: no expansion bombs, no reading of other files.
-Depth and size are limited. Text between elements is dropped: robot descriptions keep everything in attributes.
+Depth is limited. Text between elements is dropped: robot descriptions keep everything in attributes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from xml.parsers import expat
 
 from ..errors import ModelImportError
 
-MAX_BYTES = 100_000_000
 MAX_DEPTH = 200
 
 _ROOT_TAG = re.compile(rb"<([A-Za-z_][\w.:-]*)")
@@ -37,14 +36,12 @@ class Element:
 
 def root_tag(text: bytes) -> str | None:
     """Name of the outermost element, found without parsing."""
-    match = _ROOT_TAG.search(_COMMENT.sub(b"", text[:MAX_BYTES]))
+    match = _ROOT_TAG.search(_COMMENT.sub(b"", text))
     return match.group(1).decode("ascii", "replace") if match else None
 
 
 def parse(text: bytes, path: Path | None = None) -> Element:
     """The tree of ``text``; raises :class:`ModelImportError` with the line of what is wrong."""
-    if len(text) > MAX_BYTES:
-        raise ModelImportError("file", f"has {len(text)} bytes, more than the {MAX_BYTES} allowed", path)
     document = Element("", {}, 0)
     open_elements = [document]
     parser = expat.ParserCreate()

@@ -30,7 +30,8 @@ def center_of_mass(model: ModelDescription, q: Array) -> Array:
     for mass, link, X_WL in zip(masses(model), model.links, forward_kinematics(model, q), strict=True):
         if link.inertia is not None:
             moment += mass * (X_WL[:3, :3] @ link.inertia.com + X_WL[:3, 3])
-    return moment / masses(model).sum()
+    center: Array = moment / masses(model).sum()
+    return center
 
 
 def potential_energy(model: ModelDescription, q: Array) -> float:

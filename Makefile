@@ -1,0 +1,75 @@
+# One command sets up everything it needs: its own virtual environment, the build, the package. Run again, each takes
+# seconds when nothing changed.
+#
+#   make run          a first look: the built-in quadruped, a batch of free falls, a picture
+#   make test         the tests
+#   make lint         ruff, mypy, clang-format, stubs
+#   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
+#   make sanitize     the tests on a build with the address and undefined-behaviour sanitizers
+#   make bench        our speed beside Pinocchio's wheel
+#   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+STAMPS := build/stamps
+JOBS   ?= 2
+SOURCES := $(shell find core bindings -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
+
+.PHONY: run test lint test-robots sanitize bench bench-peers format clean build
+
+run: $(STAMPS)/package $(STAMPS)/extra-plot
+	$(BIN)/featherweight demo --out out/free_fall.png
+
+test: $(STAMPS)/package $(STAMPS)/extra-test
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+lint: $(STAMPS)/package $(STAMPS)/extra-lint $(STAMPS)/extra-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $$(git ls-files '*.hpp' '*.cpp')
+	$(BIN)/mypy
+	$(BIN)/python -m tools.check_stubs
+
+format: $(STAMPS)/extra-lint
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+	$(BIN)/clang-format -i $$(git ls-files '*.hpp' '*.cpp')
+
+test-robots: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-robots
+	$(BIN)/python -m pytest -n $(JOBS) -m robots $(PYTEST)
+
+bench: $(STAMPS)/package $(STAMPS)/extra-bench
+	$(BIN)/python -m benchmarks $(BENCH)
+
+bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
+	$(BIN)/python -m benchmarks --build-peers $(BENCH)
+
+build: $(STAMPS)/package
+
+# A second build in a place of its own; the interpreter and the other packages are the ordinary ones.
+sanitize: $(STAMPS)/build-requirements $(STAMPS)/extra-test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation --no-deps -Cbuild-dir=build/sanitize \
+	  -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON --target build/sanitize/site --upgrade .
+	tools/sanitized.sh build/sanitize/site $(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+$(STAMPS)/venv:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -U pip
+	@mkdir -p $(STAMPS) && touch $@
+
+# What the package needs to be built without isolation, so that rebuilds are incremental.
+$(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
+	$(PIP) install $$($(BIN)/python tools/extra.py build)
+	@touch $@
+
+$(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-requirements
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation -Cbuild-dir=build/dev -Ceditable.mode=redirect -e .
+	@touch $@
+
+$(STAMPS)/extra-%: pyproject.toml | $(STAMPS)/venv
+	$(PIP) install $$($(BIN)/python tools/extra.py $*)
+	@touch $@
+
+clean:
+	rm -rf build $(VENV) out

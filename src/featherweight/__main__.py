@@ -1,0 +1,7 @@
+"""``python -m featherweight``: the command ``featherweight`` of this interpreter."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,296 @@
+"""The command ``featherweight``: look at a model, watch a first batch of simulations, measure speed."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+import featherweight as fw
+
+from .builder import close_names
+from .description import Array
+from .model import Model, ModelJoint
+
+#: Errors larger than this, relative to what was to be simulated, mean that something is wrong.
+DEMO_TOLERANCE = 1e-4
+
+EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with ``argv`` (``sys.argv[1:]`` when left out); returns the exit code.
+
+    0: done; 1: the physics check of the demo failed; 2: wrong usage, a bad file or a missing package; 130: Ctrl-C.
+    """
+    parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if rest and options.command != "bench":
+        parser.error(f"unknown arguments: {' '.join(rest)}")
+    try:
+        return int(options.run(options, rest))
+    except (ValueError, OSError, ImportError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, `head` or a pager, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"featherweight {options.command}: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="featherweight", description="Robot dynamics on the vector lanes of a plain CPU.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    info = commands.add_parser("info", help="what a robot is made of", description="Print what a robot is made of.")
+    info.add_argument(
+        "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
+    )
+    info.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
+    info.add_argument("--strict", action="store_true", help="fail on anything in the file that is not honoured")
+    info.add_argument("--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable")
+    info.set_defaults(run=_info)
+
+    text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
+    demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
+    demo.add_argument("--out", type=Path, default=Path("out/free_fall.png"), help="picture to write (%(default)s)")
+    demo.add_argument("--batch", type=_positive_int, default=1024, help="robots at once (%(default)s)")
+    demo.add_argument("--seconds", type=_positive_float, default=1.0, help="of simulated time (%(default)s)")
+    demo.set_defaults(run=_demo)
+
+    bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
+    bench.set_defaults(run=_bench)
+    return parser
+
+
+# -- info ----------------------------------------------------------------------------------------------------------
+
+
+def _info(options: argparse.Namespace, rest: list[str]) -> int:
+    model = find_model(
+        options.model, floating_base=options.floating_base, strict=options.strict, package_dirs=options.package_dir
+    )
+    print(describe(model))
+    sys.stdout.flush()  # here, so that a closed pipe is noticed here
+    return 0
+
+
+def builtin_models() -> list[str]:
+    """Names of the built-in models that need no arguments."""
+    functions = {name: getattr(fw.models, name) for name in fw.models.__all__}
+    return [name for name, function in functions.items() if not _required_arguments(function)]
+
+
+def _required_arguments(function: Callable[..., Model]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+
+
+def find_model(
+    name: str, *, floating_base: bool = False, strict: bool = False, package_dirs: Iterable[str] | None = None
+) -> Model:
+    """A built-in model by name, or the robot in a file; the options are those of :func:`featherweight.load`."""
+    if name in builtin_models():
+        if floating_base:
+            raise ValueError(f"--floating-base is for robots from files; {name!r} is built in and decides by itself")
+        model: Model = getattr(fw.models, name)()
+        return model
+    path = Path(name)
+    if not path.suffix and not path.exists():
+        hint = close_names(name, builtin_models()) or f": the models are {', '.join(builtin_models())}"
+        raise ValueError(f"{name!r} is neither a file nor a built-in model{hint}")
+    return fw.load(path, floating_base=floating_base, strict=strict, package_dirs=package_dirs)
+
+
+def describe(model: Model) -> str:
+    """Everything about a model that is worth a line, as text."""
+    gravity = ", ".join(f"{x:g}" for x in model.gravity)
+    head = (
+        f"{model.name}: {model.nv} freedoms (nq {model.nq}, nv {model.nv}), {len(model.joints)} moving joints, "
+        f"{model.n_links} links, {model.mass:.6g} kg, gravity ({gravity}) m/s^2"
+    )
+    parts = [head, _joint_table(model), _link_table(model)]
+    if model.description.frames:
+        parts.append(_table([("frame", "on"), *((frame.name, frame.link) for frame in model.description.frames)]))
+    if len(model.import_report):
+        parts.append(str(model.import_report))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _joint_table(model: Model) -> str:
+    if not model.joints:
+        return "no joint moves"
+    head = ("joint", "type", "parent", "child", "axis", "q", "v", "limits", "effort", "speed", "damping", "armature")
+    rows = [
+        (
+            joint.name,
+            joint.type,
+            joint.parent,
+            joint.child,
+            _axis(joint.axis),
+            _place(joint.q_slice),
+            _place(joint.v_slice),
+            _limits(joint),
+            _numbers(joint.effort_limit, unlimited="-"),
+            _numbers(joint.velocity_limit, unlimited="-"),
+            _numbers(joint.damping),
+            _numbers(joint.armature),
+        )
+        for joint in model.joints
+    ]
+    return _table([head, *rows])
+
+
+def _link_table(model: Model) -> str:
+    rows = []
+    for link, joint in zip(model.description.links, model.description.joints, strict=True):
+        body = link.inertia
+        shapes = dict.fromkeys(geometry.shape for geometry in link.geometries)
+        rows.append(
+            (
+                link.name,
+                "-" if body is None else f"{body.mass:.4g}",
+                "-" if body is None else " ".join(f"{x:.3g}" for x in body.com + 0.0),
+                " ".join(shapes) or "-",
+                joint.name if joint.nv else f"{joint.name} (fixed)",
+            )
+        )
+    return _table([("link", "mass [kg]", "centre of mass [m]", "shapes", "carried by"), *rows])
+
+
+def _axis(axis: Array | None) -> str:
+    if axis is None:
+        return ""
+    for letter, direction in zip("xyz", np.eye(3), strict=True):
+        for sign, word in ((1.0, letter), (-1.0, f"-{letter}")):
+            if np.array_equal(axis, sign * direction):
+                return word
+    return " ".join(f"{x:.3g}" for x in axis)
+
+
+def _place(indices: slice) -> str:
+    return str(indices.start) if indices.stop == indices.start + 1 else f"{indices.start}..{indices.stop - 1}"
+
+
+def _limits(joint: ModelJoint) -> str:
+    if not np.isfinite([joint.lower, joint.upper]).any():
+        return "-"
+    return "; ".join(f"{low:.4g} .. {up:.4g}" for low, up in zip(joint.lower, joint.upper, strict=True))
+
+
+def _numbers(values: Array, unlimited: str = "") -> str:
+    """One number where all are equal."""
+    distinct = np.unique(values)
+    if np.isinf(distinct).all():
+        return unlimited
+    return " ".join(f"{x:.4g}" for x in (distinct if len(distinct) == 1 else values))
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns aligned to the left, under a ruled first row; columns that are empty throughout are left out."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+# -- demo ----------------------------------------------------------------------------------------------------------
+
+
+def _demo(options: argparse.Namespace, rest: list[str]) -> int:
+    from .demo import free_fall, save_picture
+
+    model = fw.models.quadruped()
+    print(describe(model))
+    build = fw.build_info()
+    print(
+        f"\nfree fall of {options.batch} quadrupeds for {options.seconds:g} s, "
+        f"random postures and velocities, on {build['threads']} threads\n"
+        f"instruction set {build['isa']}: {build['lanes_float64']} simulations per vector register\n"
+    )
+    bar = ProgressBar(sys.stderr)
+    try:
+        result = free_fall(model, options.batch, options.seconds, progress=bar.update)
+    finally:
+        bar.clear()
+
+    total = result.steps * result.batch
+    print(f"{total:,} steps of {result.times[-1] / result.steps:.3g} s in {result.seconds:.2f} s:", end=" ")
+    print(
+        f"{total / result.seconds:,.0f} steps/s, {1e6 * result.seconds / total:.3f} us each (two evaluations of aba)\n"
+    )
+    passed = True
+    for what, error in result.relative_errors.items():
+        good = error <= DEMO_TOLERANCE
+        passed &= good
+        print(f"  {what:<32} {error:.1e}  {'ok' if good else f'TOO LARGE, expected {DEMO_TOLERANCE:g} at most'}")
+    print("  (largest of the batch, relative to: depth fallen, momentum, work of gravity)\n")
+    save_picture(result, options.out)
+    print(f"picture: {options.out}")
+    return 0 if passed else EXIT_CHECK_FAILED
+
+
+class ProgressBar:
+    """A line that fills up, on a terminal; nothing elsewhere."""
+
+    WIDTH = 40
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = stream.isatty()
+        self._start = time.monotonic()
+
+    def update(self, fraction: float) -> None:
+        if not self._shown:
+            return
+        done = round(self.WIDTH * fraction)
+        left = (time.monotonic() - self._start) * (1.0 - fraction) / fraction
+        bar = "#" * done + "." * (self.WIDTH - done)
+        self._stream.write(f"\r[{bar}] {100 * fraction:3.0f} %, {left:.1f} s left ")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+def _positive_int(text: str) -> int:
+    value = int(text) if text.isdecimal() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
+    return value
+
+
+def _positive_float(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return value
+
+
+# -- bench ---------------------------------------------------------------------------------------------------------
+
+
+def _bench(options: argparse.Namespace, rest: list[str]) -> int:
+    from .bench import main as bench
+
+    return bench(rest)

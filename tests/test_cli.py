@@ -1,0 +1,253 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight import cli, demo
+from featherweight.draw import draw
+
+DATA = Path(__file__).parent / "data"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of ``featherweight arguments``."""
+    try:
+        code = cli.main(arguments)
+    except SystemExit as stop:  # argparse
+        code = int(stop.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "featherweight", *arguments]
+
+
+# -- info ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", cli.builtin_models())
+def test_info_names_every_joint_and_link_of_a_builtin_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    model = getattr(fw.models, name)()
+    code, out, _ = run(capsys, "info", name)
+    assert code == 0
+    assert set(model.joint_names) | set(model.link_names) <= set(out.split())
+    assert f"{model.mass:.6g} kg" in out
+
+
+def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "info", str(DATA / "features.urdf"))
+    assert code == 0
+    turn = next(line for line in out.splitlines() if line.startswith("turn "))
+    assert turn.split() == [
+        "turn",
+        "revolute",
+        "base",
+        "shoulder",
+        "z",
+        "0",
+        "0",
+        "-1.5",
+        "..",
+        "2.5",
+        "30",
+        "4",
+        "0.4",
+        "0",
+    ]
+    assert "NOT HONOURED" in out
+
+
+def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    _, fixed, _ = run(capsys, "info", str(DATA / "axes.urdf"))
+    _, floating, _ = run(capsys, "info", str(DATA / "axes.urdf"), "--floating-base")
+    assert "free" not in fixed.split() and "free" in floating.split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nothing_here.urdf"], "does not exist"),
+        (["quadrupet"], "did you mean 'quadruped'"),
+        (["neither"], "the models are"),
+        ([str(DATA)], "is a directory"),
+        ([str(DATA / "features.urdf"), "--strict"], "features.urdf:84: joint 'lift': mimics 'turn'"),
+        (["arm", "--floating-base"], "built in"),
+    ],
+)
+def test_bad_models_are_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    code, out, err = run(capsys, "info", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("featherweight info: ") and expected in err and err.count("\n") == 1
+
+
+def test_malformed_file_is_refused_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.urdf"
+    bad.write_text("<robot name='r'>\n<link name='a'>\n</robot>\n")
+    code, _, err = run(capsys, "info", str(bad))
+    assert code == 2 and "bad.urdf:3" in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["demo", "--batch", "0"], ["demo", "--seconds", "nan"], ["info"]])
+def test_wrong_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    code, _, err = run(capsys, *arguments)
+    assert code == 2 and err.startswith("usage: featherweight")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--version")
+    assert (code, out) == (0, f"featherweight {fw.__version__}\n")
+
+
+def test_bench_has_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "bench", "--help")
+    assert code == 0 and "--rounds" in out
+    code, _, err = run(capsys, "bench", "no_such_robot", "--algorithms", "aba")
+    assert code == 1 and "no_such_robot" in err
+
+
+def test_reader_that_leaves_early_is_not_an_error() -> None:
+    reader = subprocess.Popen(
+        command("info", "humanoid"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert reader.stdout is not None and reader.stderr is not None
+    reader.stdout.close()
+    assert reader.wait(60) == 0
+    assert reader.stderr.read() == b""
+    reader.stderr.close()
+
+
+# -- demo ----------------------------------------------------------------------------------------------------------
+
+
+def test_demo_checks_the_physics_and_saves_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "new" / "fall.png"
+    code, out, err = run(capsys, "demo", "--out", str(picture), "--batch", "5", "--seconds", "0.1")
+    assert (code, err) == (0, "")
+    assert out.count("  ok\n") == 3 and str(picture) in out
+    assert fw.build_info()["isa"] in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_fails_when_the_physics_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "STEP", 0.05)
+    monkeypatch.setattr(demo, "_LOOKS", 2)
+    picture = tmp_path / "fall.png"
+    code, out, _ = run(capsys, "demo", "--out", str(picture), "--batch", "2", "--seconds", "0.5")
+    assert code == 1 and "TOO LARGE" in out
+
+
+def test_demo_without_matplotlib_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, out, err = run(capsys, "demo", "--out", str(tmp_path / "x.png"), "--batch", "1", "--seconds", "0.01")
+    assert code == 2 and out.count("  ok\n") == 3
+    assert 'pip install "featherweight[plot]"' in err
+
+
+def test_demo_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, err = run(capsys, "demo", "--out", str(tmp_path / "file" / "x.png"), "--batch", "1", "--seconds", "0.01")
+    assert code == 2 and str(tmp_path / "file") in err
+
+
+def test_interrupted_demo_leaves_without_a_traceback() -> None:
+    falling = subprocess.Popen(
+        command("demo", "--batch", "64", "--seconds", "1000"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert falling.stdout is not None
+    for line in falling.stdout:
+        if line.startswith("instruction set"):
+            break
+    time.sleep(0.2)
+    falling.send_signal(signal.SIGINT)
+    _, err = falling.communicate(timeout=60)
+    assert falling.returncode == 130
+    assert err == "\ninterrupted\n"
+
+
+def test_free_fall_improves_with_the_square_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = []
+    for step in (4e-3, 2e-3):
+        monkeypatch.setattr(demo, "STEP", step)
+        errors.append(demo.free_fall(fw.models.quadruped(), batch=3, seconds=0.4).energy_error[-1])
+    assert 3.0 < errors[0] / errors[1] < 5.5
+
+
+def test_free_fall_looks_at_the_times_asked_for() -> None:
+    result = demo.free_fall(fw.models.box(), batch=2, seconds=0.123)
+    np.testing.assert_allclose([result.times[0], result.times[-1]], [0.0, 0.123])
+    np.testing.assert_allclose(result.fall, np.broadcast_to(result.depth[:, None], result.fall.shape), atol=1e-5)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_bar_fills_up_on_a_terminal_only() -> None:
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        bar = cli.ProgressBar(stream)
+        bar.update(0.5)
+        bar.clear()
+    assert "#" * 20 + "." * 20 in terminal.getvalue()
+    assert file.getvalue() == ""
+
+
+# -- drawing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def axes() -> object:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    return figure.add_subplot(projection="3d")
+
+
+@pytest.mark.parametrize("name", cli.builtin_models())
+def test_every_builtin_model_can_be_drawn_within_its_axes(name: str, axes: object) -> None:
+    model = getattr(fw.models, name)()
+    ax = draw(model, ax=axes)
+    origins = fw.forward_kinematics(model, model.neutral())[:, :3, 3]
+    for k, limits in enumerate((ax.get_xlim(), ax.get_ylim(), ax.get_zlim())):
+        assert limits[0] <= origins[:, k].min() and origins[:, k].max() <= limits[1]
+
+
+def test_two_robots_share_a_scene(axes: object) -> None:
+    model = fw.models.box()
+    far = model.neutral()
+    far[0] = 10.0
+    draw(model, ax=axes)
+    ax = draw(model, far, axes)
+    assert ax.get_xlim()[0] < 0.0 and ax.get_xlim()[1] > 10.0
+
+
+def test_robot_of_meshes_and_odd_joints_can_be_drawn(axes: object) -> None:
+    draw(fw.load(DATA / "features.urdf"), ax=axes)
+
+
+def test_draw_wants_one_configuration(axes: object) -> None:
+    model = fw.models.box()
+    with pytest.raises(ValueError, match=r"expected one configuration, shape \(7,\), got \(3, 7\)"):
+        draw(model, model.random(0, batch=3), axes)

@@ -1,0 +1,90 @@
+"""The documentation tells the truth: its programs run, its links lead somewhere, its include order holds."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROBOT = (ROOT / "tests" / "data" / "axes.urdf").read_text()
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@every_page
+def test_python_blocks_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In order, in one namespace, beside a file robot.urdf; indented lines after a block that prints are its output."""
+    pyplot = pytest.importorskip("matplotlib")
+    pyplot.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    Path("robot.urdf").write_text(ROBOT)
+    names: dict[str, Any] = {"fw": fw, "np": np, "text": ROBOT}
+    for code, shown in re.findall(r"^```python\n(.*?)^```\n\n?((?:    .*\n)*)", page.read_text(), re.M | re.S):
+        exec(compile(code, str(page), "exec"), names)
+        printed = capsys.readouterr().out
+        if shown and "print" in code:
+            assert printed == re.sub(r"^    ", "", shown, flags=re.M)
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", text):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = page if not path else page.parent / path
+        assert file.exists(), f"{target} in {page.name}"
+        if anchor:
+            assert anchor in anchors(file), f"{target} in {page.name}"
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them from the titles of a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "adr"
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text())
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_theory_has_the_section_that_the_core_cites() -> None:
+    cited = re.findall(r'docs/theory\.md, "([^"]+)"', (ROOT / "core" / "dynamics" / "eliminate.hpp").read_text())
+    titles = re.findall(r"^## (.*)$", (ROOT / "docs" / "theory.md").read_text().lower(), re.M)
+    assert cited and set(cited) <= set(titles)
+
+
+def test_headers_include_in_the_direction_that_the_architecture_page_gives() -> None:
+    line = re.search(r"^    (lanes .*)$", (ROOT / "docs" / "architecture.md").read_text(), re.M)
+    assert line
+    order = line.group(1).split(" → ")
+    folders = {path.name for path in (ROOT / "core").iterdir() if path.is_dir()}
+    assert folders == set(order)
+    for header in (ROOT / "core").rglob("*.hpp"):
+        for folder in re.findall(r'^#include "(\w+)/', header.read_text(), re.M):
+            assert order.index(folder) <= order.index(header.parent.name), f"{header.parent.name}/{header.name}"
+
+
+def test_every_make_target_in_the_docs_exists() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        named = set(re.findall(r"^    make ([\w-]+)", page.read_text(), re.M)) | set(
+            re.findall(r"`make ([\w-]+)`", page.read_text())
+        )
+        assert named <= targets, page.name
+
+
+def test_readme_lists_every_public_function() -> None:
+    table = (ROOT / "README.md").read_text().split("| kinematics |")[1].split("\n\n")[0]
+    known = set(re.findall(r"`([\w.]+)`", table)) | {"Model", "ModelImportError", "build_info"}
+    assert set(fw.__all__) <= known
