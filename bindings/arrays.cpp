@@ -10,7 +10,7 @@ namespace {
 // Looked up once and kept for the life of the interpreter.
 nb::handle numpy(const char* attribute) { return nb::object(nb::module_::import_("numpy").attr(attribute)).release(); }
 
-std::string name_of_type(nb::handle value) { return nb::cast<std::string>(nb::str(value.type().attr("__name__"))); }
+std::string name_of_type(nb::handle value) { return nb::cast<std::string>(nb::str(nb::object(value.type().attr("__name__")))); }
 
 // numpy.ascontiguousarray(value, dtype) after checking that numbers can become dtype without surprises.
 nb::object converted(const char* name, nb::handle value, char format) {
@@ -28,7 +28,7 @@ nb::object converted(const char* name, nb::handle value, char format) {
   if ((kind != "f" && kind != "i" && kind != "u") || itemsize > 8)
     throw std::invalid_argument(std::string(name) +
                                 ": expected an array of real numbers (float64 or float32), got dtype " +
-                                nb::cast<std::string>(nb::str(array.attr("dtype"))));
+                                nb::cast<std::string>(nb::str(nb::object(array.attr("dtype")))));
   return contiguous(array, nb::arg("dtype") = format == 'f' ? "float32" : "float64");
 }
 

@@ -70,7 +70,8 @@ def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.Cap
 def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     _, fixed, _ = run(capsys, "info", str(DATA / "axes.urdf"))
     _, floating, _ = run(capsys, "info", str(DATA / "axes.urdf"), "--floating-base")
-    assert "free" not in fixed.split() and "free" in floating.split()
+    assert "free" not in fixed.split()
+    assert "free" in floating.split()
 
 
 @pytest.mark.parametrize(
@@ -89,20 +90,24 @@ def test_bad_models_are_one_line_and_exit_code_2(
 ) -> None:
     code, out, err = run(capsys, "info", *arguments)
     assert (code, out) == (2, "")
-    assert err.startswith("featherweight info: ") and expected in err and err.count("\n") == 1
+    assert err.startswith("featherweight info: ")
+    assert expected in err
+    assert err.count("\n") == 1
 
 
 def test_malformed_file_is_refused_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.urdf"
     bad.write_text("<robot name='r'>\n<link name='a'>\n</robot>\n")
     code, _, err = run(capsys, "info", str(bad))
-    assert code == 2 and "bad.urdf:3" in err
+    assert code == 2
+    assert "bad.urdf:3" in err
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["demo", "--batch", "0"], ["demo", "--seconds", "nan"], ["info"]])
 def test_wrong_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     code, _, err = run(capsys, *arguments)
-    assert code == 2 and err.startswith("usage: featherweight")
+    assert code == 2
+    assert err.startswith("usage: featherweight")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,9 +117,11 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_bench_has_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "bench", "--help")
-    assert code == 0 and "--rounds" in out
+    assert code == 0
+    assert "--rounds" in out
     code, _, err = run(capsys, "bench", "no_such_robot", "--algorithms", "aba")
-    assert code == 1 and "no_such_robot" in err
+    assert code == 1
+    assert "no_such_robot" in err
 
 
 def test_reader_that_leaves_early_is_not_an_error() -> None:
@@ -124,7 +131,8 @@ def test_reader_that_leaves_early_is_not_an_error() -> None:
         stderr=subprocess.PIPE,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    assert reader.stdout is not None and reader.stderr is not None
+    assert reader.stdout is not None
+    assert reader.stderr is not None
     reader.stdout.close()
     assert reader.wait(60) == 0
     assert reader.stderr.read() == b""
@@ -138,7 +146,8 @@ def test_demo_checks_the_physics_and_saves_a_picture(tmp_path: Path, capsys: pyt
     picture = tmp_path / "new" / "fall.png"
     code, out, err = run(capsys, "demo", "--out", str(picture), "--batch", "5", "--seconds", "0.1")
     assert (code, err) == (0, "")
-    assert out.count("  ok\n") == 3 and str(picture) in out
+    assert out.count("  ok\n") == 3
+    assert str(picture) in out
     assert fw.build_info()["isa"] in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -150,7 +159,8 @@ def test_demo_fails_when_the_physics_do(
     monkeypatch.setattr(demo, "_LOOKS", 2)
     picture = tmp_path / "fall.png"
     code, out, _ = run(capsys, "demo", "--out", str(picture), "--batch", "2", "--seconds", "0.5")
-    assert code == 1 and "TOO LARGE" in out
+    assert code == 1
+    assert "TOO LARGE" in out
 
 
 def test_demo_without_matplotlib_says_what_to_install(
@@ -158,14 +168,16 @@ def test_demo_without_matplotlib_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     code, out, err = run(capsys, "demo", "--out", str(tmp_path / "x.png"), "--batch", "1", "--seconds", "0.01")
-    assert code == 2 and out.count("  ok\n") == 3
+    assert code == 2
+    assert out.count("  ok\n") == 3
     assert 'pip install "featherweight[plot]"' in err
 
 
 def test_demo_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     code, _, err = run(capsys, "demo", "--out", str(tmp_path / "file" / "x.png"), "--batch", "1", "--seconds", "0.01")
-    assert code == 2 and str(tmp_path / "file") in err
+    assert code == 2
+    assert str(tmp_path / "file") in err
 
 
 def test_interrupted_demo_leaves_without_a_traceback() -> None:
@@ -231,7 +243,8 @@ def test_every_builtin_model_can_be_drawn_within_its_axes(name: str, axes: objec
     ax = draw(model, ax=axes)
     origins = fw.forward_kinematics(model, model.neutral())[:, :3, 3]
     for k, limits in enumerate((ax.get_xlim(), ax.get_ylim(), ax.get_zlim())):
-        assert limits[0] <= origins[:, k].min() and origins[:, k].max() <= limits[1]
+        assert limits[0] <= origins[:, k].min()
+        assert origins[:, k].max() <= limits[1]
 
 
 def test_two_robots_share_a_scene(axes: object) -> None:
@@ -240,7 +253,8 @@ def test_two_robots_share_a_scene(axes: object) -> None:
     far[0] = 10.0
     draw(model, ax=axes)
     ax = draw(model, far, axes)
-    assert ax.get_xlim()[0] < 0.0 and ax.get_xlim()[1] > 10.0
+    assert ax.get_xlim()[0] < 0.0
+    assert ax.get_xlim()[1] > 10.0
 
 
 def test_robot_of_meshes_and_odd_joints_can_be_drawn(axes: object) -> None:

@@ -15,4 +15,5 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(example), run_name="__main__")
-    assert "assert" in example.read_text() and capsys.readouterr().out
+    assert "assert" in example.read_text()
+    assert capsys.readouterr().out

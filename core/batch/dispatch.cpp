@@ -27,7 +27,10 @@ std::vector<const Isa*> available_isas() {
   if (__builtin_cpu_supports("x86-64-v3")) isas.push_back(&v3::isa);
 #endif
   isas.push_back(&baseline::isa);
-  isas.push_back(&scalar::isa);
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("x86-64-v3"))  // built for the same level, with fused multiply-adds
+#endif
+    isas.push_back(&scalar::isa);
   isas.push_back(&counting::isa);
   return isas;
 }

@@ -82,10 +82,11 @@ template <class J, class S, class C>
 
 // One freedom. Written block by block (A, then B, then C) because 21 lane scalars do not fit in 16 registers: each
 // block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a whole.
-template <int K, bool turned, bool rotates, bool travels, class S, class C>
-[[gnu::noinline]] void project_out(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
-                                   const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor,
-                                   Outboard<S>& out) {
+// Without a rotor nothing is left of the inertia about the axis of a revolute joint: `planar` skips those zeros.
+template <bool planar, int K, bool turned, bool rotates, bool travels, class S, class C>
+[[gnu::noinline]] void project_out_axis(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
+                                        const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor,
+                                        Outboard<S>& out) {
   using J = AxisJoint<K, turned, rotates, travels>;
   constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
   constexpr bool revolute = rotates && !travels, prismatic = travels && !rotates;
@@ -124,7 +125,7 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C>
 
   // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
   // Along the axis only the armature is left of the inertia: written as a product, it does not cancel.
-  const S kept = D_inverse * l.armature[0];
+  const S kept = D_inverse * l.armature[0];  // not used if planar
 
   Sym3<S> A = minus_outer(A_all(), U.lin, UD.lin);
   if constexpr (prismatic) A(0, K) = U.lin[0] * kept, A(1, K) = U.lin[1] * kept, A(2, K) = U.lin[2] * kept;
@@ -134,21 +135,45 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C>
   out.I.A = A;
 
   Mat3<S> B = minus_outer(B_all(), U.lin, UD.ang);
-  if constexpr (revolute) B(0, K) = U.lin[0] * kept, B(1, K) = U.lin[1] * kept, B(2, K) = U.lin[2] * kept;
+  if constexpr (revolute && !planar) B(0, K) = U.lin[0] * kept, B(1, K) = U.lin[1] * kept, B(2, K) = U.lin[2] * kept;
   if constexpr (prismatic) B(K, 0) = U.ang[0] * kept, B(K, 1) = U.ang[1] * kept, B(K, 2) = U.ang[2] * kept;
   if constexpr (rotates) p.lin = p.lin + column(B, i) * ca_i + column(B, j) * ca_j;
-  p.ang = p.ang + U.ang * du + B.rows[i] * cl_i + B.rows[j] * cl_j;
+  if constexpr (planar) {
+    p.ang[i] = p.ang[i] + U.ang[i] * du + B(i, i) * cl_i + B(j, i) * cl_j;
+    p.ang[j] = p.ang[j] + U.ang[j] * du + B(i, j) * cl_i + B(j, j) * cl_j;
+  } else {
+    p.ang = p.ang + B.rows[i] * cl_i + B.rows[j] * cl_j;
+  }
 
   Sym3<S> R = minus_outer(C_all(), U.ang, UD.ang);
-  if constexpr (revolute) R(0, K) = U.ang[0] * kept, R(1, K) = U.ang[1] * kept, R(2, K) = U.ang[2] * kept;
-  if constexpr (rotates) p.ang = p.ang + column(R, i) * ca_i + column(R, j) * ca_j;
+  if constexpr (revolute && !planar) R(0, K) = U.ang[0] * kept, R(1, K) = U.ang[1] * kept, R(2, K) = U.ang[2] * kept;
+  if constexpr (planar) {
+    p.ang[i] = p.ang[i] + R(i, i) * ca_i + R(i, j) * ca_j;
+    p.ang[j] = p.ang[j] + R(j, i) * ca_i + R(j, j) * ca_j;
+    p.ang[K] = p.ang[K] + u;  // U D^-1 u, where U = D
+  } else {
+    p.ang = p.ang + U.ang * du;
+    if constexpr (rotates) p.ang = p.ang + column(R, i) * ca_i + column(R, j) * ca_j;
+  }
   out.p = J::to_parent(l, state, p);
 
-  if constexpr (rotates) B = J::rotation(state).to_parent(B), R = J::rotation(state).to_parent(R);
+  if constexpr (rotates) {
+    B = J::rotation(state).template to_parent<planar>(B);
+    R = J::rotation(state).template to_parent<planar>(R);
+  }
   if constexpr (turned) B = Rotation<C>{mat3(l.R)}.to_parent(B), R = Rotation<C>{mat3(l.R)}.to_parent(R);
-  const Mat3<S> B_parent = shift_coupling(A, B, J::origin(l, state));
+  const Mat3<S> B_parent = shift_coupling<planar ? K : -1>(A, B, J::origin(l, state));
   out.I.B = B_parent;
-  out.I.C = shift_rotational(R, B, B_parent, J::origin(l, state));
+  out.I.C = shift_rotational<planar ? K : -1>(R, B, B_parent, J::origin(l, state));
+}
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+FW_INLINE void project_out(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, const S* state,
+                           const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor, Outboard<S>& out) {
+  constexpr bool can_be_planar = rotates && !travels && !turned;
+  if (can_be_planar && l.armature[0] == C(0))
+    project_out_axis<can_be_planar>(joint, l, state, v, rate, tau, factor, out);
+  else
+    project_out_axis<false>(joint, l, state, v, rate, tau, factor, out);
 }
 
 // Three rotations: U is 6 x 3 with the linear part B and the angular part C.

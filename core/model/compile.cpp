@@ -3,7 +3,9 @@
 // 1. Joints with several axes (universal, planar) become chains of axis joints with massless links between.
 // 2. Links on fixed joints are merged into the link that carries them.
 // 3. Link frames are re-chosen: parallel to their parent's at q = 0 whenever the joint axis then is a coordinate axis,
-//    so that the kernels rotate by "axis and angle" instead of by a matrix. Only Mounts know the user's frames.
+//    so that the kernels rotate by "axis and angle" instead of by a matrix. A frame may further be turned about its own
+//    joint axis, which costs nothing (the angle gets an offset), to suit the axes of the joints it carries.
+//    Only Mounts know the user's frames.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,9 +19,12 @@ namespace featherweight {
 namespace {
 
 using namespace host;
-using V = Vec3<double>;
-using M = Mat3<double>;
-using X = Pose<double>;
+// Extended precision where the platform has it: rotating an inertia leaves errors relative to its largest entry, and the
+// smallest may be the one about the joint axis.
+using Real = long double;
+using V = Vec3<Real>;
+using M = Mat3<Real>;
+using X = Pose<Real>;
 
 // An axis counts as aligned when its other components are below this: what rounding leaves of a product of exact
 // right angles, and far below what any comparison of ours tolerates.
@@ -33,19 +38,54 @@ X pose(const PoseArray& m) {
   return {{{m[0], m[1], m[2]}, {m[4], m[5], m[6]}, {m[8], m[9], m[10]}}, {m[3], m[7], m[11]}};
 }
 X compose(const X& a, const X& b) { return {a.R * b.R, a.R * b.p + a.p}; }
-V vector(const std::array<double, 3>& a) { return {a[0], a[1], a[2]}; }
+V vector(const std::array<double, 3>& a) { return {Real(a[0]), Real(a[1]), Real(a[2])}; }
 
 // A right-handed frame whose z axis is z, reusing coordinate axes where possible so that neighbours stay aligned.
 M frame_around(const V& z) {
   int least = 0;
   for (int k = 1; k < 3; ++k)
     if (std::abs(z[k]) < std::abs(z[least])) least = k;
-  V x = zero3<double>();
+  V x = zero3<Real>();
   x[least] = 1;
   x = x - z * dot(x, z);
   x = x * (1 / std::sqrt(dot(x, x)));
   const V y = cross(z, x);
   return {{x[0], y[0], z[0]}, {x[1], y[1], z[1]}, {x[2], y[2], z[2]}};
+}
+
+bool is_aligned(const V& axis, int k) {
+  return std::abs(axis[(k + 1) % 3]) < alignment_tolerance && std::abs(axis[(k + 2) % 3]) < alignment_tolerance;
+}
+bool is_aligned(const V& axis) { return is_aligned(axis, 0) || is_aligned(axis, 1) || is_aligned(axis, 2); }
+
+// Rotation about coordinate axis k.
+struct Turn {
+  Real cosine = 1, sine = 0;
+
+  M matrix(int k) const {
+    const AxisRotation<0, Real> x{cosine, sine};
+    const AxisRotation<1, Real> y{cosine, sine};
+    const AxisRotation<2, Real> z{cosine, sine};
+    return k == 0 ? x.after(identity()) : k == 1 ? y.after(identity()) : z.after(identity());
+  }
+};
+
+// The turn about axis k, at most 45 degrees, after which most of the given axes are coordinate axes.
+Turn best_turn(const std::vector<V>& axes, int k) {
+  const int i = (k + 1) % 3, j = (k + 2) % 3;
+  std::vector<Turn> candidates(1);
+  for (const V& axis : axes) {
+    if (std::abs(axis[k]) >= alignment_tolerance || is_aligned(axis)) continue;  // a turn would not help
+    const Real length = std::hypot(axis[i], axis[j]);
+    const Real a = axis[i] / length, b = axis[j] / length;
+    candidates.push_back(std::abs(a) >= std::abs(b) ? (a > 0 ? Turn{a, b} : Turn{-a, -b}) : (b > 0 ? Turn{b, -a} : Turn{-b, a}));
+  }
+  const auto aligned = [&](const Turn& turn) {
+    const M R = transpose(turn.matrix(k));
+    return std::count_if(axes.begin(), axes.end(), [&](const V& axis) { return is_aligned(R * axis); });
+  };
+  return *std::max_element(candidates.begin(), candidates.end(),
+                           [&](const Turn& a, const Turn& b) { return aligned(a) < aligned(b); });
 }
 
 // One step of a joint: an axis to rotate about or travel along, a ball, or free motion.
@@ -86,7 +126,7 @@ Sizes sizes_of(Step::Kind kind) {
 // A user's frame on a compiled link.
 struct Place {
   int link = -1;
-  X pose{identity(), zero3<double>()};
+  X pose{identity(), zero3<Real>()};
 };
 
 template <class From, class To, std::size_t N>
@@ -95,13 +135,13 @@ void copy(const From (&from)[N], To (&to)[N]) {
 }
 void write(const M& m, double (&out)[9]) {
   for (int r = 0; r < 3; ++r)
-    for (int c = 0; c < 3; ++c) out[3 * r + c] = m(r, c);
+    for (int c = 0; c < 3; ++c) out[3 * r + c] = static_cast<double>(m(r, c));
 }
 Mount<double> mount(const Place& place) {
   Mount<double> m{};
   m.link = place.link;
   write(place.pose.R, m.R);
-  for (int k = 0; k < 3; ++k) m.p[k] = place.pose.p[k];
+  for (int k = 0; k < 3; ++k) m.p[k] = static_cast<double>(place.pose.p[k]);
   return m;
 }
 
@@ -113,6 +153,10 @@ class Compiler {
   void run() {
     if (spec_.joints.size() != spec_.links.size())
       throw std::invalid_argument("a model needs as many joints as links: joint k carries link k");
+    children_.resize(spec_.joints.size());
+    for (std::size_t k = 0; k < spec_.joints.size(); ++k)
+      if (const int parent = spec_.joints[k].parent; parent >= 0 && parent < static_cast<int>(k))
+        children_[static_cast<std::size_t>(parent)].push_back(static_cast<int>(k));
     for (std::size_t k = 0; k < spec_.joints.size(); ++k) add_joint(static_cast<int>(k));
     for (const Place& place : places_) out_.mounts.push_back(mount(place));
     for (const FrameSpec& frame : spec_.frames) {
@@ -138,7 +182,10 @@ class Compiler {
 
     const std::vector<Step> steps = steps_of(joint);
     const int q = out_.tree.nq, v = out_.tree.nv;
-    for (const Step& step : steps) place = add_link(joint, step, out_.tree.nv - v, place);
+    for (const Step& step : steps) {
+      const bool last = &step == &steps.back();
+      place = add_link(joint, step, out_.tree.nv - v, place, last ? axes_on(index, pose(joint.child_placement).R) : std::vector<V>{});
+    }
     ranges_.push_back({q, out_.tree.nq - q, v, out_.tree.nv - v});
     if (joint.armature.size() != static_cast<std::size_t>(out_.tree.nv - v))
       throw std::invalid_argument("joint '" + joint.name + "': armature needs one value per freedom");
@@ -148,10 +195,27 @@ class Compiler {
     add_inertia(spec_.links[static_cast<std::size_t>(index)], place);
   }
 
-  // Appends a compiled link moved by `step` from the joint frame at `at`; returns the moved joint frame.
-  Place add_link(const JointSpec& joint, const Step& step, int first_freedom, const Place& at) {
+  // Axes of the joints that link `index` carries, directly or by fixed joints; R: axes of the link in those wanted.
+  std::vector<V> axes_on(int index, const M& R) const {
+    std::vector<V> axes;
+    for (int k : children_[static_cast<std::size_t>(index)]) {
+      const JointSpec& joint = spec_.joints[static_cast<std::size_t>(k)];
+      const M R_joint = R * pose(joint.placement).R;
+      if (joint.type == JointType::fixed) {
+        const std::vector<V> further = axes_on(k, R_joint * pose(joint.child_placement).R);
+        axes.insert(axes.end(), further.begin(), further.end());
+      } else if (const Step first = steps_of(joint).front(); first.kind == Step::rotate || first.kind == Step::travel) {
+        axes.push_back(R_joint * first.axis);
+      }
+    }
+    return axes;
+  }
+
+  // Appends a compiled link moved by `step` from the joint frame at `at`; returns the moved joint frame. `carried`: axes
+  // of the joints that follow, in the joint frame.
+  Place add_link(const JointSpec& joint, const Step& step, int first_freedom, const Place& at, std::vector<V> carried) {
     Link<double> l{};
-    Place moved{static_cast<int>(out_.links.size()), {identity(), zero3<double>()}};
+    Place moved{static_cast<int>(out_.links.size()), {identity(), zero3<Real>()}};
     M R = at.pose.R;  // axes of the compiled link in its parent's, at q = 0
     int aligned = -1;
     l.sign = 1;
@@ -160,8 +224,7 @@ class Compiler {
     } else {
       const V axis = at.pose.R * step.axis;
       for (int k = 0; k < 3; ++k)
-        if (std::abs(axis[(k + 1) % 3]) < alignment_tolerance && std::abs(axis[(k + 2) % 3]) < alignment_tolerance)
-          aligned = k;
+        if (is_aligned(axis, k)) aligned = k;
       if (aligned >= 0 && step.kind != Step::screw) {
         l.sign = axis[aligned] > 0 ? 1 : -1;
         moved.pose.R = R;
@@ -171,6 +234,16 @@ class Compiler {
         const M F = frame_around(step.axis);
         moved.pose.R = transpose(F);
         R = R * F;
+      }
+      if (step.kind == Step::rotate) {
+        const int k = aligned < 0 ? 2 : aligned;
+        for (V& a : carried) a = moved.pose.R * a;
+        const Turn turn = best_turn(carried, k);
+        moved.pose.R = transpose(turn.matrix(k)) * moved.pose.R;
+        if (aligned < 0)
+          R = R * turn.matrix(k);
+        else
+          l.offset = static_cast<double>(std::atan2(turn.sine, turn.cosine));
       }
       if (step.kind == Step::rotate)
         l.kind = aligned < 0 ? JointKind::revolute_turned : along(JointKind::revolute_x, aligned);
@@ -187,7 +260,7 @@ class Compiler {
     l.factor = out_.tree.n_factors;
     l.pitch = joint.pitch;
     write(R, l.R);
-    for (int k = 0; k < 3; ++k) l.p[k] = at.pose.p[k];
+    for (int k = 0; k < 3; ++k) l.p[k] = static_cast<double>(at.pose.p[k]);
     for (int k = 0; k < l.nv && first_freedom + k < static_cast<int>(joint.armature.size()); ++k)
       l.armature[k] = joint.armature[static_cast<std::size_t>(first_freedom + k)];
     if (step.kind == Step::ball) out_.quaternions.push_back(l.q);
@@ -205,13 +278,13 @@ class Compiler {
   void add_inertia(const LinkSpec& link, const Place& place) {
     if (place.link < 0 || (link.mass == 0 && link.inertia == std::array<double, 9>{})) return;
     const auto& I = link.inertia;
-    RigidInertia<double> b{link.mass, zero3<double>(), {I[0], I[1], I[2], I[4], I[5], I[8]}};
+    RigidInertia<Real> b{Real(link.mass), zero3<Real>(), {Real(I[0]), Real(I[1]), Real(I[2]), Real(I[4]), Real(I[5]), Real(I[8])}};
     b = shift_to_parent(b, vector(link.com));
-    b = shift_to_parent(to_parent(Rotation<double>{place.pose.R}, b), place.pose.p);
+    b = shift_to_parent(to_parent(Rotation<Real>{place.pose.R}, b), place.pose.p);
     Link<double>& l = out_.links[static_cast<std::size_t>(place.link)];
-    l.mass += b.m;
-    for (int k = 0; k < 3; ++k) l.h[k] += b.h[k];
-    for (int k = 0; k < 6; ++k) l.inertia[k] += b.I.e[k];
+    l.mass += link.mass;
+    for (int k = 0; k < 3; ++k) l.h[k] += static_cast<double>(b.h[k]);
+    for (int k = 0; k < 6; ++k) l.inertia[k] += static_cast<double>(b.I.e[k]);
   }
 
   // Subtrees, accumulators of branching links, subtree masses, and the pattern of the joint-space inertia.
@@ -259,6 +332,7 @@ class Compiler {
   TreeStorage<double>& out_;
   std::vector<JointRange>& ranges_;
   std::vector<Place> places_;  // of the user's links
+  std::vector<std::vector<int>> children_;  // joints carried by each link
 };
 
 void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
@@ -266,7 +340,7 @@ void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
     Link<float> b{};
     b.kind = a.kind, b.parent = a.parent, b.subtree_end = a.subtree_end, b.q = a.q, b.v = a.v, b.nv = a.nv;
     b.state = a.state, b.factor = a.factor, b.carries = a.carries, b.collects = a.collects, b.adds_to = a.adds_to;
-    b.sign = static_cast<float>(a.sign), b.pitch = static_cast<float>(a.pitch), b.mass = static_cast<float>(a.mass);
+    b.sign = static_cast<float>(a.sign), b.offset = static_cast<float>(a.offset), b.pitch = static_cast<float>(a.pitch), b.mass = static_cast<float>(a.mass);
     b.subtree_mass = static_cast<float>(a.subtree_mass);
     copy(a.R, b.R), copy(a.p, b.p), copy(a.h, b.h), copy(a.inertia, b.inertia), copy(a.armature, b.armature);
     to.links.push_back(b);

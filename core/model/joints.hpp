@@ -33,9 +33,8 @@ struct AxisJoint {
 
   template <class S, class C>
   static FW_INLINE void set_state(const Link<C>& l, const S* q, S* state) {
-    const S x = q[0] * l.sign;
-    if constexpr (rotates) sincos(x, state[1], state[0]);
-    if constexpr (travels) state[travel] = x * pitch(l);
+    if constexpr (rotates) sincos(S(q[0] * l.sign + l.offset), state[1], state[0]);
+    if constexpr (travels) state[travel] = q[0] * (l.sign * pitch(l));
   }
   template <class C>
   static FW_INLINE C pitch(const Link<C>& l) {

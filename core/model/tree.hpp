@@ -36,6 +36,7 @@ struct Link {
   int collects;     // accumulator where further children add theirs, -1: none
   int adds_to;      // accumulator of the parent this link adds to, -1: it hands over directly (or to the world)
   C sign;           // +1 or -1: direction of the user's axis along the coordinate axis
+  C offset;         // constant angle added to that of an axis joint [rad]
   C pitch;          // helical: travel per angle [m/rad]
   C R[9];           // constant rotation, joint to parent axes, row-major (turned, helical, spherical, free)
   C p[3];           // joint origin in the parent [m]

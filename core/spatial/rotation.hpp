@@ -25,16 +25,20 @@ struct AxisRotation {
     y[j] = c * x[j] - s * x[i];
     return y;
   }
+  // `planar`: row and column K of a symmetric matrix, column K of any other, are zero and are not touched.
+  template <bool planar = false>
   FW_INLINE Sym3<S> to_parent(const Sym3<S>& m) const {
     const S g = s * (m(i, i) - m(j, j)) + (c + c) * m(i, j);
     Sym3<S> y = m;
     y(i, i) = m(i, i) - s * g;
     y(j, j) = m(j, j) + s * g;
     y(i, j) = c * g - m(i, j);
+    if constexpr (planar) return y;
     y(i, K) = c * m(i, K) - s * m(j, K);
     y(j, K) = s * m(i, K) + c * m(j, K);
     return y;
   }
+  template <bool planar = false>
   FW_INLINE Mat3<S> to_parent(const Mat3<S>& m) const {
     const S g = s * (m(i, i) - m(j, j)) + c * (m(i, j) + m(j, i));
     Mat3<S> y = m;
@@ -44,6 +48,7 @@ struct AxisRotation {
     y(j, i) = c * g - m(i, j);
     y(K, i) = c * m(K, i) - s * m(K, j);
     y(K, j) = s * m(K, i) + c * m(K, j);
+    if constexpr (planar) return y;
     y(i, K) = c * m(i, K) - s * m(j, K);
     y(j, K) = s * m(i, K) + c * m(j, K);
     return y;

@@ -143,20 +143,24 @@ FW_INLINE RigidInertia<S> shift_to_parent(const RigidInertia<S>& b, const Vec3<P
   r.I = {moved(0, 0) + diagonal, moved(0, 1), moved(0, 2), moved(1, 1) + diagonal, moved(1, 2), moved(2, 2) + diagonal};
   return r;
 }
-// B' = B - A [p],  C' = C + [p] B' + ([p] B)^T
-template <class S, class P>
+// B' = B - A [p],  C' = C + [p] B' + ([p] B)^T. Column `zero` of B and of C is known to be zero, if not negative.
+template <int zero = -1, class S, class P>
 FW_INLINE Mat3<S> shift_coupling(const Sym3<S>& A, const Mat3<S>& B, const Vec3<P>& p) {
+  const auto from = [&](int r, int c) FW_LAMBDA_INLINE { return c == zero ? S(0) : B(r, c); };
   const auto moved = [&](int r) FW_LAMBDA_INLINE {
-    return Vec3<S>{B(r, 0) - A(r, 1) * p[2] + A(r, 2) * p[1], B(r, 1) - A(r, 2) * p[0] + A(r, 0) * p[2],
-                   B(r, 2) - A(r, 0) * p[1] + A(r, 1) * p[0]};
+    return Vec3<S>{from(r, 0) - A(r, 1) * p[2] + A(r, 2) * p[1], from(r, 1) - A(r, 2) * p[0] + A(r, 0) * p[2],
+                   from(r, 2) - A(r, 0) * p[1] + A(r, 1) * p[0]};
   };
   return {moved(0), moved(1), moved(2)};
 }
-template <class S, class P>
+template <int zero = -1, class S, class P>
 FW_INLINE Sym3<S> shift_rotational(const Sym3<S>& C, const Mat3<S>& B, const Mat3<S>& B_shifted, const Vec3<P>& p) {
-  const auto moved = [&](int i, int j) FW_LAMBDA_INLINE {
-    const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-    return C(i, j) + p[i1] * B_shifted(i2, j) - p[i2] * B_shifted(i1, j) + p[j1] * B(j2, i) - p[j2] * B(j1, i);
+  // rows a, columns b, in the order in which a zero column does not contribute
+  const auto moved = [&](int a, int b) FW_LAMBDA_INLINE {
+    const int a1 = (a + 1) % 3, a2 = (a + 2) % 3, b1 = (b + 1) % 3, b2 = (b + 2) % 3;
+    const S start = a == zero || b == zero ? S(0) : C(a, b);
+    const S x = start + p[a1] * B_shifted(a2, b) - p[a2] * B_shifted(a1, b);
+    return a == zero ? x : x + p[b1] * B(b2, a) - p[b2] * B(b1, a);
   };
   return {moved(0, 0), moved(0, 1), moved(0, 2), moved(1, 1), moved(1, 2), moved(2, 2)};
 }
