@@ -10,7 +10,9 @@ namespace {
 // Looked up once and kept for the life of the interpreter.
 nb::handle numpy(const char* attribute) { return nb::object(nb::module_::import_("numpy").attr(attribute)).release(); }
 
-std::string name_of_type(nb::handle value) { return nb::cast<std::string>(nb::str(nb::object(value.type().attr("__name__")))); }
+std::string name_of_type(nb::handle value) {
+  return nb::cast<std::string>(nb::str(nb::object(value.type().attr("__name__"))));
+}
 
 // numpy.ascontiguousarray(value, dtype) after checking that numbers can become dtype without surprises.
 nb::object converted(const char* name, nb::handle value, char format) {

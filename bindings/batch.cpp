@@ -75,10 +75,10 @@ class AlignedBuffer {
 // Runs the kernel back to back, without Python and on one thread. crba leaves its packed rows, as a caller in C++
 // would use them.
 template <class T>
-std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, Job<T> job, std::size_t batch,
-                                int repeats, bool single) {
+std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, const Isa& isa, Job<T> job,
+                                std::size_t batch, int repeats, bool single) {
   const Tree<T>& tree = model.tree<T>();
-  const Kernel<T> kernel = algorithm.kernel<T>(active_isa());
+  const Kernel<T> kernel = algorithm.kernel<T>(isa);
   job.packed = true;
   job.out_stride = static_cast<std::ptrdiff_t>(result_size(model, algorithm));
   AlignedBuffer<T> out((batch + 16) * static_cast<std::size_t>(job.out_stride));
@@ -104,7 +104,7 @@ std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, 
 }
 
 nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb::handle v, nb::handle x,
-                   const std::string& dtype, int repeats, bool single) {
+                   const std::string& dtype, int repeats, bool single, const std::string& isa) {
   const auto& [algorithm, n_inputs] = find_algorithm(name);
   if (dtype != "float64" && dtype != "float32")
     throw std::invalid_argument("dtype: expected 'float64' or 'float32', got '" + dtype + "'");
@@ -115,6 +115,7 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
     throw std::invalid_argument("benchmark: q, v and x must be batches of the same size");
   const int inputs = n_inputs;
   const Algorithm& timed = algorithm;
+  const Isa& kernels = isa.empty() ? active_isa() : find_isa(isa);
   const auto run = [&]<class T>(T, char format) {
     Job<T> job;
     const auto input = [&](ArrayArgument& a, int n) {
@@ -125,7 +126,7 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
     if (inputs > 1) job.v = input(v_array, model.nv());
     if (inputs > 2) job.x = input(x_array, model.nv());
     const nb::gil_scoped_release release;
-    return time_kernel(model, timed, job, batch, repeats, single);
+    return time_kernel(model, timed, kernels, job, batch, repeats, single);
   };
   std::vector<double> seconds = dtype == "float64" ? run(0.0, 'd') : run(0.0f, 'f');
   std::sort(seconds.begin(), seconds.end());
@@ -190,6 +191,7 @@ void bind_batch(nb::module_& m) {
         "Floating-point operations of one sample, counted by running the kernel with a counting scalar.");
   m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
         nb::kw_only(), nb::arg("dtype") = "float64", nb::arg("repeats") = 10, nb::arg("single") = false,
+        nb::arg("isa") = "",
         nb::sig(
             "def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
             "numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, "

@@ -30,7 +30,8 @@ namespace {
 using Eigen::VectorXd;
 using pinocchio::Convention;
 
-template <class T> T read(std::istream& in) {
+template <class T>
+T read(std::istream& in) {
   T value;
   if (!(in >> value)) throw std::runtime_error("the model file ends early or holds a malformed number");
   return value;
@@ -95,8 +96,12 @@ struct Algorithm {
 };
 
 // `call(i)` computes sample i and returns a reference into Data; `finish` completes what it leaves out.
-template <class Call, class Finish> Algorithm algorithm(int count, Call call, Finish finish) {
-  return {[=] { for (int i = 0; i < count; ++i) call(i); }, [=](int i) -> Eigen::MatrixXd { return finish(call(i)); }};
+template <class Call, class Finish>
+Algorithm algorithm(int count, Call call, Finish finish) {
+  return {[=] {
+            for (int i = 0; i < count; ++i) call(i);
+          },
+          [=](int i) -> Eigen::MatrixXd { return finish(call(i)); }};
 }
 
 }  // namespace
@@ -126,7 +131,8 @@ int main(int argc, char** argv) try {
       {"aba_world", aba(Convention::WORLD)},
       {"crba_local", crba(Convention::LOCAL)},
       {"crba_world", crba(Convention::WORLD)},
-      {"rnea", algorithm(count, [&](int i) -> auto& { return pinocchio::rnea(model, data, q[i], v[i], x[i]); }, as_is)},
+      {"rnea", algorithm(
+                   count, [&](int i) -> auto& { return pinocchio::rnea(model, data, q[i], v[i], x[i]); }, as_is)},
   };
 
   std::cout.precision(9);

@@ -19,8 +19,8 @@ namespace featherweight {
 namespace {
 
 using namespace host;
-// Extended precision where the platform has it: rotating an inertia leaves errors relative to its largest entry, and the
-// smallest may be the one about the joint axis.
+// Extended precision where the platform has it: rotating an inertia leaves errors relative to its largest entry, and
+// the smallest may be the one about the joint axis.
 using Real = long double;
 using V = Vec3<Real>;
 using M = Mat3<Real>;
@@ -78,7 +78,8 @@ Turn best_turn(const std::vector<V>& axes, int k) {
     if (std::abs(axis[k]) >= alignment_tolerance || is_aligned(axis)) continue;  // a turn would not help
     const Real length = std::hypot(axis[i], axis[j]);
     const Real a = axis[i] / length, b = axis[j] / length;
-    candidates.push_back(std::abs(a) >= std::abs(b) ? (a > 0 ? Turn{a, b} : Turn{-a, -b}) : (b > 0 ? Turn{b, -a} : Turn{-b, a}));
+    candidates.push_back(std::abs(a) >= std::abs(b) ? (a > 0 ? Turn{a, b} : Turn{-a, -b})
+                                                    : (b > 0 ? Turn{b, -a} : Turn{-b, a}));
   }
   const auto aligned = [&](const Turn& turn) {
     const M R = transpose(turn.matrix(k));
@@ -184,7 +185,8 @@ class Compiler {
     const int q = out_.tree.nq, v = out_.tree.nv;
     for (const Step& step : steps) {
       const bool last = &step == &steps.back();
-      place = add_link(joint, step, out_.tree.nv - v, place, last ? axes_on(index, pose(joint.child_placement).R) : std::vector<V>{});
+      place = add_link(joint, step, out_.tree.nv - v, place,
+                       last ? axes_on(index, pose(joint.child_placement).R) : std::vector<V>{});
     }
     ranges_.push_back({q, out_.tree.nq - q, v, out_.tree.nv - v});
     if (joint.armature.size() != static_cast<std::size_t>(out_.tree.nv - v))
@@ -211,8 +213,8 @@ class Compiler {
     return axes;
   }
 
-  // Appends a compiled link moved by `step` from the joint frame at `at`; returns the moved joint frame. `carried`: axes
-  // of the joints that follow, in the joint frame.
+  // Appends a compiled link moved by `step` from the joint frame at `at`; returns the moved joint frame. `carried`:
+  // axes of the joints that follow, in the joint frame.
   Place add_link(const JointSpec& joint, const Step& step, int first_freedom, const Place& at, std::vector<V> carried) {
     Link<double> l{};
     Place moved{static_cast<int>(out_.links.size()), {identity(), zero3<Real>()}};
@@ -278,7 +280,8 @@ class Compiler {
   void add_inertia(const LinkSpec& link, const Place& place) {
     if (place.link < 0 || (link.mass == 0 && link.inertia == std::array<double, 9>{})) return;
     const auto& I = link.inertia;
-    RigidInertia<Real> b{Real(link.mass), zero3<Real>(), {Real(I[0]), Real(I[1]), Real(I[2]), Real(I[4]), Real(I[5]), Real(I[8])}};
+    RigidInertia<Real> b{
+        Real(link.mass), zero3<Real>(), {Real(I[0]), Real(I[1]), Real(I[2]), Real(I[4]), Real(I[5]), Real(I[8])}};
     b = shift_to_parent(b, vector(link.com));
     b = shift_to_parent(to_parent(Rotation<Real>{place.pose.R}, b), place.pose.p);
     Link<double>& l = out_.links[static_cast<std::size_t>(place.link)];
@@ -331,7 +334,7 @@ class Compiler {
   const ModelSpec& spec_;
   TreeStorage<double>& out_;
   std::vector<JointRange>& ranges_;
-  std::vector<Place> places_;  // of the user's links
+  std::vector<Place> places_;               // of the user's links
   std::vector<std::vector<int>> children_;  // joints carried by each link
 };
 
@@ -340,7 +343,8 @@ void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
     Link<float> b{};
     b.kind = a.kind, b.parent = a.parent, b.subtree_end = a.subtree_end, b.q = a.q, b.v = a.v, b.nv = a.nv;
     b.state = a.state, b.factor = a.factor, b.carries = a.carries, b.collects = a.collects, b.adds_to = a.adds_to;
-    b.sign = static_cast<float>(a.sign), b.offset = static_cast<float>(a.offset), b.pitch = static_cast<float>(a.pitch), b.mass = static_cast<float>(a.mass);
+    b.sign = static_cast<float>(a.sign), b.offset = static_cast<float>(a.offset), b.pitch = static_cast<float>(a.pitch),
+    b.mass = static_cast<float>(a.mass);
     b.subtree_mass = static_cast<float>(a.subtree_mass);
     copy(a.R, b.R), copy(a.p, b.p), copy(a.h, b.h), copy(a.inertia, b.inertia), copy(a.armature, b.armature);
     to.links.push_back(b);

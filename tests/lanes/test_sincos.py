@@ -1,4 +1,4 @@
-"""Sine and cosine of the lanes, read off the placement of a link on a revolute joint: [c -s; s c], no other arithmetic."""
+"""Sine and cosine of the lanes, read off the placement of a link on a revolute joint: [c -s; s c] and nothing else."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def errors_in_ulp(got: NDArray[Any], exact: NDArray[np.longdouble], dtype: type[
 
 @pytest.mark.parametrize("kind", ["small", "large", "near zeros"])
 @pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1e5), (np.float32, 1e3)])
-def test_within_two_ulp(
-    turntable: fw.Model, isa: str, dtype: type[np.floating[Any]], limit: float, kind: str
-) -> None:
+def test_within_two_ulp(turntable: fw.Model, isa: str, dtype: type[np.floating[Any]], limit: float, kind: str) -> None:
     if np.finfo(np.longdouble).precision <= 15:
         pytest.skip("long double is no wider than double here, so there is nothing to compare with")
     q = angles(kind, limit).astype(dtype)[:, None]

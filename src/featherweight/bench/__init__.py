@@ -19,6 +19,7 @@ from featherweight.bench.contenders import (
     ALGORITHMS,
     PinRobot,
     in_core,
+    in_core_one_by_one,
     in_python,
     in_python_one_by_one,
     pin_installed,
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace, peers: Peers | None) -> Report:
 def measure(robot: Robot, options: argparse.Namespace, peers: Peers | None, speedups: dict[str, float]) -> list[Row]:
     """All contenders on all algorithms of one robot."""
     samples, many = Samples.random(robot.model, options.batch), Samples.random(robot.model, LARGE_BATCH)
-    kernel = [in_core(robot, samples, "float64", single=True)]
+    kernel = [in_core_one_by_one(robot, samples)]
     kernel += [in_core(robot, samples, dtype) for dtype in ("float64", "float32")]
     large = [in_core(robot, many, "float64"), in_python(robot, many, "float64")]
     rows = []

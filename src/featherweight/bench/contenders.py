@@ -30,16 +30,34 @@ def split(algorithm: str, samples: Samples) -> Iterator[tuple[Any, ...]]:
     return zip(*arguments(algorithm, samples), strict=True)
 
 
-def in_core(robot: Robot, samples: Samples, dtype: str, single: bool = False) -> Contender:
-    """The kernel called back to back inside C++: lanes over the samples, or sample by sample."""
+def in_core(robot: Robot, samples: Samples, dtype: str) -> Contender:
+    """The kernel called back to back inside C++, lanes over the samples."""
+    same = in_python(robot, samples, dtype)
+    return Contender(f"core {dtype}", _kernel_seconds(robot, samples, dtype), same.result)
+
+
+def in_core_one_by_one(robot: Robot, samples: Samples) -> Contender:
+    """The kernel's build for plain doubles, called inside C++ sample by sample."""
+
+    def result(algorithm: str) -> Any:
+        active = fw.build_info()["isa"]
+        _core.use_isa("scalar")
+        try:
+            return in_python(robot, samples).result(algorithm)
+        finally:
+            _core.use_isa(active)
+
+    return Contender("core single", _kernel_seconds(robot, samples, "float64", single=True, isa="scalar"), result)
+
+
+def _kernel_seconds(robot: Robot, samples: Samples, dtype: str, **options: Any) -> Callable[[str, int], float]:
     q, v, x = (np.ascontiguousarray(part, dtype=dtype) for part in (samples.q, samples.v, samples.x))
 
     def seconds(algorithm: str, repeats: int) -> float:
-        timing = _core.benchmark(robot.model, algorithm, q, v, x, dtype=dtype, repeats=repeats, single=single)
+        timing = _core.benchmark(robot.model, algorithm, q, v, x, dtype=dtype, repeats=repeats, **options)
         return float(timing["seconds_min"])
 
-    same = in_python_one_by_one(robot, samples) if single else in_python(robot, samples, dtype)
-    return Contender(f"core {'single' if single else dtype}", seconds, same.result)
+    return seconds
 
 
 def in_python(robot: Robot, samples: Samples, dtype: str = "float64", num_threads: int = 1) -> Contender:

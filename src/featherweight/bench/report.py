@@ -73,9 +73,10 @@ class Report:
     def legend(self) -> str:
         return (
             "Microseconds per sample on one core; smallest of many passes, contenders taking turns. single, float64,\n"
-            "float32: featherweight inside C++, one sample at a time, and lanes over the batch. Factors in brackets\n"
-            "are against the fastest Pinocchio of the row. python, large batch: what one call from Python for 4096\n"
-            "samples adds to the same work inside C++. Errors are relative to 1 + the largest entry of the reference."
+            "float32: featherweight inside C++, one sample at a time in plain doubles, and lanes over the batch (crba\n"
+            "there leaves packed rows, spread to full matrices only for Python). Factors in brackets are against\n"
+            "the fastest Pinocchio of the row. python, large batch: what one call from Python for 4096 samples adds\n"
+            "to the same work inside C++. Errors are relative to 1 + the largest entry of the reference."
         )
 
     def text(self) -> str:
