@@ -6,30 +6,12 @@ from typing import Any, Literal
 import numpy
 import numpy.typing
 
+
 class Model:
     """A compiled robot: immutable, shareable between threads."""
 
-    def __init__(
-        self,
-        name: str,
-        gravity: Sequence[float],
-        links: Sequence[tuple[str, float, Sequence[float], Sequence[float]]],
-        joints: Sequence[
-            tuple[
-                str,
-                str,
-                int,
-                int,
-                Sequence[float],
-                Sequence[float],
-                Sequence[float],
-                Sequence[float],
-                float,
-                Sequence[float],
-            ]
-        ],
-        frames: Sequence[tuple[str, int, Sequence[float]]],
-    ) -> None: ...
+    def __init__(self, name: str, gravity: Sequence[float], links: Sequence[tuple[str, float, Sequence[float], Sequence[float]]], joints: Sequence[tuple[str, str, int, int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], float, Sequence[float]]], frames: Sequence[tuple[str, int, Sequence[float]]]) -> None: ...
+
     @property
     def nq(self) -> int:
         """Number of configuration coordinates."""
@@ -60,49 +42,33 @@ class Model:
     def joint_ranges(self) -> list[tuple[int, int, int, int]]:
         """For every joint (first q, number of q, first v, number of v)."""
 
-    def integrate(
-        self, q: numpy.typing.ArrayLike, dv: numpy.typing.ArrayLike, *, num_threads: int | None = None
-    ) -> numpy.typing.NDArray[Any]:
+    def integrate(self, q: numpy.typing.ArrayLike, dv: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
         """
         The configuration reached from q (..., nq) by moving along the tangent vector dv (..., nv) for unit time.
 
         Rotations compose with the exponential, a free joint follows the twist dv; quaternions stay normalised.
         """
 
-    def difference(
-        self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, num_threads: int | None = None
-    ) -> numpy.typing.NDArray[Any]:
+    def difference(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
         """
         The tangent vector (..., nv) that leads from q0 to q1: integrate(q0, difference(q0, q1)) is q1.
         """
 
-def forward_kinematics(
-    model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Placements of all links in the world, (..., n_links, 4, 4), in the order of model.link_names.
 
     q: configurations, (nq,) or (batch, nq).
     """
 
-def frame_placement(
-    model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Placement of a link or frame in the world, (..., 4, 4).
 
     q: configurations, (nq,) or (batch, nq). frame: name or index.
     """
 
-def frame_velocity(
-    model: Model,
-    q: numpy.typing.ArrayLike,
-    v: numpy.typing.ArrayLike,
-    frame: str | int,
-    *,
-    reference: Literal["local", "world", "local_world_aligned"] = "local",
-    num_threads: int | None = None,
-) -> numpy.typing.NDArray[Any]:
+def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Spatial velocity [linear; angular] of a link or frame, (..., 6) [m/s, rad/s].
 
@@ -110,75 +76,38 @@ def frame_velocity(
     (origin of the frame, axes of the world).
     """
 
-def frame_acceleration(
-    model: Model,
-    q: numpy.typing.ArrayLike,
-    v: numpy.typing.ArrayLike,
-    a: numpy.typing.ArrayLike,
-    frame: str | int,
-    *,
-    reference: Literal["local", "world", "local_world_aligned"] = "local",
-    classical: bool = False,
-    num_threads: int | None = None,
-) -> numpy.typing.NDArray[Any]:
+def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', classical: bool = False, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Spatial acceleration [linear; angular] of a link or frame, (..., 6) [m/s^2, rad/s^2], gravity not included.
 
     classical: instead, the acceleration of the material point at the origin (adds angular x linear velocity).
     """
 
-def jacobian(
-    model: Model,
-    q: numpy.typing.ArrayLike,
-    frame: str | int,
-    *,
-    reference: Literal["local", "world", "local_world_aligned"] = "local",
-    num_threads: int | None = None,
-) -> numpy.typing.NDArray[Any]:
+def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Jacobian of a link or frame, (..., 6, nv): its spatial velocity in the same reference is jacobian @ v.
     """
 
-def rnea(
-    model: Model,
-    q: numpy.typing.ArrayLike,
-    v: numpy.typing.ArrayLike,
-    a: numpy.typing.ArrayLike,
-    f_ext: numpy.typing.ArrayLike | None = None,
-    *,
-    num_threads: int | None = None,
-) -> numpy.typing.NDArray[Any]:
+def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Inverse dynamics: the joint forces tau = H(q) a + h(q, v) - J^T f_ext, (..., nv).
 
     f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.
     """
 
-def aba(
-    model: Model,
-    q: numpy.typing.ArrayLike,
-    v: numpy.typing.ArrayLike,
-    tau: numpy.typing.ArrayLike,
-    f_ext: numpy.typing.ArrayLike | None = None,
-    *,
-    num_threads: int | None = None,
-) -> numpy.typing.NDArray[Any]:
+def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Forward dynamics: the accelerations a = H(q)^-1 (tau + J^T f_ext - h(q, v)), (..., nv), in O(nv).
 
     f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.
     """
 
-def bias_forces(
-    model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     h(q, v): the joint forces that hold gravity, Coriolis and centrifugal forces, (..., nv).
     """
 
-def gravity_forces(
-    model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """The joint forces that hold the robot still against gravity, (..., nv)."""
 
 def crba(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -191,26 +120,18 @@ def minverse(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None
     The inverse of the joint-space inertia, (..., nv, nv), computed without forming H, in O(nv^2).
     """
 
-def center_of_mass(
-    model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def center_of_mass(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """Centre of mass of everything that moves, (..., 3) [m], world axes."""
 
-def kinetic_energy(
-    model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def kinetic_energy(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """1/2 v^T H v, rotors (armature) included, (...) [J]."""
 
-def potential_energy(
-    model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def potential_energy(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Potential energy of gravity, zero with the centre of mass at the world's origin, (...) [J].
     """
 
-def centroidal_momentum(
-    model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None
-) -> numpy.typing.NDArray[Any]:
+def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.
     """
@@ -230,17 +151,7 @@ def operation_counts(model: Model, algorithm: str) -> dict[str, int]:
     Floating-point operations of one sample, counted by running the kernel with a counting scalar.
     """
 
-def benchmark(
-    model: Model,
-    algorithm: str,
-    q: numpy.typing.ArrayLike,
-    v: numpy.typing.ArrayLike,
-    x: numpy.typing.ArrayLike,
-    *,
-    dtype: str = "float64",
-    repeats: int = 10,
-    single: bool = False,
-) -> dict[str, float]:
+def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, float]:
     """
     Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.
     """
