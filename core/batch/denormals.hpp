@@ -9,12 +9,17 @@ namespace featherweight {
 
 class FlushDenormals {
  public:
-  FlushDenormals() : saved_(read()) { write(saved_ | flush); }
-  ~FlushDenormals() { write(saved_); }
+  FlushDenormals() : saved_(read()) {
+    if (changes()) write(saved_ | flush);
+  }
+  ~FlushDenormals() {
+    if (changes()) write(saved_);
+  }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
+  bool changes() const { return (saved_ & flush) != flush; }  // writing costs more than asking
 #if defined(__x86_64__)
   static constexpr std::uint64_t flush = 0x8040;  // FTZ and DAZ
   static std::uint64_t read() { return _mm_getcsr(); }

@@ -114,8 +114,8 @@ class LaneInputs {
   }
   // Before the first pack, once the arena fits.
   FW_INLINE void clear() {
-    for (int k = 0; k < tree_.nv; ++k) v[k] = S(0);
-    for (int k = 0; k < tree_.nv; ++k) x[k] = S(0);
+    for (int k = 0; k < tree_.nv && !job_.v.data; ++k) v[k] = S(0);
+    for (int k = 0; k < tree_.nv && !job_.x.data; ++k) x[k] = S(0);
   }
   FW_INLINE void load_pack(const Pack& pack) {
     load_configuration(tree_, job_.q, pack, q, q_watch_);

@@ -7,6 +7,7 @@
 // accumulator. What the outward sweep needs is D^-1 U^T, D^-1 u and the velocity, which then becomes the acceleration.
 #pragma once
 #include "batch/arena.hpp"
+#include "dynamics/carry.hpp"
 #include "dynamics/eliminate.hpp"
 
 namespace featherweight::FW_ISA {
@@ -42,17 +43,16 @@ void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau,
   }
 
   // sweep 2, leaf to root: project out joint i, hand the rest to its parent
-  for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = nothing_outboard<S>();
-  Outboard<S> carry;
+  const Outboard<S> nothing = nothing_outboard<S>();
+  Outboard<S> carry = nothing;
   for (int i = tree.n_links - 1; i >= 0; --i) {
     const Link<C>& l = tree.links[i];
-    if (!l.carries) carry = nothing_outboard<S>();
-    if (l.collects >= 0) carry += w.accumulators[l.collects];
+    take_over(l, w.accumulators, nothing, carry);
     if (f_ext) carry.p -= f_ext[i];
     visit(l.kind, [&](auto joint) {
       project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
     });
-    if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
+    hand_over(l, carry, w.accumulators);
   }
 }
 

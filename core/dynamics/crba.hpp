@@ -7,6 +7,7 @@
 // tree.row[k]; tree.dof_parent leads from a freedom to the next one inboard. The sparse factorisation uses it as is.
 #pragma once
 #include "batch/arena.hpp"
+#include "dynamics/carry.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
@@ -113,18 +114,17 @@ void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
   }
 
   // leaf to root: composite bodies, and one entry of H for every freedom outboard
-  for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = zero_body<S>();
-  RigidInertia<S> carry;
+  const RigidInertia<S> nothing = zero_body<S>();
+  RigidInertia<S> carry = nothing;
   for (int i = tree.n_links - 1; i >= 0; --i) {
     const Link<C>& l = tree.links[i];
-    if (!l.carries) carry = zero_body<S>();
-    if (l.collects >= 0) carry += w.accumulators[l.collects];
+    take_over(l, w.accumulators, nothing, carry);
     const int v_end = l.subtree_end == tree.n_links ? tree.nv : tree.links[l.subtree_end].v;
     visit(l.kind, [&](auto joint) {
       crba_inward(joint, l, w.state + l.state, carry, w.columns + l.v);
       crba_entries(joint, tree, l, w.state + l.state, v_end, w.columns, H);
     });
-    if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
+    hand_over(l, carry, w.accumulators);
     for (int k = 0; k < l.nv; ++k) H[tree.row[l.v + k]] = H[tree.row[l.v + k]] + l.armature[k];
   }
 }

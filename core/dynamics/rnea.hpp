@@ -4,6 +4,7 @@
 //   Oracle: rnea(aba(tau)) == tau; dense H a + h.
 #pragma once
 #include "batch/arena.hpp"
+#include "dynamics/carry.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
@@ -66,17 +67,16 @@ void rnea(const Tree<C>& tree, const S* q, const S* v, const S* a, const Force<S
   }
 
   // sweep 2, leaf to root: forces
-  for (int k = 0; k < tree.n_accumulators; ++k) w.accumulators[k] = zero_force<S>();
-  Force<S> carry;
+  const Force<S> nothing = zero_force<S>();
+  Force<S> carry = nothing;
   for (int i = tree.n_links - 1; i >= 0; --i) {
     const Link<C>& l = tree.links[i];
-    if (!l.carries) carry = zero_force<S>();
-    if (l.collects >= 0) carry += w.accumulators[l.collects];
+    take_over(l, w.accumulators, nothing, carry);
     if (f_ext) carry -= f_ext[i];
     visit(l.kind, [&](auto joint) {
       rnea_inward(joint, l, w.state + l.state, w.links[i].v, w.links[i].a, a + l.v, tau + l.v, carry);
     });
-    if (l.adds_to >= 0) w.accumulators[l.adds_to] += carry;
+    hand_over(l, carry, w.accumulators);
   }
 }
 

@@ -314,8 +314,14 @@ class Compiler {
     for (int i = 0; i < n; ++i) {
       Link<double>& l = link(i);
       if (l.parent < 0) out_.tree.mass += l.subtree_mass;
-      if (l.parent >= 0 && l.parent != i - 1) l.adds_to = link(l.parent).collects;
-      for (int j = l.parent; j >= 0 && j >= i; j = link(j).parent) throw std::logic_error("links out of order");
+    }
+    std::vector<bool> reached(static_cast<std::size_t>(out_.tree.n_accumulators), false);
+    for (int i = n - 1; i >= 0; --i) {
+      Link<double>& l = link(i);
+      if (l.parent < 0 || l.parent == i - 1) continue;
+      l.adds_to = link(l.parent).collects;
+      l.arrives_first = !reached[static_cast<std::size_t>(l.adds_to)];
+      reached[static_cast<std::size_t>(l.adds_to)] = true;
     }
     // freedoms form a tree of their own: those of one joint are a chain
     std::vector<int> depth;
@@ -342,7 +348,8 @@ void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
   for (const Link<double>& a : from.links) {
     Link<float> b{};
     b.kind = a.kind, b.parent = a.parent, b.subtree_end = a.subtree_end, b.q = a.q, b.v = a.v, b.nv = a.nv;
-    b.state = a.state, b.factor = a.factor, b.carries = a.carries, b.collects = a.collects, b.adds_to = a.adds_to;
+    b.state = a.state, b.factor = a.factor, b.carries = a.carries, b.collects = a.collects, b.adds_to = a.adds_to,
+    b.arrives_first = a.arrives_first;
     b.sign = static_cast<float>(a.sign), b.offset = static_cast<float>(a.offset), b.pitch = static_cast<float>(a.pitch),
     b.mass = static_cast<float>(a.mass);
     b.subtree_mass = static_cast<float>(a.subtree_mass);

@@ -202,6 +202,7 @@ FW_INLINE void visit(JointKind kind, F&& f) {
     case JointKind::spherical: return f(Spherical{});
     case JointKind::free: return f(Free{});
   }
+  __builtin_unreachable();
 }
 
 template <class C>
