@@ -13,9 +13,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
-STAMPS := build/stamps
+STAMPS := $(VENV)/stamps
 JOBS   ?= 2
 SOURCES := $(shell find core bindings -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
+CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
 .PHONY: run test lint test-robots sanitize bench bench-peers format clean build
 
@@ -28,13 +29,13 @@ test: $(STAMPS)/package $(STAMPS)/extra-test
 lint: $(STAMPS)/package $(STAMPS)/extra-lint $(STAMPS)/extra-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $$(git ls-files '*.hpp' '*.cpp')
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
 	$(BIN)/python -m tools.check_stubs
 
 format: $(STAMPS)/extra-lint
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
-	$(BIN)/clang-format -i $$(git ls-files '*.hpp' '*.cpp')
+	$(BIN)/clang-format -i $(CXX_FILES)
 
 test-robots: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-robots
 	$(BIN)/python -m pytest -n $(JOBS) -m robots $(PYTEST)

@@ -1,22 +1,73 @@
-"""``python -m benchmarks.update_docs``: put the last run (build/bench) into docs/benchmarks.md."""
+"""``python -m benchmarks.update_docs``: put the last run (build/bench) into README.md and docs/benchmarks.md."""
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
+
+from featherweight.bench.report import markdown_table
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+#: The robots of README's table; docs/benchmarks.md has all.
+ROBOTS = ("Talos", "Solo12", "ANYmal", "Panda")
+#: Contenders of README's table, by the title of their column. A run without Pinocchio's C++, or without Pinocchio, has
+#: no such columns.
+COLUMNS = {
+    "pin wheel": "Pinocchio wheel (Python)",
+    "pin clang": "Pinocchio C++ (clang)",
+    "core float64": "float64 lanes",
+    "core float32": "float32 lanes",
+}
+#: What featherweight's float64 lanes are compared with, by the title of the column.
+RATIOS = {"pin clang": "clang / float64", "pin wheel": "wheel / float64"}
 
 
 def main() -> None:
-    run, page, images = ROOT / "build" / "bench", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images"
-    before, rest = page.read_text().split(BEGIN)
-    _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n{(run / 'benchmark.md').read_text()}{END}{after}")
+    run, images = ROOT / "build" / "bench", ROOT / "docs" / "images"
+    fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
+    fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
     images.mkdir(exist_ok=True)
     for plot in run.glob("*.png"):
         shutil.copy(plot, images)
+
+
+def fill(page: Path, mark: str, content: str) -> None:
+    """Replace what is between ``<!-- mark:begin -->`` and ``<!-- mark:end -->``."""
+    begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
+    before, rest = page.read_text().split(begin)
+    _, after = rest.split(end)
+    page.write_text(f"{before}{begin}\n{content.strip()}\n{end}{after}")
+
+
+def summary(run: dict[str, Any]) -> str:
+    """README's table of a run (the content of benchmark.json), and the line that says what it was measured on."""
+    rows = [row for row in run["rows"] if row["robot"] in ROBOTS]
+    rows.sort(key=lambda row: ROBOTS.index(row["robot"]))  # stable: algorithms stay in the order of the run
+    machine = run["machine"]
+    core = dict(re.findall(r"\b(isa|compiler) ([^,]+)", machine["featherweight core"]))
+    return "\n\n".join(
+        [
+            "Microseconds per sample on one core, all contenders taking turns in one run. Lanes: featherweight inside\n"
+            "C++ on a batch, `crba` as packed rows, which Python receives as full matrices at an extra cost.",
+            markdown_table([cells(row) for row in rows]),
+            f"{machine['processor']}, {machine['system']}; instruction set {core['isa']}, {core['compiler']}; "
+            f"{machine['versions']}; {machine['date']}.",
+        ]
+    )
+
+
+def cells(row: dict[str, Any]) -> dict[str, str]:
+    """One line of README's table, by column."""
+    times = row["microseconds"]
+    result = {"robot": f"{row['robot']} (nv {row['nv']})", "algorithm": f"`{row['algorithm']}`"}
+    for name, title in COLUMNS.items():
+        if name in times:
+            result[title] = f"{times[name]:.3f}" if name.startswith("core") else f"{times[name]:.2f}"
+    ours = times["core float64"]
+    return result | {title: f"{times[name] / ours:.1f}x" for name, title in RATIOS.items() if name in times}
 
 
 if __name__ == "__main__":

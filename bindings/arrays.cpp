@@ -14,13 +14,16 @@ std::string name_of_type(nb::handle value) {
   return nb::cast<std::string>(nb::str(nb::object(value.type().attr("__name__"))));
 }
 
-// numpy.ascontiguousarray(value, dtype) after checking that numbers can become dtype without surprises.
+// numpy.asarray(value, dtype) after checking that the numbers can become dtype without surprises.
 nb::object converted(const char* name, nb::handle value, char format) {
-  static const nb::handle as_array = numpy("asarray"), contiguous = numpy("ascontiguousarray");
+  static const nb::handle as_array = numpy("asarray"), masked = numpy("ma").attr("MaskedArray").inc_ref();
+  if (nb::isinstance(value, masked))
+    throw std::invalid_argument(std::string(name) + ": masked arrays are not supported, fill the masked entries first");
   nb::object array;
   try {
     array = as_array(value);
   } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
     const std::string reason = nb::cast<std::string>(nb::str(error.value()));
     throw std::invalid_argument(std::string(name) + ": expected an array of numbers, got " + name_of_type(value) +
                                 " (" + reason + ")");
@@ -31,7 +34,7 @@ nb::object converted(const char* name, nb::handle value, char format) {
     throw std::invalid_argument(std::string(name) +
                                 ": expected an array of real numbers (float64 or float32), got dtype " +
                                 nb::cast<std::string>(nb::str(nb::object(array.attr("dtype")))));
-  return contiguous(array, nb::arg("dtype") = format == 'f' ? "float32" : "float64");
+  return as_array(array, nb::arg("dtype") = format == 'f' ? "float32" : "float64", nb::arg("order") = "C");
 }
 
 char format_of(const Py_buffer& view) {
@@ -50,10 +53,13 @@ void ArrayArgument::release() {
 }
 
 void ArrayArgument::acquire(nb::handle value) {
-  if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) {
+  static const nb::handle ndarray = numpy("ndarray");  // exactly: subclasses may mean something else by their data
+  if (!value.type().is(ndarray)) {
+    // lists, scalars, other kinds of arrays
+  } else if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) {
     held_ = true;
     format_ = format_of(view_);
-    // a 0-d or unaligned buffer is legal for Python but not for us
+    // an unaligned buffer is legal for Python but not for us
     if (format_ && reinterpret_cast<std::size_t>(view_.buf) % static_cast<std::size_t>(view_.itemsize) == 0) return;
     release();
   } else {

@@ -13,6 +13,7 @@
 #include "batch/run.hpp"
 #include "batch/thread_pool.hpp"
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -84,6 +85,7 @@ std::vector<double> time_kernel(const Model& model, const Algorithm& algorithm, 
   AlignedBuffer<T> out((batch + 16) * static_cast<std::size_t>(job.out_stride));
   job.out = out.data();
   std::vector<double> seconds;
+  seconds.reserve(static_cast<std::size_t>(repeats));
   const auto pass = [&] {
     unsigned faults = 0;
     if (!single) return run_kernel(model, kernel, job, batch, 1);
@@ -126,7 +128,7 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
     job.q = input(q_array, model.nq());
     if (inputs > 1) job.v = input(v_array, model.nv());
     if (inputs > 2) job.x = input(x_array, model.nv());
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     return time_kernel(model, timed, kernels, job, batch, repeats, single);
   };
   std::vector<double> seconds = dtype == "float64" ? run(0.0, 'd') : run(0.0f, 'f');
@@ -137,7 +139,7 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
   return result;
 }
 
-// Operations of one sample at a generic configuration.
+// Operations of one sample.
 nb::dict count_operations(const Model& model, const std::string& name) {
   const auto& [algorithm, n_inputs] = find_algorithm(name);
   std::vector<double> q = model.neutral(), v(static_cast<std::size_t>(model.nv()), 0.5), x = v;
@@ -190,14 +192,14 @@ void bind_batch(nb::module_& m) {
   m.def("operation_counts", &count_operations, nb::arg("model"), nb::arg("algorithm"),
         nb::sig("def operation_counts(model: Model, algorithm: str) -> dict[str, int]"),
         "Floating-point operations of one sample, counted by running the kernel with a counting scalar.");
-  m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
-        nb::kw_only(), nb::arg("dtype") = "float64", nb::arg("repeats") = 10, nb::arg("single") = false,
-        nb::arg("isa") = "",
-        nb::sig(
-            "def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
-            "numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, "
-            "float]"),
-        "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.");
+  m.def(
+      "benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
+      nb::kw_only(), nb::arg("dtype") = "float64", nb::arg("repeats") = 10, nb::arg("single") = false,
+      nb::arg("isa") = "",
+      nb::sig("def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
+              "numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False, isa: str = "
+              "'') -> dict[str, float]"),
+      "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.");
   m.def("allocation_count", &workspace_allocations,
         "How often a workspace had to grow since the process started: constant over warm calls.");
 }

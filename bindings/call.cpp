@@ -3,24 +3,26 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <stdexcept>
 
 #include "batch/dispatch.hpp"
 #include "batch/run.hpp"
 #include "batch/thread_pool.hpp"
+#include "gil.hpp"
 
 namespace featherweight::bindings {
 namespace {
 
-// Below this many coordinates a call is over before releasing the GIL would have paid.
+// Below this many freedoms and links a call is over before releasing the GIL would have paid.
 constexpr std::size_t worth_releasing = 512;
 
 int thread_count(nb::handle num_threads) {
   static const int all = available_threads();
   if (!num_threads.is_valid() || num_threads.is_none()) return all;
   long n = 0;
-  if (!nb::try_cast(num_threads, n) || n < 1)
+  if (nb::isinstance<nb::bool_>(num_threads) || !nb::try_cast(num_threads, n) || n < 1)
     throw std::invalid_argument("num_threads: expected a positive integer or None, got " +
                                 nb::cast<std::string>(nb::repr(num_threads)));
   return static_cast<int>(std::min<long>(n, 1024));
@@ -54,28 +56,36 @@ void report_not_finite(const Model& model, const ArrayArgument& argument, Input<
                                     std::to_string(value) + ", expected a finite number");
 }
 
+// Names the quaternion farthest from unit length.
 template <class T>
-void report_quaternion(const Model& model, const ArrayArgument& argument, Input<T> in, std::size_t batch) {
+[[noreturn]] void report_quaternion(const Model& model, const ArrayArgument& argument, Input<T> in, std::size_t batch) {
   const Tree<T>& tree = model.tree<T>();
+  std::size_t worst_sample = 0, worst_entry = 0;
+  double worst = -1, length = 1;
   for (std::size_t s = 0; s < (in.stride ? batch : 1); ++s)
     for (int j = 0; j < tree.n_quaternions; ++j) {
       const T* x = in.data + static_cast<std::ptrdiff_t>(s) * in.stride + tree.quaternions[j];
       const double norm =
           std::sqrt(double(x[0]) * x[0] + double(x[1]) * x[1] + double(x[2]) * x[2] + double(x[3]) * x[3]);
-      if (!(std::abs(norm - 1) <= 0.999e-6)) {
-        const std::size_t k = static_cast<std::size_t>(tree.quaternions[j]);
-        throw std::invalid_argument(std::string(argument.name()) + ": the quaternion at entries " + std::to_string(k) +
-                                    ".." + std::to_string(k + 3) + sample_text(s, in.stride != 0) +
-                                    joint_at(model, k, true) + " has length " + std::to_string(norm) +
-                                    "; lengths within 1e-6 of 1 are normalised, others rejected");
-      }
+      if (std::abs(norm - 1) <= worst) continue;
+      worst = std::abs(norm - 1), length = norm;
+      worst_sample = s, worst_entry = static_cast<std::size_t>(tree.quaternions[j]);
     }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", length);
+  throw std::invalid_argument(std::string(argument.name()) + ": the quaternion at entries " +
+                              std::to_string(worst_entry) + ".." + std::to_string(worst_entry + 3) +
+                              sample_text(worst_sample, in.stride != 0) + joint_at(model, worst_entry, true) +
+                              " has length " + text + "; lengths within 1e-6 of 1 are normalised, others rejected");
 }
 
 template <class T>
 nb::object run(const Model& model, const Algorithm& algorithm, Arguments& arguments,
                const std::vector<std::size_t>& sample, const Options& options, std::optional<std::size_t> batch) {
   constexpr char format = sizeof(T) == sizeof(double) ? 'd' : 'f';
+  if (format == 'f' && !model.f32_problem().empty())
+    throw std::invalid_argument(std::string(algorithm.name) + ": model '" + model.spec().name +
+                                "' cannot be computed in float32: " + model.f32_problem() + "; use float64 arrays");
   const std::ptrdiff_t nq = model.nq(), nv = model.nv(), n_links = model.n_links();
   const auto input = [&](ArrayArgument& argument, std::initializer_list<std::ptrdiff_t> shape) {
     Input<T> in;
@@ -108,10 +118,10 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
   const int threads = thread_count(options.num_threads);
   const Kernel<T> kernel = algorithm.kernel<T>(active_isa());
   unsigned faults;
-  if (n * static_cast<std::size_t>(nv) < worth_releasing) {
+  if (n * static_cast<std::size_t>(nv + n_links) < worth_releasing) {
     faults = run_kernel(model, kernel, job, n, 1);
   } else {
-    const nb::gil_scoped_release release;
+    const ReleasedGil released;
     faults = run_kernel(model, kernel, job, n, threads);
   }
   if (faults) {

@@ -1,10 +1,14 @@
 // bindings/core.cpp -- the extension module featherweight._core.
+#include "batch/dispatch.hpp"
 #include "bindings.hpp"
+#include "gil.hpp"
 
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // models held by module globals outlive the interpreter, and that is fine
+  featherweight::active_isa();   // chosen now: a wrong FEATHERWEIGHT_ISA is an error of the import
+  featherweight::bindings::watch_interpreter_exit();
   m.doc() = "The C++ core of featherweight.";
   featherweight::bindings::bind_model(m);
   featherweight::bindings::bind_kinematics(m);

@@ -27,8 +27,8 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {"a", a}, optional("f_ext", f_ext)};
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("f_ext") = nb::none(), nb::kw_only(),
-      nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(), nb::arg("f_ext") = nb::none(),
+      nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, "
               "f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
@@ -42,8 +42,8 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {"tau", tau}, optional("f_ext", f_ext)};
         return call(model, FW_ALGORITHM(aba), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("tau"), nb::arg("f_ext") = nb::none(), nb::kw_only(),
-      nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("tau").none(), nb::arg("f_ext") = nb::none(),
+      nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: "
               "numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) "
               "-> numpy.typing.NDArray[typing.Any]"),
@@ -57,7 +57,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int "
               "| None = None) -> numpy.typing.NDArray[typing.Any]"),
       "h(q, v): the joint forces that hold gravity, Coriolis and centrifugal forces, (..., nv).");
@@ -67,7 +67,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {}, {}, {}};
         return call(model, FW_ALGORITHM(rnea), arguments, {count(model.nv())}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "The joint forces that hold the robot still against gravity, (..., nv).");
@@ -78,7 +78,7 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(crba), arguments, {count(model.nv()), count(model.nv())},
                     {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def crba(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "The joint-space inertia H(q), (..., nv, nv), symmetric, armature included.");
@@ -89,7 +89,7 @@ void bind_dynamics(nb::module_& m) {
         return call(model, FW_ALGORITHM(minverse), arguments, {count(model.nv()), count(model.nv())},
                     {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def minverse(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "The inverse of the joint-space inertia, (..., nv, nv), computed without forming H, in O(nv^2).");
@@ -100,7 +100,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {}, {}, {}};
         return call(model, FW_ALGORITHM(center_of_mass), arguments, {3}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def center_of_mass(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "Centre of mass of everything that moves, (..., 3) [m], world axes.");
@@ -110,7 +110,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
         return call(model, FW_ALGORITHM(kinetic_energy), arguments, {}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def kinetic_energy(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: "
               "int | None = None) -> numpy.typing.NDArray[typing.Any]"),
       "1/2 v^T H v, rotors (armature) included, (...) [J].");
@@ -120,7 +120,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {}, {}, {}};
         return call(model, FW_ALGORITHM(potential_energy), arguments, {}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def potential_energy(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "Potential energy of gravity, zero with the centre of mass at the world's origin, (...) [J].");
@@ -131,7 +131,7 @@ void bind_dynamics(nb::module_& m) {
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
         return call(model, FW_ALGORITHM(centroidal_momentum), arguments, {6}, {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, "
               "num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.");

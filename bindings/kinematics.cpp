@@ -30,7 +30,7 @@ void bind_kinematics(nb::module_& m) {
         return call(model, FW_ALGORITHM(forward_kinematics), arguments, {count(model.n_links()), 4, 4},
                     {.num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
       "Placements of all links in the world, (..., n_links, 4, 4), in the order of model.link_names.\n"
@@ -43,7 +43,8 @@ void bind_kinematics(nb::module_& m) {
         return call(model, FW_ALGORITHM(frame_placement), arguments, {4, 4},
                     {.mount = find_frame(model, frame), .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("frame"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("frame").none(), nb::kw_only(),
+      nb::arg("num_threads") = nb::none(),
       nb::sig("def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | "
               "None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Placement of a link or frame in the world, (..., 4, 4).\n"
@@ -58,8 +59,8 @@ void bind_kinematics(nb::module_& m) {
             model, FW_ALGORITHM(frame_velocity), arguments, {6},
             {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local",
-      nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("frame").none(), nb::kw_only(),
+      nb::arg("reference").none() = "local", nb::arg("num_threads") = nb::none(),
       nb::sig("def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | "
               "int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int "
               "| None = None) -> numpy.typing.NDArray[typing.Any]"),
@@ -78,8 +79,9 @@ void bind_kinematics(nb::module_& m) {
                      .classical = classical,
                      .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("frame"), nb::kw_only(),
-      nb::arg("reference") = "local", nb::arg("classical") = false, nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(), nb::arg("frame").none(),
+      nb::kw_only(), nb::arg("reference").none() = "local", nb::arg("classical") = false,
+      nb::arg("num_threads") = nb::none(),
       nb::sig("def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
               "numpy.typing.ArrayLike, frame: str | int, *, reference: typing.Literal['local', 'world', "
               "'local_world_aligned'] = 'local', classical: bool = False, num_threads: int | None = None) -> "
@@ -95,8 +97,8 @@ void bind_kinematics(nb::module_& m) {
             model, FW_ALGORITHM(jacobian), arguments, {6, count(model.nv())},
             {.mount = find_frame(model, frame), .reference = find_reference(reference), .num_threads = num_threads});
       },
-      nb::arg("model"), nb::arg("q"), nb::arg("frame"), nb::kw_only(), nb::arg("reference") = "local",
-      nb::arg("num_threads") = nb::none(),
+      nb::arg("model"), nb::arg("q").none(), nb::arg("frame").none(), nb::kw_only(),
+      nb::arg("reference").none() = "local", nb::arg("num_threads") = nb::none(),
       nb::sig("def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: "
               "typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),

@@ -35,6 +35,16 @@ void require_unit(const std::string& what, const std::array<double, 3>& axis) {
   if (!(std::abs(norm - 1) < 1e-9)) throw std::invalid_argument(what + " must be a unit vector");
 }
 
+void require_pose(const std::string& what, const PoseArray& m) {
+  require_finite(what, m);
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c <= r; ++c) {
+      const auto row = [&](int k) { return &m[static_cast<std::size_t>(4 * k)]; };
+      const double product = row(r)[0] * row(c)[0] + row(r)[1] * row(c)[1] + row(r)[2] * row(c)[2];
+      if (!(std::abs(product - (r == c ? 1 : 0)) < 1e-9)) throw std::invalid_argument(what + " is not a rigid motion");
+    }
+}
+
 ModelSpec specification(std::string name, std::array<double, 3> gravity, const std::vector<LinkTuple>& links,
                         const std::vector<JointTuple>& joints, const std::vector<FrameTuple>& frames) {
   ModelSpec spec;
@@ -51,8 +61,8 @@ ModelSpec specification(std::string name, std::array<double, 3> gravity, const s
   for (const auto& [joint, type, parent, child, placement, child_placement, axis, axis2, pitch, armature] : joints) {
     const std::string what = "joint '" + joint + "': ";
     const JointType t = joint_type(joint, type);
-    require_finite(what + "placement", placement);
-    require_finite(what + "child_placement", child_placement);
+    require_pose(what + "placement", placement);
+    require_pose(what + "child_placement", child_placement);
     require_finite(what + "armature", armature);
     require_finite(what + "pitch", std::array<double, 1>{pitch});
     if (t == JointType::revolute || t == JointType::continuous || t == JointType::prismatic ||
@@ -64,7 +74,7 @@ ModelSpec specification(std::string name, std::array<double, 3> gravity, const s
     spec.joints.push_back({joint, t, parent, child, placement, child_placement, axis, axis2, pitch, armature});
   }
   for (const auto& [frame, link, placement] : frames) {
-    require_finite("frame '" + frame + "': placement", placement);
+    require_pose("frame '" + frame + "': placement", placement);
     spec.frames.push_back({frame, link, placement});
   }
   return spec;
@@ -82,7 +92,7 @@ int find_frame(const Model& model, nb::handle frame) {
   std::string name;
   if (nb::try_cast(frame, name)) return model.frame(name);
   int index = 0;
-  if (!nb::try_cast(frame, index, false))
+  if (nb::isinstance<nb::bool_>(frame) || !PyIndex_Check(frame.ptr()) || !nb::try_cast(frame, index))
     throw std::invalid_argument("frame: expected the name or the index of a link or frame, got " +
                                 nb::cast<std::string>(nb::repr(frame)));
   if (index < 0 || index >= model.n_frames())
@@ -130,7 +140,7 @@ void bind_model(nb::module_& m) {
             return call(model, FW_ALGORITHM(integrate), arguments, {static_cast<std::size_t>(model.nq())},
                         {.num_threads = num_threads});
           },
-          nb::arg("q"), nb::arg("dv"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+          nb::arg("q").none(), nb::arg("dv").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
           nb::sig("def integrate(self, q: numpy.typing.ArrayLike, dv: numpy.typing.ArrayLike, *, "
                   "num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
           "The configuration reached from q (..., nq) by moving along the tangent vector dv (..., nv) for unit "
@@ -143,7 +153,7 @@ void bind_model(nb::module_& m) {
             return call(model, FW_ALGORITHM(difference), arguments, {static_cast<std::size_t>(model.nv())},
                         {.num_threads = num_threads});
           },
-          nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("num_threads") = nb::none(),
+          nb::arg("q0").none(), nb::arg("q1").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
           nb::sig("def difference(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, "
                   "num_threads: int | None = None) -> numpy.typing.NDArray[typing.Any]"),
           "The tangent vector (..., nv) that leads from q0 to q1: integrate(q0, difference(q0, q1)) is q1.");

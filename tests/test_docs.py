@@ -1,6 +1,7 @@
 """The documentation tells the truth: its programs run, its links lead somewhere, what it names exists."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 import featherweight as fw
 from featherweight import _core
+from featherweight.bench import machine
+from featherweight.bench.report import Row
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,7 +39,7 @@ def test_python_blocks_run(
 @every_page
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
-    for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", text):
+    for target in re.findall(r"\[[^\]]*\]\(([^)]+)\)", text):  # images too
         if "://" in target:
             continue
         path, _, anchor = target.partition("#")
@@ -78,3 +81,33 @@ def test_readme_lists_every_function_of_a_model() -> None:
     table = (ROOT / "README.md").read_text().split("| kinematics |")[1].split("\n\n")[0]
     functions = {name for name in fw.__all__ if hasattr(_core, name)} - {"Model", "build_info"}
     assert functions <= set(re.findall(r"`(\w+)`", table))
+
+
+@pytest.mark.parametrize("peers", [(), ("pin wheel",), ("pin wheel", "pin g++", "pin clang")])
+def test_readme_shows_the_last_benchmark(
+    peers: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With whatever peers took part, and without the robots that only docs/benchmarks.md lists."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import update_docs
+
+    times = {"core float64": 0.5, "core float32": 0.25} | dict.fromkeys(peers, 4.0)
+    rows = [
+        Row(robot, 18, algorithm, 256, times, {}, 0.0, 1.0, 100)
+        for robot in ("Go2", "Panda", "Talos")
+        for algorithm in ("aba", "rnea")
+    ]
+    run = {"machine": machine.describe(), "rows": [asdict(row) for row in rows]}
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- benchmark:begin -->\nold\n<!-- benchmark:end -->\nafter\n")
+    update_docs.fill(page, "benchmark", update_docs.summary(run))
+    text = page.read_text()
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    wheel = ["Pinocchio wheel (Python)"] if "pin wheel" in peers else []
+    clang = ["Pinocchio C++ (clang)"] if "pin clang" in peers else []
+    ratios = ["clang / float64"] * len(clang) + ["wheel / float64"] * len(wheel)
+    assert table[0] == ["robot", "algorithm", *wheel, *clang, "float64 lanes", "float32 lanes", *ratios]
+    assert table[2] == ["Talos (nv 18)", "`aba`"] + ["4.00"] * len(ratios) + ["0.500", "0.250"] + ["8.0x"] * len(ratios)
+    assert [row[0] for row in table[2:]] == ["Talos (nv 18)"] * 2 + ["Panda (nv 18)"] * 2
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert f"instruction set {fw.build_info()['isa']}" in text

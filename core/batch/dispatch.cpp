@@ -20,15 +20,31 @@ FW_DECLARE_ISA(v3)
 FW_DECLARE_ISA(v4)
 #endif
 
+#ifdef __x86_64__
+namespace {
+
+// Feature by feature: not every compiler we support knows the names of the levels.
+bool has_v3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2");
+}
+bool has_v4() {
+  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+}  // namespace
+#endif
+
 std::vector<const Isa*> available_isas() {
   std::vector<const Isa*> isas;
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("x86-64-v4")) isas.push_back(&v4::isa);
-  if (__builtin_cpu_supports("x86-64-v3")) isas.push_back(&v3::isa);
+  if (has_v4()) isas.push_back(&v4::isa);
+  if (has_v3()) isas.push_back(&v3::isa);
 #endif
   isas.push_back(&baseline::isa);
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("x86-64-v3"))  // built for the same level, with fused multiply-adds
+  if (has_v3())  // built for the same level, with fused multiply-adds
 #endif
     isas.push_back(&scalar::isa);
   isas.push_back(&counting::isa);

@@ -1,7 +1,8 @@
 // batch/dispatch.hpp -- which build of the kernels runs.
 //
-// The best instruction set of this CPU is chosen once, at first use; FEATHERWEIGHT_ISA overrides it. Two more builds
-// exist for checking: "scalar" (plain floating-point numbers) and "counting" (counts operations, then discards them).
+// The best instruction set of this CPU is chosen once, when first asked for; FEATHERWEIGHT_ISA overrides it. Two more
+// builds exist for checking: "scalar" (plain floating-point numbers) and "counting" (counts operations, then discards
+// them).
 #pragma once
 #include <string>
 #include <vector>

@@ -26,4 +26,9 @@ struct KernelOf {
   static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
+// At the end of the source that defines it.
+#define FW_INSTANTIATE_KERNEL(name)                                                                         \
+  template unsigned KernelOf<double>::name(const Tree<double>&, const Job<double>&, Range, Range, Memory&); \
+  template unsigned KernelOf<float>::name(const Tree<float>&, const Job<float>&, Range, Range, Memory&)
+
 }  // namespace featherweight::FW_ISA

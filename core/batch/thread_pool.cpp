@@ -7,21 +7,21 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
-#include <vector>
 
 namespace featherweight {
 namespace {
 
 class ThreadPool {
  public:
-  void run(std::size_t n_tiles, int n_helpers, const std::function<void(std::size_t)>& tile) {
+  void run(std::size_t n_tiles, int n_helpers, void (*tile)(void*, std::size_t), void* context) {
     std::lock_guard turn(turn_);
     {
       std::lock_guard lock(mutex_);
-      while (static_cast<int>(threads_.size()) < n_helpers)
-        threads_.emplace_back([this, id = static_cast<int>(threads_.size())] { serve(id); }).detach();
-      tile_ = &tile;
+      n_helpers = hire(n_helpers);
+      tile_ = tile;
+      context_ = context;
       n_tiles_ = n_tiles;
       next_ = 0;
       n_helpers_ = working_ = n_helpers;
@@ -34,8 +34,16 @@ class ThreadPool {
   }
 
  private:
+  // Starts helpers up to the number wanted; where the system refuses more, those there are have to do.
+  int hire(int wanted) {
+    try {
+      for (; hired_ < wanted; ++hired_) std::thread([this, id = hired_] { serve(id); }).detach();
+    } catch (const std::system_error&) {
+    }
+    return std::min(wanted, hired_);
+  }
   void take_tiles() {
-    for (std::size_t k = next_++; k < n_tiles_; k = next_++) (*tile_)(k);
+    for (std::size_t k = next_++; k < n_tiles_; k = next_++) tile_(context_, k);
   }
   void serve(int id) {
     long served = 0;
@@ -52,12 +60,12 @@ class ThreadPool {
 
   std::mutex turn_, mutex_;
   std::condition_variable wake_, done_;
-  std::vector<std::thread> threads_;
-  const std::function<void(std::size_t)>* tile_ = nullptr;
+  void (*tile_)(void*, std::size_t) = nullptr;
+  void* context_ = nullptr;
   std::size_t n_tiles_ = 0;
-  std::atomic<std::size_t> next_ = 0;
-  int n_helpers_ = 0, working_ = 0;
+  int hired_ = 0, n_helpers_ = 0, working_ = 0;
   long round_ = 0;
+  alignas(64) std::atomic<std::size_t> next_ = 0;  // on a cache line of its own: all threads write it
 };
 
 // Never destroyed: helpers may still wait when the process exits. A forked child has no helpers and gets a new pool.
@@ -83,10 +91,12 @@ int available_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-void run_tiles(std::size_t n_tiles, int n_threads, const std::function<void(std::size_t)>& tile) {
-  const int n_helpers = static_cast<int>(std::min<std::size_t>(n_tiles, static_cast<std::size_t>(n_threads))) - 1;
-  if (n_helpers > 0) return pool().run(n_tiles, n_helpers, tile);
-  for (std::size_t k = 0; k < n_tiles; ++k) tile(k);
+void detail::run_tiles(std::size_t n_tiles, int n_threads, void (*tile)(void*, std::size_t), void* context) {
+  static const int cores = available_threads();
+  const int n_useful =
+      static_cast<int>(std::min<std::size_t>(n_tiles, static_cast<std::size_t>(std::min(n_threads, cores))));
+  if (n_useful > 1) return pool().run(n_tiles, n_useful - 1, tile, context);
+  for (std::size_t k = 0; k < n_tiles; ++k) tile(context, k);
 }
 
 }  // namespace featherweight

@@ -15,7 +15,6 @@ unsigned KernelOf<T>::aba(const Tree<T>& tree, const Job<T>& job, Range begin, R
   return for_each_pack(job, begin, end, arena, in, a, tree.nv,
                        [&] { FW_ISA::aba(tree, in.q, in.v, in.x, in.f_ext, w, a); });
 }
-template unsigned KernelOf<double>::aba(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::aba(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(aba);
 
 }  // namespace featherweight::FW_ISA

@@ -27,10 +27,16 @@ struct AbaWorkspace {
         accumulators(arena.take<Outboard<S>>(tree.n_accumulators)) {}
 };
 
-// Sweeps 1 and 2. f_ext: force on each compiled link in its coordinates, or null.
-template <class S, class C>
+struct Unobserved {
+  template <class... Anything>
+  FW_INLINE void operator()(const Anything&...) const {}
+};
+
+// Sweeps 1 and 2. f_ext: force on each compiled link in its coordinates, or null. `observe` sees what is outboard of
+// each link before its joint is projected out.
+template <class S, class C, class Observe = Unobserved>
 void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext,
-                      AbaWorkspace<S>& w) {
+                      AbaWorkspace<S>& w, const Observe& observe = {}) {
   const Motion<S> rest = zero_motion<S>();
 
   // sweep 1, root to leaf: joint states and link velocities
@@ -49,6 +55,7 @@ void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau,
     const Link<C>& l = tree.links[i];
     take_over(l, w.accumulators, nothing, carry);
     if (f_ext) carry.p -= f_ext[i];
+    observe(i, carry);
     visit(l.kind, [&](auto joint) {
       project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
     });

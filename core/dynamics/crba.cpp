@@ -37,7 +37,6 @@ unsigned KernelOf<T>::crba(const Tree<T>& tree, const Job<T>& job, Range begin, 
     }
   });
 }
-template unsigned KernelOf<double>::crba(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::crba(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(crba);
 
 }  // namespace featherweight::FW_ISA

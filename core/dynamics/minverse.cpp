@@ -15,7 +15,6 @@ unsigned KernelOf<T>::minverse(const Tree<T>& tree, const Job<T>& job, Range beg
   MinverseWorkspace<S> w(tree, arena);
   return for_each_pack(job, begin, end, arena, in, result, n_out, [&] { FW_ISA::minverse(tree, in.q, w, result); });
 }
-template unsigned KernelOf<double>::minverse(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::minverse(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(minverse);
 
 }  // namespace featherweight::FW_ISA

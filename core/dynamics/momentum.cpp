@@ -17,8 +17,7 @@ unsigned KernelOf<T>::center_of_mass(const Tree<T>& tree, const Job<T>& job, Ran
     for (int k = 0; k < 3; ++k) out[k] = com[k];
   });
 }
-template unsigned KernelOf<double>::center_of_mass(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::center_of_mass(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(center_of_mass);
 
 template <class T>
 unsigned KernelOf<T>::potential_energy(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
@@ -30,8 +29,7 @@ unsigned KernelOf<T>::potential_energy(const Tree<T>& tree, const Job<T>& job, R
   return for_each_pack(job, begin, end, arena, in, out, 1,
                        [&] { out[0] = -dot(first_moment(tree, in.q, state, h), vec3(tree.gravity)); });
 }
-template unsigned KernelOf<double>::potential_energy(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::potential_energy(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(potential_energy);
 
 template <class T>
 unsigned KernelOf<T>::kinetic_energy(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
@@ -44,8 +42,7 @@ unsigned KernelOf<T>::kinetic_energy(const Tree<T>& tree, const Job<T>& job, Ran
   return for_each_pack(job, begin, end, arena, in, out, 1,
                        [&] { out[0] = FW_ISA::kinetic_energy(tree, in.q, in.v, state, motion, momentum); });
 }
-template unsigned KernelOf<double>::kinetic_energy(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::kinetic_energy(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(kinetic_energy);
 
 template <class T>
 unsigned KernelOf<T>::centroidal_momentum(const Tree<T>& tree, const Job<T>& job, Range begin, Range end,
@@ -62,7 +59,6 @@ unsigned KernelOf<T>::centroidal_momentum(const Tree<T>& tree, const Job<T>& job
     for (int k = 0; k < 3; ++k) out[k] = total.lin[k], out[3 + k] = total.ang[k];
   });
 }
-template unsigned KernelOf<double>::centroidal_momentum(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::centroidal_momentum(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(centroidal_momentum);
 
 }  // namespace featherweight::FW_ISA

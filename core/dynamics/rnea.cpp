@@ -15,7 +15,6 @@ unsigned KernelOf<T>::rnea(const Tree<T>& tree, const Job<T>& job, Range begin, 
   return for_each_pack(job, begin, end, arena, in, tau, tree.nv,
                        [&] { FW_ISA::rnea(tree, in.q, in.v, in.x, in.f_ext, w, tau); });
 }
-template unsigned KernelOf<double>::rnea(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::rnea(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(rnea);
 
 }  // namespace featherweight::FW_ISA

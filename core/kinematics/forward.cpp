@@ -17,8 +17,7 @@ unsigned KernelOf<T>::forward_kinematics(const Tree<T>& tree, const Job<T>& job,
   return for_each_pack(job, begin, end, arena, in, out, n_out,
                        [&] { FW_ISA::forward_kinematics(tree, in.q, state, poses, out); });
 }
-template unsigned KernelOf<double>::forward_kinematics(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::forward_kinematics(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(forward_kinematics);
 
 template <class T>
 unsigned KernelOf<T>::frame_placement(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
@@ -30,8 +29,7 @@ unsigned KernelOf<T>::frame_placement(const Tree<T>& tree, const Job<T>& job, Ra
   return for_each_pack(job, begin, end, arena, in, out, 16,
                        [&] { write_pose(placement(tree, mount, in.q, state), out); });
 }
-template unsigned KernelOf<double>::frame_placement(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::frame_placement(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(frame_placement);
 
 template <class T>
 unsigned KernelOf<T>::frame_velocity(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
@@ -45,8 +43,7 @@ unsigned KernelOf<T>::frame_velocity(const Tree<T>& tree, const Job<T>& job, Ran
     write_motion(express(v, placement(tree, mount, in.q, state), job.reference), out);
   });
 }
-template unsigned KernelOf<double>::frame_velocity(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::frame_velocity(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(frame_velocity);
 
 template <class T>
 unsigned KernelOf<T>::frame_acceleration(const Tree<T>& tree, const Job<T>& job, Range begin, Range end,
@@ -64,7 +61,6 @@ unsigned KernelOf<T>::frame_acceleration(const Tree<T>& tree, const Job<T>& job,
     write_motion(m.a, out);
   });
 }
-template unsigned KernelOf<double>::frame_acceleration(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::frame_acceleration(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(frame_acceleration);
 
 }  // namespace featherweight::FW_ISA

@@ -13,8 +13,7 @@ unsigned KernelOf<T>::integrate(const Tree<T>& tree, const Job<T>& job, Range be
   S* q = arena.take<S>(tree.nq);
   return for_each_pack(job, begin, end, arena, in, q, tree.nq, [&] { FW_ISA::integrate(tree, in.q, in.v, q); });
 }
-template unsigned KernelOf<double>::integrate(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::integrate(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(integrate);
 
 template <class T>
 unsigned KernelOf<T>::difference(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
@@ -24,7 +23,6 @@ unsigned KernelOf<T>::difference(const Tree<T>& tree, const Job<T>& job, Range b
   S* dv = arena.take<S>(tree.nv);
   return for_each_pack(job, begin, end, arena, in, dv, tree.nv, [&] { FW_ISA::difference(tree, in.q, in.x, dv); });
 }
-template unsigned KernelOf<double>::difference(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::difference(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(difference);
 
 }  // namespace featherweight::FW_ISA

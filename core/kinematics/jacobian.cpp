@@ -17,7 +17,6 @@ unsigned KernelOf<T>::jacobian(const Tree<T>& tree, const Job<T>& job, Range beg
   return for_each_pack(job, begin, end, arena, in, out, n_out,
                        [&] { FW_ISA::jacobian(tree, mount, job.reference, in.q, state, columns, out); });
 }
-template unsigned KernelOf<double>::jacobian(const Tree<double>&, const Job<double>&, Range, Range, Memory&);
-template unsigned KernelOf<float>::jacobian(const Tree<float>&, const Job<float>&, Range, Range, Memory&);
+FW_INSTANTIATE_KERNEL(jacobian);
 
 }  // namespace featherweight::FW_ISA

@@ -6,7 +6,7 @@ namespace featherweight::FW_ISA {
 
 struct Counted {
   double x;
-  static inline long additions = 0, multiplications = 0, divisions = 0, sincos_calls = 0;
+  static inline thread_local long additions = 0, multiplications = 0, divisions = 0, sincos_calls = 0;
 
   Counted() = default;
   Counted(double value) : x(value) {}

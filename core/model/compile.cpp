@@ -30,6 +30,10 @@ using X = Pose<Real>;
 // right angles, and far below what any comparison of ours tolerates.
 constexpr double alignment_tolerance = 1e-13;
 
+// Up to here nv * nv and every other count fits an int.
+constexpr int largest_nv = 32000;
+constexpr std::size_t largest_count = 1000000;
+
 M identity() { return {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}; }
 M transpose(const M& m) {
   return {{m(0, 0), m(1, 0), m(2, 0)}, {m(0, 1), m(1, 1), m(2, 1)}, {m(0, 2), m(1, 2), m(2, 2)}};
@@ -154,11 +158,18 @@ class Compiler {
   void run() {
     if (spec_.joints.size() != spec_.links.size())
       throw std::invalid_argument("a model needs as many joints as links: joint k carries link k");
+    if (spec_.links.empty()) throw std::invalid_argument("model '" + spec_.name + "' has no links");
+    if (spec_.links.size() + spec_.frames.size() > largest_count)
+      throw std::invalid_argument("model '" + spec_.name + "' has more than " + std::to_string(largest_count) +
+                                  " links and frames");
     children_.resize(spec_.joints.size());
     for (std::size_t k = 0; k < spec_.joints.size(); ++k)
       if (const int parent = spec_.joints[k].parent; parent >= 0 && parent < static_cast<int>(k))
         children_[static_cast<std::size_t>(parent)].push_back(static_cast<int>(k));
     for (std::size_t k = 0; k < spec_.joints.size(); ++k) add_joint(static_cast<int>(k));
+    if (out_.tree.nv > largest_nv)
+      throw std::invalid_argument("model '" + spec_.name + "' has more than " + std::to_string(largest_nv) +
+                                  " freedoms");
     for (const Place& place : places_) out_.mounts.push_back(mount(place));
     for (const FrameSpec& frame : spec_.frames) {
       if (frame.link < -1 || frame.link >= static_cast<int>(places_.size()))
@@ -176,8 +187,11 @@ class Compiler {
  private:
   void add_joint(int index) {
     const JointSpec& joint = spec_.joints[static_cast<std::size_t>(index)];
-    if (joint.child != index || joint.parent >= index || joint.parent < -1)
-      throw std::invalid_argument("joint '" + joint.name + "': joints must be in depth-first order, parents first");
+    while (!path_.empty() && path_.back() != joint.parent) path_.pop_back();
+    if (joint.child != index || joint.parent < -1 || (path_.empty() && joint.parent >= 0))
+      throw std::invalid_argument("joint '" + joint.name +
+                                  "': joints must be in depth-first order, each subtree in one piece");
+    path_.push_back(index);
     Place place = joint.parent < 0 ? Place{} : places_[static_cast<std::size_t>(joint.parent)];
     place.pose = compose(place.pose, pose(joint.placement));
 
@@ -200,14 +214,17 @@ class Compiler {
   // Axes of the joints that link `index` carries, directly or by fixed joints; R: axes of the link in those wanted.
   std::vector<V> axes_on(int index, const M& R) const {
     std::vector<V> axes;
-    for (int k : children_[static_cast<std::size_t>(index)]) {
-      const JointSpec& joint = spec_.joints[static_cast<std::size_t>(k)];
-      const M R_joint = R * pose(joint.placement).R;
-      if (joint.type == JointType::fixed) {
-        const std::vector<V> further = axes_on(k, R_joint * pose(joint.child_placement).R);
-        axes.insert(axes.end(), further.begin(), further.end());
-      } else if (const Step first = steps_of(joint).front(); first.kind == Step::rotate || first.kind == Step::travel) {
-        axes.push_back(R_joint * first.axis);
+    std::vector<std::pair<int, M>> pending{{index, R}};  // not recursion: fixed joints may form long chains
+    while (!pending.empty()) {
+      const auto [link, R_link] = pending.back();
+      pending.pop_back();
+      for (int k : children_[static_cast<std::size_t>(link)]) {
+        const JointSpec& joint = spec_.joints[static_cast<std::size_t>(k)];
+        const M R_joint = R_link * pose(joint.placement).R;
+        if (joint.type == JointType::fixed)
+          pending.emplace_back(k, R_joint * pose(joint.child_placement).R);
+        else if (const Step first = steps_of(joint).front(); first.kind == Step::rotate || first.kind == Step::travel)
+          axes.push_back(R_joint * first.axis);
       }
     }
     return axes;
@@ -340,6 +357,7 @@ class Compiler {
   const ModelSpec& spec_;
   TreeStorage<double>& out_;
   std::vector<JointRange>& ranges_;
+  std::vector<int> path_;                   // links from a root to the last one added
   std::vector<Place> places_;               // of the user's links
   std::vector<std::vector<int>> children_;  // joints carried by each link
 };
@@ -369,6 +387,21 @@ void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
   to.tree.mass = static_cast<float>(t.mass);
   copy(t.gravity, to.tree.gravity);
   to.point();
+}
+
+// Does a constant of the model vanish or overflow in single precision?
+bool survives(double x) {
+  const float y = static_cast<float>(x);
+  return std::isfinite(y) && (x == 0 || std::fpclassify(y) == FP_NORMAL);
+}
+bool survives(const Link<double>& l) {
+  bool all = survives(l.mass) && survives(l.subtree_mass);
+  for (int k : {0, 3, 5}) all = all && survives(l.inertia[k]);
+  for (double x : l.inertia) all = all && std::isfinite(static_cast<float>(x));
+  for (double x : l.h) all = all && std::isfinite(static_cast<float>(x));
+  for (double x : l.p) all = all && std::isfinite(static_cast<float>(x));
+  for (double x : l.armature) all = all && survives(x);
+  return all;
 }
 
 // Levenshtein distance, for suggestions.
@@ -404,16 +437,27 @@ void TreeStorage<C>::point() {
 Model::Model(ModelSpec spec) : spec_(std::move(spec)) {
   Compiler(spec_, f64_, ranges_).run();
   for (const LinkSpec& link : spec_.links) mass_ += link.mass;
+  for (int k = 0; k < n_frames(); ++k)
+    if (!frames_.emplace(frame_name(k), k).second)
+      throw std::invalid_argument("two links or frames are called '" + frame_name(k) + "'");
   if (const int singular = find_singular_joint(f64_.tree); singular >= 0) {
-    const int v = f64_.links[static_cast<std::size_t>(singular)].v;
-    for (std::size_t k = 0; k < ranges_.size(); ++k)
-      if (v >= ranges_[k].v && v < ranges_[k].v + ranges_[k].nv)
-        throw std::invalid_argument("joint '" + spec_.joints[k].name +
-                                    "': nothing it moves has inertia along its freedom" +
-                                    (ranges_[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
-                                    spec_.links[k].name + "' a positive mass and inertia, or the joint an armature");
+    const std::size_t k = joint_of(singular);
+    throw std::invalid_argument("joint '" + spec_.joints[k].name + "': nothing it moves has inertia along its freedom" +
+                                (ranges_[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
+                                spec_.links[k].name + "' a positive mass and inertia, or the joint an armature");
   }
+  for (int i = 0; i < f64_.tree.n_links && f32_problem_.empty(); ++i)
+    if (!survives(f64_.links[static_cast<std::size_t>(i)]))
+      f32_problem_ = "link '" + spec_.links[joint_of(i)].name + "' has mass or inertia beyond the range of float32";
   convert(f64_, f32_);
+}
+
+// The joint compiled link i belongs to.
+std::size_t Model::joint_of(int link) const {
+  const int v = f64_.links[static_cast<std::size_t>(link)].v;
+  std::size_t k = 0;
+  while (v < ranges_[k].v || v >= ranges_[k].v + ranges_[k].nv) ++k;
+  return k;
 }
 
 std::vector<double> Model::neutral() const {
@@ -428,15 +472,16 @@ const std::string& Model::frame_name(int index) const {
 }
 
 int Model::frame(const std::string& name) const {
-  for (int k = 0; k < n_frames(); ++k)
-    if (frame_name(k) == name) return k;
+  if (const auto found = frames_.find(name); found != frames_.end()) return found->second;
+  constexpr std::size_t longest = 100;  // what is worth comparing, and printing
+  std::string message = "unknown frame '" + name.substr(0, longest) + "' of model '" + spec_.name + "'";
+  if (name.size() > longest) throw std::invalid_argument(message);
   std::multimap<std::size_t, std::string> closest;
-  for (int k = 0; k < n_frames(); ++k) closest.emplace(edit_distance(name, frame_name(k)), frame_name(k));
-  std::string message = "unknown frame '" + name + "' of model '" + spec_.name + "'; closest are";
+  for (const auto& [known, index] : frames_) closest.emplace(edit_distance(name, known), known);
   int shown = 0;
   for (const auto& [distance, candidate] : closest) {
     if (shown == 3) break;
-    message += (shown++ ? ", '" : " '") + candidate + "'";
+    message += (shown++ ? ", '" : "; closest are '") + candidate + "'";
   }
   throw std::invalid_argument(message);
 }

@@ -1,6 +1,7 @@
 // model/model.hpp -- a robot: what the user describes, and the immutable compiled Model.
 #pragma once
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,9 @@ class Model {
   int n_frames() const { return f64_.tree.n_mounts; }
   const std::string& frame_name(int index) const;
 
+  // Why this model cannot be computed in single precision; empty if it can.
+  const std::string& f32_problem() const { return f32_problem_; }
+
   template <class T>
   const Tree<T>& tree() const {
     if constexpr (sizeof(T) == sizeof(double))
@@ -92,7 +96,11 @@ class Model {
   }
 
  private:
+  std::size_t joint_of(int link) const;
+
   ModelSpec spec_;
+  std::map<std::string, int> frames_;  // links and frames by name
+  std::string f32_problem_;
   std::vector<JointRange> ranges_;
   double mass_ = 0;
   TreeStorage<double> f64_;

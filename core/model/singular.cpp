@@ -11,27 +11,32 @@ namespace {
 using namespace host;
 
 // D must be a real fraction of the inertia it was computed from; below this it is rounding of a zero.
-constexpr double smallest_fraction = 1e-13;
+constexpr double smallest_fraction = 1e-12;
+
+// Sizes of the articulated inertia a joint meets: its traces.
+struct Scale {
+  double linear, angular;
+};
+Scale scale_of(const Link<double>& l, const ArticulatedInertia<double>& I) {
+  return {I.A(0, 0) + I.A(1, 1) + I.A(2, 2) + 3 * l.mass,
+          I.C(0, 0) + I.C(1, 1) + I.C(2, 2) + l.inertia[0] + l.inertia[3] + l.inertia[5]};
+}
 
 bool positive(double D_inverse, double scale) {
   return std::isfinite(D_inverse) && D_inverse > 0 && D_inverse * smallest_fraction * scale < 1;
 }
 template <class J>
-bool regular(J, const AxisFactor<double>& f) {
-  // |U| = |I S| is the scale D = S^T I S is to be compared with; UD carries it divided by D
-  const double scale = std::sqrt(dot(f.UD.lin, f.UD.lin) + dot(f.UD.ang, f.UD.ang)) / f.D_inverse;
-  return positive(f.D_inverse, scale);
+bool regular(J, const Link<double>& l, const AxisFactor<double>& f, const Scale& scale) {
+  const double pitch = J::travels ? J::pitch(l) : 0;
+  return positive(f.D_inverse, (J::rotates ? scale.angular : 0) + pitch * pitch * scale.linear);
 }
-bool regular(Spherical, const SphericalFactor<double>& f) {
-  bool all = true;
-  for (int k = 0; k < 3; ++k) all = all && positive(f.D_inverse(k, k), 0);
-  return all;
+bool regular(Spherical, const Link<double>&, const SphericalFactor<double>& f, const Scale& scale) {
+  return positive(f.D_inverse(0, 0), scale.angular) && positive(f.D_inverse(1, 1), scale.angular) &&
+         positive(f.D_inverse(2, 2), scale.angular);
 }
-bool regular(Free, const FreeFactor<double>& f) {
-  double largest = 0;
-  for (int k = 0; k < 6; ++k) largest = std::fmax(largest, 1 / f.D.e[f.D.at(k, k)]);
+bool regular(Free, const Link<double>&, const FreeFactor<double>& f, const Scale& scale) {
   bool all = true;
-  for (int k = 0; k < 6; ++k) all = all && positive(f.D.e[f.D.at(k, k)], largest * 1e-6);
+  for (int k = 0; k < 6; ++k) all = all && positive(f.D.e[f.D.at(k, k)], k < 3 ? scale.linear : scale.angular);
   return all;
 }
 
@@ -63,15 +68,20 @@ int find_singular_joint(const Tree<double>& tree) {
   AbaWorkspace<double> w(tree, arena);
   const std::vector<double> none(static_cast<std::size_t>(tree.nv), 0.0);
 
+  std::vector<Scale> scales(static_cast<std::size_t>(tree.n_links));
+
   int found = -1;
   for (int which = 0; which < 2; ++which) {
     const std::vector<double> q = configuration(tree, which);
-    eliminate_joints(tree, q.data(), none.data(), none.data(), static_cast<const Force<double>*>(nullptr), w);
+    eliminate_joints(tree, q.data(), none.data(), none.data(), static_cast<const Force<double>*>(nullptr), w,
+                     [&](int i, const Outboard<double>& outboard) {
+                       scales[static_cast<std::size_t>(i)] = scale_of(tree.links[i], outboard.I);
+                     });
     found = -1;
     for (int i = tree.n_links - 1; i >= 0 && found < 0; --i) {
       const Link<double>& l = tree.links[i];
       visit(l.kind, [&](auto joint) {
-        if (!regular(joint, factor_of(joint, l, w.factors))) found = i;
+        if (!regular(joint, l, factor_of(joint, l, w.factors), scales[static_cast<std::size_t>(i)])) found = i;
       });
     }
     if (found < 0) return -1;  // regular at one configuration: singular ones are the user's to avoid

@@ -151,7 +151,7 @@ def operation_counts(model: Model, algorithm: str) -> dict[str, int]:
     Floating-point operations of one sample, counted by running the kernel with a counting scalar.
     """
 
-def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False) -> dict[str, float]:
+def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False, isa: str = '') -> dict[str, float]:
     """
     Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.
     """

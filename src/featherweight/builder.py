@@ -28,6 +28,7 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
+    identity_pose,
 )
 from .errors import ModelError
 
@@ -53,9 +54,6 @@ _SHAPE_SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid":
 def _frozen(array: Array) -> Array:
     array.setflags(write=False)
     return array
-
-
-_IDENTITY = _frozen(np.eye(4))
 
 
 class ModelBuilder:
@@ -299,7 +297,7 @@ class ModelBuilder:
         """The compiled model; ``floating_base`` frees the base (the link without a joint)."""
         from .model import Model  # model.py checks descriptions with this module
 
-        return Model.from_checked(self.describe(floating_base=floating_base))
+        return Model._from_checked(self.describe(floating_base=floating_base))
 
     def describe(self, *, floating_base: bool = False) -> ModelDescription:
         """The model as plain records, checked and in depth-first order."""
@@ -501,6 +499,10 @@ def _root_type(joint: Joint, floating: bool | None) -> JointType:
 def _checked_name(kind: str, name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ModelError(kind, f"the name must be a non-empty string, got {name!r}")
+    try:
+        name.encode()  # what the core, files and terminals take
+    except UnicodeEncodeError:
+        raise ModelError(kind, f"the name must be text that UTF-8 can hold, got {name!r}") from None
     return name
 
 
@@ -610,14 +612,14 @@ def _numbers(
 
 def _checked_pose(element: str, field: str, placement: ArrayLike | None) -> Array:
     if placement is None:
-        return _IDENTITY
+        return identity_pose()
     if np.shape(cast(Any, placement)) == (3,):
         return _frozen(poses.pose(_numbers(element, field, placement, (3,))))
     X = _numbers(element, field, placement, (4, 4), "a 4x4 pose or 3 numbers for a position")
     if not np.array_equal(X[3], (0.0, 0.0, 0.0, 1.0)):
         raise ModelError(element, f"{field} must have the last row 0 0 0 1, got {_vector(X[3])}")
     R = X[:3, :3]
-    if np.array_equal(R, _IDENTITY[:3, :3]):
+    if np.array_equal(R, identity_pose()[:3, :3]):
         return X
     error = float(np.abs(R @ R.T - np.eye(3)).max()) if np.abs(R).max() < 2.0 else math.inf
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:

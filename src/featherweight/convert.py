@@ -1,5 +1,8 @@
 """Configurations and velocities of other libraries, in our layout and back. All functions take ``(n,)`` or batches.
 
+Inputs are held to the rules of the dynamics functions: real finite numbers, equal batches, none of them empty, and
+quaternions within 1e-6 of unit length, which are normalised. Anything else is a ValueError. Results are float64.
+
 What differs: MuJoCo has quaternions as wxyz and the linear velocity of a free joint in the world frame. Pinocchio has
 continuous joints as (cos, sin), planar joints as (x, y, cos, sin) with the velocity in the moving frame, and numbers
 the joints of a URDF in the alphabetical order of siblings instead of file order.
@@ -7,7 +10,7 @@ the joints of a URDF in the alphabetical order of siblings instead of file order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -19,6 +22,9 @@ from .poses import rotation_from_quaternion
 
 if TYPE_CHECKING:
     from .model import Model, ModelJoint
+
+#: A quaternion may be this far from unit length; the core's tolerance.
+UNIT_TOLERANCE = 1e-6
 
 _PINOCCHIO_NQ = {"continuous": 2, "planar": 4}
 
@@ -33,11 +39,12 @@ def from_mujoco(model: Model, qpos: ArrayLike, qvel: ArrayLike | None = None) ->
     >>> q, v = fw.convert.from_mujoco(model, data.qpos, data.qvel)  # doctest: +SKIP
     """
     q = _numbers("qpos", qpos, model.nq)
-    for start in _quaternion_starts(model):
-        q[..., start : start + 4] = np.roll(q[..., start : start + 4], -1, axis=-1)
+    for quaternion in _quaternions(model, q).values():
+        quaternion[:] = np.roll(quaternion, -1, axis=-1)
+    _normalise("qpos", model, q)
     if qvel is None:
         return q
-    v = _numbers("qvel", qvel, model.nv)
+    v = _velocity("qvel", qvel, model.nv, "qpos", q)
     return q, _turn_free_velocities(model, q, v, to_body=True)
 
 
@@ -47,13 +54,13 @@ def to_mujoco(model: Model, q: ArrayLike) -> Array: ...
 def to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]: ...
 def to_mujoco(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """MuJoCo's qpos, or (qpos, qvel), of q ``(..., nq)`` and v ``(..., nv)``."""
-    ours = _numbers("q", q, model.nq)
+    ours = _normalise("q", model, _numbers("q", q, model.nq))
     qpos = ours.copy()
-    for start in _quaternion_starts(model):
-        qpos[..., start : start + 4] = np.roll(ours[..., start : start + 4], 1, axis=-1)
+    for quaternion in _quaternions(model, qpos).values():
+        quaternion[:] = np.roll(quaternion, 1, axis=-1)
     if v is None:
         return qpos
-    return qpos, _turn_free_velocities(model, ours, _numbers("v", v, model.nv), to_body=False)
+    return qpos, _turn_free_velocities(model, ours, _velocity("v", v, model.nv, "q", ours), to_body=False)
 
 
 @overload
@@ -77,11 +84,13 @@ def from_pinocchio(
     for joint, width in layout:
         part, end = theirs[..., end : end + width], end + width
         if width != joint.nq:  # the angle comes last, as cosine and sine
+            _check_unit("q", f"cosine and sine of joint {joint.name!r}", part[..., -2:])
             part = np.concatenate([part[..., :-2], np.arctan2(part[..., -1:], part[..., -2:-1])], axis=-1)
         ours[..., joint.q_slice] = part
+    _normalise("q", model, ours)
     if v is None:
         return ours
-    velocity = _numbers("v", v, model.nv)
+    velocity = _velocity("v", v, model.nv, "q", ours)
     result = np.empty((*np.broadcast_shapes(velocity.shape[:-1], ours.shape[:-1]), model.nv))
     end = 0
     for joint, _ in layout:
@@ -101,7 +110,7 @@ def to_pinocchio(
 ) -> Array | tuple[Array, Array]:
     """Pinocchio's q, or (q, v), of ours. ``joint_names`` as in :func:`from_pinocchio`."""
     layout = list(_pinocchio_layout(model, joint_names))
-    ours = _numbers("q", q, model.nq)
+    ours = _normalise("q", model, _numbers("q", q, model.nq))
     parts = []
     for joint, width in layout:
         part = ours[..., joint.q_slice]
@@ -111,7 +120,7 @@ def to_pinocchio(
     theirs = np.concatenate([ours[..., :0], *parts], axis=-1)
     if v is None:
         return theirs
-    velocity = _numbers("v", v, model.nv)
+    velocity = _velocity("v", v, model.nv, "q", ours)
     result = np.empty((*np.broadcast_shapes(velocity.shape[:-1], ours.shape[:-1]), model.nv))
     end = 0
     for joint, _ in layout:
@@ -122,14 +131,69 @@ def to_pinocchio(
 
 
 def _numbers(name: str, value: ArrayLike, size: int) -> Array:
-    array = np.array(value, dtype=np.float64)
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise ValueError(f"{name} must have {size} numbers in its last dimension, got shape {array.shape}")
-    return array
+    """A float64 copy of ``value``, finite and of shape ``(..., size)``; ``name`` is the argument it came as."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:  # ragged
+        raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__} ({error})") from None
+    if given.dtype.kind not in "fiu" or given.dtype.itemsize > 8:
+        raise ValueError(f"{name}: expected an array of real numbers (float64 or float32), got dtype {given.dtype}")
+    if given.ndim == 0 or given.shape[-1] != size:
+        raise ValueError(f"{name}: expected shape (..., {size}), got {given.shape}")
+    if 0 in given.shape[:-1]:
+        raise ValueError(f"{name}: the batch is empty, got shape {given.shape}")
+    result = np.array(given, dtype=np.float64)
+    for where in np.argwhere(~np.isfinite(result))[:1]:
+        *sample, entry = where.tolist()
+        raise ValueError(
+            f"{name}: entry {entry}{_of_sample(sample)} is {result[tuple(where)]}, expected a finite number"
+        )
+    return result
 
 
-def _quaternion_starts(model: Model) -> Iterator[int]:
-    return (joint.q_slice.stop - 4 for joint in model.joints if joint.type in ("free", "spherical"))
+def _velocity(name: str, value: ArrayLike, size: int, q_name: str, q: Array) -> Array:
+    """The numbers of a velocity, whose batch must be that of ``q`` if both have one."""
+    v = _numbers(name, value, size)
+    batch, q_batch = v.shape[:-1], q.shape[:-1]
+    if batch and q_batch and batch != q_batch:
+        raise ValueError(f"{name}: a batch of {_text(batch)} does not match the batch of {_text(q_batch)} in {q_name}")
+    return v
+
+
+def _quaternions(model: Model, q: Array) -> dict[str, Array]:
+    """Views ``(..., 4)`` of the quaternions in ``q``, by joint."""
+    return {
+        joint.name: q[..., joint.q_slice.stop - 4 : joint.q_slice.stop]
+        for joint in model.joints
+        if joint.type in ("free", "spherical")
+    }
+
+
+def _normalise(name: str, model: Model, q: Array) -> Array:
+    """``q``, its quaternions normalised in place."""
+    for joint, quaternion in _quaternions(model, q).items():
+        quaternion /= _check_unit(name, f"quaternion of joint {joint!r}", quaternion)
+    return q
+
+
+def _check_unit(name: str, what: str, vectors: Array) -> Array:
+    """Lengths ``(..., 1)`` of ``vectors``, which must be within 1e-6 of one."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    for where in np.argwhere(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE))[:1]:
+        *sample, _ = where.tolist()
+        raise ValueError(
+            f"{name}: the {what}{_of_sample(sample)} has length {lengths[tuple(where)]:.6f}; "
+            "lengths within 1e-6 of 1 are normalised, others rejected"
+        )
+    return np.asarray(lengths)
+
+
+def _of_sample(sample: Sequence[int]) -> str:
+    return f" of sample {_text(sample)}" if sample else ""
+
+
+def _text(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else str(tuple(numbers))
 
 
 def _turn_free_velocities(model: Model, q: Array, v: Array, *, to_body: bool) -> Array:

@@ -7,7 +7,7 @@ compiles it for the core; :mod:`featherweight.reference` evaluates it directly w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Literal
 
 import numpy as np
@@ -33,8 +33,13 @@ JOINT_SIZES: dict[str, tuple[int, int]] = {
 }
 
 
+_IDENTITY = np.eye(4)
+_IDENTITY.setflags(write=False)
+
+
 def identity_pose() -> Array:
-    return np.eye(4)
+    """The pose that moves nothing: one read-only array for all."""
+    return _IDENTITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +153,15 @@ class ModelDescription:
     frames: tuple[Frame, ...] = ()
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     notes: tuple[ImportNote, ...] = ()
+
+
+def freeze(part: object) -> None:
+    """Make all arrays in a description, or a part of one, read-only (after unpickling they are not)."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    elif isinstance(part, tuple):
+        for item in part:
+            freeze(item)
+    elif is_dataclass(part):
+        for value in vars(part).values():
+            freeze(value)

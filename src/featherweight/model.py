@@ -14,7 +14,19 @@ import numpy as np
 
 from . import _core
 from .builder import WORLD, ModelBuilder, close_names
-from .description import Array, Frame, Geometry, ImportNote, Inertia, Joint, JointType, Link, Mimic, ModelDescription
+from .description import (
+    Array,
+    Frame,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    JointType,
+    Link,
+    Mimic,
+    ModelDescription,
+    freeze,
+)
 from .load import saved
 
 _T = TypeVar("_T")
@@ -189,13 +201,14 @@ class Model(_core.Model):
         self._compile(ModelBuilder.from_description(description).describe())
 
     @classmethod
-    def from_checked(cls, description: ModelDescription) -> Model:
+    def _from_checked(cls, description: ModelDescription) -> Model:
         """Compile what :meth:`ModelBuilder.describe` returned, without checking it a second time."""
         model = cls.__new__(cls)
         model._compile(description)
         return model
 
     def _compile(self, description: ModelDescription) -> None:
+        freeze(description)
         link_index = {link.name: i for i, link in enumerate(description.links)}
         index = link_index | {WORLD: -1}
         _core.Model.__init__(
@@ -224,7 +237,7 @@ class Model(_core.Model):
         raise AttributeError(f"a Model is immutable: cannot delete {name!r}")
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[ModelDescription]]:
-        return type(self).from_checked, (self.description,)
+        return type(self)._from_checked, (self.description,)
 
     def __copy__(self) -> Model:
         return self
@@ -319,7 +332,7 @@ class Model(_core.Model):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
         """Read a model that :meth:`save` wrote."""
-        return cls.from_checked(saved.read(path))
+        return cls._from_checked(saved.read(path))
 
     def __repr__(self) -> str:
         notes = f", {self.import_report!r}" if self.import_report.not_honoured else ""

@@ -127,6 +127,15 @@ def changed(path: str, value: Any) -> str:
         ("joints/1/colour", "red", "joint 'turn': unknown key 'colour'"),
         ("joints/0", ..., "has no joint"),
         ("joints/1/placement/3/3", 2.0, "last row"),
+        ("name", "\ud800", r"model: the name .*UTF-8.*'\\ud800'"),
+        ("links/0/name", "\udfff", r"link: the name .*UTF-8.*'\\udfff'"),
+        ("joints/1/name", "\ud800", r"joint: the name .*UTF-8.*'\\ud800'"),
+        ("joints/1/parent", "\ud800", r"parent of joint 'turn': the name .*UTF-8.*'\\ud800'"),
+        (
+            "frames",
+            [{"name": "\ud800", "link": "world", "placement": np.eye(4).tolist()}],
+            r"frame: the name .*UTF-8.*'\\ud800'",
+        ),
         ("notes/0/line", 1.5, "'line' must be an integer"),
     ],
 )

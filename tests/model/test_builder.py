@@ -350,6 +350,19 @@ def test_bad_names_are_refused(name: Any) -> None:
             add(name)
 
 
+@pytest.mark.parametrize("kind", ["model", "link", "joint", "frame"])
+def test_names_that_utf8_cannot_hold_are_refused(kind: str) -> None:
+    add = {
+        "model": fw.ModelBuilder,
+        "link": hinged().link,
+        "joint": lambda name: hinged().link("b").joint(name, "fixed", "a", "b"),
+        "frame": lambda name: hinged().frame(name, "a"),
+    }[kind]
+    with pytest.raises(ModelError, match=rf"^{kind}: .*UTF-8.*'half \\ud800'"):
+        add("half \ud800")
+    add("whole \U0001f600")
+
+
 def test_links_and_frames_share_their_names() -> None:
     with pytest.raises(ModelError, match="frame 'a': the name is used twice, by a link already"):
         fw.ModelBuilder().link("a").frame("a", "a")

@@ -89,7 +89,95 @@ def test_pinocchio_order_can_be_given() -> None:
         fw.convert.to_pinocchio(model, q, joint_names=["j3", "j9"])
 
 
-@pytest.mark.parametrize("function", ["from_mujoco", "to_mujoco", "from_pinocchio", "to_pinocchio"])
-def test_wrong_sizes_are_refused(zoo: fw.Model, function: str) -> None:
-    with pytest.raises(ValueError, match="numbers in its last dimension"):
-        getattr(fw.convert, function)(zoo, np.zeros(3))
+# -- what is refused -------------------------------------------------------------------------------------------------
+
+every_function = pytest.mark.parametrize("function", ["from_mujoco", "to_mujoco", "from_pinocchio", "to_pinocchio"])
+
+
+def converted(function: str, model: fw.Model, q: Any, v: Any) -> tuple[Any, Any]:
+    """Convert, with q and v given by a change of valid inputs."""
+    inputs: tuple[Any, Any] = state(model, 2)
+    library = function.split("_")[1]
+    if function.startswith("from"):
+        inputs = getattr(fw.convert, f"to_{library}")(model, *inputs)
+    result: tuple[Any, Any] = getattr(fw.convert, function)(model, q(inputs[0]), v(inputs[1]))
+    return result
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+@every_function
+@pytest.mark.parametrize(
+    "change, complaint",
+    [
+        (lambda x: x[:, 1:], r"expected shape \(\.\.\., \d+\), got \(2, \d+\)"),
+        (lambda x: 1.0, r"expected shape .*, got \(\)"),
+        (lambda x: x[:0], "the batch is empty"),
+        (lambda x: [[1.0], [2.0, 3.0]], "expected an array of numbers, got list"),
+        (lambda x: x.astype(str), "real numbers .*, got dtype <U"),
+        (lambda x: x.astype(object), "real numbers .*, got dtype object"),
+        (lambda x: x.astype(bool), "real numbers .*, got dtype bool"),
+        (lambda x: x + 0j, "real numbers .*, got dtype complex128"),
+        (
+            lambda x: np.where(np.arange(x.size).reshape(x.shape) == x.shape[1] + 3, np.nan, x),
+            "entry 3 of sample 1 is nan",
+        ),
+        (lambda x: np.where(np.arange(x.size).reshape(x.shape) == 2, np.inf, x), "entry 2 of sample 0 is inf"),
+    ],
+)
+def test_what_is_not_finite_real_numbers_is_refused_by_argument(
+    zoo: fw.Model, function: str, change: Any, complaint: str
+) -> None:
+    q_name, v_name = ("qpos", "qvel") if function == "from_mujoco" else ("q", "v")
+    with pytest.raises(ValueError, match=f"^{q_name}: .*{complaint}"):
+        converted(function, zoo, change, same)
+    with pytest.raises(ValueError, match=f"^{v_name}: .*{complaint}"):
+        converted(function, zoo, same, change)
+
+
+@every_function
+def test_batches_must_agree(zoo: fw.Model, function: str) -> None:
+    with pytest.raises(ValueError, match="a batch of 1 does not match the batch of 2 in q"):
+        converted(function, zoo, same, lambda v: v[:1])
+    _, v = converted(function, zoo, lambda q: q[0], same)
+    assert_close(v[0], converted(function, zoo, same, same)[1][0])
+
+
+@every_function
+@pytest.mark.parametrize("scale", [0.0, 1.0 - 2e-6, 1.0 + 2e-6, 2.0])
+@pytest.mark.parametrize("kind", ["free", "spherical"])
+def test_quaternions_far_from_unit_length_are_refused(function: str, scale: float, kind: Any) -> None:
+    body = fw.ModelBuilder().link("b", mass=1.0, inertia=(1, 1, 1)).joint("ball", kind, "world", "b").build()
+    factor = np.ones(body.nq)
+    factor[-4:] = scale
+    with pytest.raises(ValueError, match=rf"^q\w*: the quaternion of joint 'ball' of sample 0 has length {scale:.6f}"):
+        converted(function, body, lambda q: factor * q, same)
+
+
+@every_function
+def test_quaternions_close_to_unit_length_are_normalised(function: str) -> None:
+    body = fw.models.box()
+    exact = converted(function, body, same, same)
+    close = converted(function, body, lambda q: q * np.r_[1.0, 1.0, 1.0, np.full(4, 1.0 + 5e-7)], same)
+    assert_close(close[0], exact[0])
+    assert_close(close[1], exact[1])
+
+
+def test_pinocchios_cosine_and_sine_must_belong_together() -> None:
+    model = fw.load(DATA / "axes.urdf")  # q: j3, j1 (continuous), j2; Pinocchio's: j2, j3, cos j1, sin j1
+    for theirs in ([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0]):
+        with pytest.raises(ValueError, match=r"q: the cosine and sine of joint 'j1' has length [02]"):
+            fw.convert.from_pinocchio(model, theirs)
+
+
+def test_inputs_are_not_changed(zoo: fw.Model) -> None:
+    q, v = state(zoo, 3)
+    q.setflags(write=False)
+    v.setflags(write=False)
+    for library in ("mujoco", "pinocchio"):
+        theirs = getattr(fw.convert, f"to_{library}")(zoo, q, v)
+        for array in theirs:
+            array.setflags(write=False)
+        getattr(fw.convert, f"from_{library}")(zoo, *theirs)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers.compare import assert_close, assert_same_bits
 
 import featherweight as fw
+from featherweight.description import Inertia, Joint, Link, ModelDescription
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -146,6 +150,41 @@ def test_models_are_immutable(model: fw.Model) -> None:
             setattr(model, name, None)
         with pytest.raises(AttributeError, match="immutable"):
             delattr(model, name)
+
+
+def arrays_in(part: object) -> Iterator[Any]:
+    """All arrays that can be reached through records, tuples and dictionaries."""
+    if isinstance(part, np.ndarray):
+        yield part
+    elif isinstance(part, tuple | dict):
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from arrays_in(item)
+    elif is_dataclass(part):
+        yield from arrays_in(vars(part))
+
+
+@pytest.mark.parametrize("pickled", [False, True])
+@pytest.mark.parametrize("robot", ["features", "zoo", "arm", "floating"])
+def test_all_arrays_of_a_model_are_read_only(robot: str, pickled: bool, zoo: fw.Model) -> None:
+    robots = {"zoo": lambda: zoo, "arm": fw.models.arm, "features": lambda: fw.load(DATA / "features.urdf")}
+    robots["floating"] = lambda: fw.load(DATA / "features.urdf", floating_base=True)
+    model = robots[robot]()
+    if pickled:
+        model = pickle.loads(pickle.dumps(model))
+    parts = [model.description, model.joints, tuple(model.joint(j.name) for j in model.description.joints)]
+    parts += [model.link(name) for name in model.link_names] + [model.frame(name) for name in model.frame_names]
+    arrays = list(arrays_in(tuple(parts)))
+    assert len(arrays) > 5 * model.n_links
+    assert not any(array.flags.writeable for array in arrays)
+
+
+def test_a_description_given_stays_the_callers() -> None:
+    placement = np.eye(4)
+    link = Link("a", Inertia(1.0, np.zeros(3), np.eye(3)))
+    description = ModelDescription("m", (link,), (Joint("j", "revolute", "world", "a", placement, axis=np.eye(3)[2]),))
+    model = fw.Model(description)
+    placement[0, 3] = 1.0  # still writable, and a copy was taken
+    assert_close(model.description.joints[0].placement, np.eye(4))
 
 
 def test_pickle_and_copy(model: fw.Model) -> None:

@@ -97,7 +97,7 @@ def _model(
     if strict:
         _require_honoured(description, path)
     try:
-        return Model.from_checked(description)
+        return Model._from_checked(description)
     except ValueError as error:
         raise _core_error(error, description, text, format, path) from None
 

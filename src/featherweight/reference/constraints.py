@@ -1,0 +1,156 @@
+"""Constraint rows as the twins see them: K a = k on the spatial acceleration a of one link, in its coordinates.
+
+A point's rows are the classical acceleration of a frame's origin, a frame's rows its spatial acceleration, both in the
+frame's axes. The force of a constraint acts on the link as K^T f, so that H a + h = tau + J^T f and J a + gamma = k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from featherweight.description import Array, ModelDescription
+from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, link_motion
+from featherweight.reference.spatial import inverse, motion_transform, quaternion_log
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of one constraint."""
+
+    link: int
+    K: Array  # (m, 6) in link coordinates, at the link origin
+    k: Array  # (m,) wanted K a
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What every twin of constrained forward dynamics returns."""
+
+    a: Array  # (nv,)
+    forces: list[Array]  # per constraint (m,): on the link, along its rows
+    residual: float  # max |K a - k|
+    iterations: int  # 1 for the direct methods
+    converged: bool  # False: the iteration ended before its answer settled
+
+
+def point_rows(
+    model: ModelDescription,
+    q: Array,
+    v: Array,
+    frame: str,
+    *,
+    axes: Sequence[int] = (0, 1, 2),
+    desired: Array | None = None,
+    target: Array | None = None,
+    kp: float = 0.0,
+    kd: float = 0.0,
+) -> Rows:
+    """Rows of the classical acceleration of the frame's origin, along those of its ``axes`` that are asked for.
+
+    ``desired`` [m/s^2] has one number per row (zero unless given). The Baumgarte gains ``kp`` [1/s^2] and ``kd`` [1/s]
+    draw the origin to ``target`` (3,) in the world, and to rest.
+    """
+    X_WF = frame_placement(model, q, frame)
+    twist = frame_velocity(model, q, v, frame)
+    error = np.zeros(3) if target is None else X_WF[:3, :3].T @ (X_WF[:3, 3] - target)
+    # classical = spatial + omega x v, so the second term goes to the right side
+    k = -np.cross(twist[3:], twist[:3]) - kp * error - kd * twist[:3]
+    return _rows(model, frame, list(axes), k, desired)
+
+
+def frame_rows(
+    model: ModelDescription,
+    q: Array,
+    v: Array,
+    frame: str,
+    *,
+    axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
+    desired: Array | None = None,
+    target: Array | None = None,
+    kp: float = 0.0,
+    kd: float = 0.0,
+) -> Rows:
+    """Rows of the frame's spatial acceleration; ``axes`` counts the linear directions first, then the angular ones.
+
+    ``desired`` [m/s^2; rad/s^2] has one number per row. The Baumgarte gains ``kp`` [1/s^2] and ``kd`` [1/s] draw the
+    frame to the pose ``target`` (4, 4) in the world, and to rest.
+    """
+    X_WF = frame_placement(model, q, frame)
+    error = np.zeros(6)
+    if target is not None:
+        error[:3] = X_WF[:3, :3].T @ (X_WF[:3, 3] - target[:3, 3])
+        error[3:] = _rotation_vector(target[:3, :3].T @ X_WF[:3, :3])
+    return _rows(model, frame, list(axes), -kp * error - kd * frame_velocity(model, q, v, frame), desired)
+
+
+def spans(rows: Sequence[Rows]) -> list[slice]:
+    """Per constraint, where its rows sit in the stack of all."""
+    ends = np.cumsum([0, *(row.k.size for row in rows)]).tolist()
+    return [slice(start, end) for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def targets(rows: Sequence[Rows]) -> Array:
+    """All k, stacked, (m,)."""
+    return np.concatenate([np.zeros(0), *(row.k for row in rows)])
+
+
+def rows_by_link(rows: Sequence[Rows], n: int) -> Array:
+    """(n + 1, m, 6): per link, and for the world last, all m rows, zero where they sit on another link."""
+    K = np.zeros((n + 1, targets(rows).size, 6))
+    for row, span in zip(rows, spans(rows), strict=True):
+        K[row.link, span] = row.K
+    return K
+
+
+def row_values(K: Array, acceleration: Array) -> Array:
+    """(m,) K a of all rows, from rows by link and the accelerations of the links."""
+    values: Array = np.einsum("imj,ij->m", K, acceleration)
+    return values
+
+
+def solve_independent(delassus: Array, r: Array) -> Array:
+    """delassus^-1 r by Cholesky, refused where a row says nothing that the rows before it have not said."""
+    try:
+        factor = np.linalg.cholesky(delassus)
+    except np.linalg.LinAlgError:
+        factor = np.zeros_like(delassus)
+    if np.any(np.diag(factor) ** 2 <= 1e-12 * np.diag(delassus)):
+        raise ValueError("constraint rows are redundant, or singular in this posture: use a proximal method")
+    solution: Array = np.linalg.solve(factor.T, np.linalg.solve(factor, r))
+    return solution
+
+
+def solution(
+    model: ModelDescription,
+    q: Array,
+    v: Array,
+    rows: Sequence[Rows],
+    a: Array,
+    multipliers: Array,
+    iterations: int = 1,
+    converged: bool = True,
+) -> Solution:
+    """The result record of an acceleration and the stacked multipliers; the residual is measured here."""
+    _, acceleration = link_motion(model, q, v, a)
+    left = targets(rows) - row_values(rows_by_link(rows, len(model.links)), acceleration)
+    forces = [multipliers[span] for span in spans(rows)]
+    return Solution(a, forces, float(np.max(np.abs(left), initial=0.0)), iterations, converged)
+
+
+def _rows(model: ModelDescription, frame: str, axes: list[int], k: Array, desired: Array | None) -> Rows:
+    if not all(0 <= axis < k.size for axis in axes):
+        raise ValueError(f"axes of '{frame}' are {axes}, expected numbers from 0 to {k.size - 1}")
+    link, X_LF = find_frame(model, frame)
+    K = motion_transform(inverse(X_LF))[axes]
+    return Rows(link, K, k[axes] + (np.zeros(len(axes)) if desired is None else desired))
+
+
+def _rotation_vector(R: Array) -> Array:
+    """The shortest rotation vector of R. Its quaternion is the dominant eigenvector of a 4x4 matrix linear in R."""
+    skew_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    symmetric = R + R.T - np.trace(R) * np.eye(3)
+    _, vectors = np.linalg.eigh(np.block([[symmetric, skew_part[:, None]], [skew_part, np.trace(R)]]))
+    return quaternion_log(vectors[:, -1])

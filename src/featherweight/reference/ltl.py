@@ -1,0 +1,70 @@
+"""Constrained forward dynamics by the sparse factorisation H = L^T L in joint space: O(n d^2 + m d^2 + m^2 d + m^3).
+
+L is as sparse as the tree: freedom k meets only the freedoms between it and the root. Source: R. Featherstone,
+"Efficient factorization of the joint-space inertia matrix for branched kinematic trees". Oracle: kkt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from featherweight.description import Array, ModelDescription
+from featherweight.reference.constraints import Rows, Solution, solution, solve_independent
+from featherweight.reference.kkt import equations
+from featherweight.reference.tree import WORLD, evaluate
+
+
+def ltl(
+    model: ModelDescription, q: Array, v: Array, tau: Array, rows: Sequence[Rows], f_ext: Array | None = None
+) -> Solution:
+    """The acceleration and forces of independent rows; ValueError where they are not."""
+    H, h, J, b = equations(model, q, v, rows, f_ext)
+    above = freedoms_above(model, q)
+    L = factorise(H, above)
+    Z = solve_transposed(L, above, J.T)  # L^-T J^T
+    w = solve_transposed(L, above, tau - h)
+    f = solve_independent(Z.T @ Z, b - Z.T @ w)
+    return solution(model, q, v, rows, solve_lower(L, above, w + Z @ f), f)
+
+
+def freedoms_above(model: ModelDescription, q: Array) -> list[list[int]]:
+    """Per freedom, those between it and the root, nearest first; those of one joint follow each other in a chain."""
+    links, above = evaluate(model, q), []
+    for link in links:
+        ancestor, path = link.parent, []
+        while ancestor != WORLD:
+            path += list(range(links[ancestor].dofs.start, links[ancestor].dofs.stop))[::-1]
+            ancestor = links[ancestor].parent
+        above += [list(range(link.dofs.start, k))[::-1] + path for k in range(link.dofs.start, link.dofs.stop)]
+    return above
+
+
+def factorise(H: Array, above: list[list[int]]) -> Array:
+    """The lower triangular L of H = L^T L, from the leaves to the root, without fill-in."""
+    L = np.tril(H)
+    for k in reversed(range(len(L))):
+        L[k, k] = np.sqrt(L[k, k])
+        L[k, above[k]] /= L[k, k]
+        for i in above[k]:
+            L[i, : i + 1] -= L[k, i] * L[k, : i + 1]
+    return L
+
+
+def solve_transposed(L: Array, above: list[list[int]], x: Array) -> Array:
+    """L^-T x."""
+    x = x.copy()
+    for k in reversed(range(len(L))):
+        x[k] /= L[k, k]
+        for i in above[k]:
+            x[i] -= L[k, i] * x[k]
+    return x
+
+
+def solve_lower(L: Array, above: list[list[int]], x: Array) -> Array:
+    """L^-1 x."""
+    x = x.copy()
+    for k in range(len(L)):
+        x[k] = (x[k] - L[k, above[k]] @ x[above[k]]) / L[k, k]
+    return x

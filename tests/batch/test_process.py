@@ -1,0 +1,127 @@
+"""Calls and the process around them: threads, allocation, shutting down."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+
+def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False,
+    )  # fmt: skip
+
+
+def test_asking_for_very_many_threads_does_no_harm() -> None:
+    model = fw.models.quadruped()
+    rng = np.random.default_rng(0)
+    q, v = model.random(rng, batch=1024), rng.standard_normal((1024, model.nv))
+
+    def seconds() -> float:
+        best = float("inf")
+        for _ in range(20):
+            start = time.perf_counter()
+            fw.aba(model, q, v, v, num_threads=2)
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    before = seconds()
+    many = fw.aba(model, q, v, v, num_threads=1000)
+    np.testing.assert_array_equal(many, fw.aba(model, q, v, v, num_threads=1))
+    assert seconds() < 5 * before
+
+
+def test_daemon_threads_inside_a_call_do_not_abort_the_exit() -> None:
+    result = run(
+        """
+        import threading, time
+        import numpy as np
+        import featherweight as fw
+        model = fw.models.humanoid()
+        q, v = model.random(np.random.default_rng(0), batch=4096), np.zeros((4096, model.nv))
+        def forever():
+            while True:
+                fw.aba(model, q, v, v)
+        for _ in range(3):
+            threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.2)
+        print("done")
+        """
+    )
+    assert result.stdout == "done\n", result.stderr
+    assert result.returncode == 0, result.stderr
+
+
+def test_calls_from_an_exit_handler_still_work() -> None:
+    result = run(
+        """
+        import atexit
+        import numpy as np
+        import featherweight as fw
+        model = fw.models.humanoid()
+        q, v = model.random(np.random.default_rng(0), batch=1024), np.zeros((1024, model.nv))
+        atexit.register(lambda: print(fw.aba(model, q, v, v).shape[0]))
+        """
+    )
+    assert (result.stdout, result.returncode) == ("1024\n", 0), result.stderr
+
+
+def test_a_wrong_instruction_set_is_an_error_of_the_import() -> None:
+    result = run("import featherweight", FEATHERWEIGHT_ISA="abacus")
+    assert result.returncode != 0
+    assert "FEATHERWEIGHT_ISA" in result.stderr
+    assert "'abacus' is not available" in result.stderr
+
+
+COUNTER = """
+#define _GNU_SOURCE
+#include <stddef.h>
+long featherweight_test_mallocs = 0;
+extern void *__libc_malloc(size_t);
+void *malloc(size_t n) { __atomic_add_fetch(&featherweight_test_mallocs, 1, __ATOMIC_RELAXED); return __libc_malloc(n); }
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None, reason="interposes malloc, with glibc and cc"
+)
+def test_warm_kernels_allocate_nothing(tmp_path: Path) -> None:
+    (tmp_path / "counter.c").write_text(COUNTER)
+    library = tmp_path / "counter.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, tmp_path / "counter.c"], check=True)
+    result = run(
+        """
+        import ctypes
+        import numpy as np
+        import featherweight as fw
+        from featherweight import _core
+        mallocs = ctypes.c_long.in_dll(ctypes.CDLL(None), "featherweight_test_mallocs")
+        model = fw.models.humanoid()
+        q, v = model.random(np.random.default_rng(0), batch=256), np.zeros((256, model.nv))
+        def count(algorithm, repeats, single):
+            before = mallocs.value
+            _core.benchmark(model, algorithm, q, v, v, repeats=repeats, single=single)
+            return mallocs.value - before
+        for algorithm in ("aba", "rnea", "crba", "minverse", "forward_kinematics"):
+            for single in (False, True):
+                count(algorithm, 2, single)
+                print(algorithm, count(algorithm, 40, single) - count(algorithm, 2, single))
+        """,
+        LD_PRELOAD=str(library),
+    )
+    assert result.returncode == 0, result.stderr
+    counts = [int(line.split()[1]) for line in result.stdout.splitlines()]
+    assert len(counts) == 10
+    assert counts == [0] * 10, result.stdout
