@@ -53,7 +53,7 @@ def summary(run: dict[str, Any]) -> str:
             "Microseconds per sample on one core, all contenders taking turns in one run. Lanes: featherweight inside\n"
             "C++ on a batch, `crba` as packed rows, which Python receives as full matrices at an extra cost.",
             markdown_table([cells(row) for row in rows]),
-            f"{machine['processor']}, {machine['system']}; instruction set {core['isa']}, {core['compiler']}; "
+            f"{machine['processor']}, {machine['system']}; instruction set {core['isa']}, {core['compiler']};\n"
             f"{machine['versions']}; {machine['date']}.",
         ]
     )

@@ -7,6 +7,7 @@ namespace featherweight::bindings {
 void bind_model(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
+void bind_constrained(nb::module_& m);
 void bind_batch(nb::module_& m);
 
 // A frame given by name or by index.

@@ -106,6 +106,16 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
   job.mount = options.mount;
   job.reference = options.reference;
   job.classical = options.classical;
+  if constexpr (sizeof(T) == sizeof(double)) {
+    if (options.constraints) {
+      job.constraints = &options.constraints->compiled();
+      job.targets = input(arguments.targets, {options.constraints->n_rows()});
+      job.active = input(arguments.active, {options.constraints->n_constraints()});
+      job.method = options.method;
+      job.tolerance = options.tolerance;
+      job.max_iterations = options.max_iterations;
+    }
+  }
 
   std::vector<std::size_t> shape = sample;
   job.out_stride = 1;
@@ -132,6 +142,11 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
                         arguments.x_is_configuration ? 1 : 0);
     if (faults & fault::f_ext)
       report_not_finite(model, arguments.f_ext, job.f_ext, static_cast<std::size_t>(6 * n_links), n, -1);
+    if constexpr (sizeof(T) == sizeof(double)) {
+      if (faults & fault::targets)
+        report_not_finite(model, arguments.targets, job.targets,
+                          static_cast<std::size_t>(options.constraints->n_rows()), n, -1);
+    }
     if (faults & fault::q_quaternion) report_quaternion(model, arguments.q, job.q, n);
     if (faults & fault::x_quaternion) report_quaternion(model, arguments.x, job.x, n);
     throw std::invalid_argument(std::string(algorithm.name) + ": an input changed while the call was running");
@@ -165,6 +180,11 @@ nb::object call(const Model& model, const Algorithm& algorithm, Arguments& argum
   else
     check(arguments.x, {nv});
   check(arguments.f_ext, {n_links, 6});
+  if (options.constraints) {
+    check(arguments.targets, {options.constraints->n_rows()});
+    check(arguments.active, {options.constraints->n_constraints()});
+    single_precision = false;
+  }
   return single_precision ? run<float>(model, algorithm, arguments, sample, options, batch)
                           : run<double>(model, algorithm, arguments, sample, options, batch);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "arrays.hpp"
 #include "batch/job.hpp"
+#include "constraints/constraint_set.hpp"
 #include "model/model.hpp"
 
 namespace featherweight::bindings {
@@ -24,6 +25,7 @@ struct Algorithm {
 struct Arguments {
   ArrayArgument q, v, x, f_ext;
   bool x_is_configuration = false;
+  ArrayArgument targets, active;  // with constraints only
 };
 
 struct Options {
@@ -31,6 +33,10 @@ struct Options {
   Reference reference = Reference::local;
   bool classical = false;
   nb::handle num_threads = nb::handle();  // None: all cores
+  const ConstraintSet* constraints = nullptr;
+  ConstrainedMethod method = ConstrainedMethod::prox_pv;
+  double tolerance = 0;
+  int max_iterations = 1;
 };
 
 // `sample` is the shape of one sample's result.

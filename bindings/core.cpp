@@ -13,5 +13,6 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_model(m);
   featherweight::bindings::bind_kinematics(m);
   featherweight::bindings::bind_dynamics(m);
+  featherweight::bindings::bind_constrained(m);
   featherweight::bindings::bind_batch(m);
 }

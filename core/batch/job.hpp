@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 
+#include "constraints/rows.hpp"
 #include "model/tree.hpp"
 
 namespace featherweight {
@@ -21,7 +22,12 @@ struct Job {
   int mount = 0;  // link or frame asked about
   Reference reference = Reference::local;
   bool classical = false;  // acceleration of the point instead of the spatial acceleration
-  bool packed = false;     // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
+  const ConstraintRows<T>* constraints = nullptr;
+  ConstrainedMethod method = ConstrainedMethod::prox_pv;
+  Input<T> targets, active;  // one per row; one per constraint, 1 or 0, or null
+  double tolerance = 0;
+  int max_iterations = 1;
+  bool packed = false;  // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
 };
 
 // Memory a kernel works in; `required` is filled in by the kernel.
@@ -35,6 +41,7 @@ struct Memory {
 namespace fault {
 inline constexpr unsigned q = 1, v = 2, x = 4, f_ext = 8;  // not finite
 inline constexpr unsigned q_quaternion = 16, x_quaternion = 32;
+inline constexpr unsigned targets = 128;
 inline constexpr unsigned memory = 64;  // not a fault of the input: come back with `required` bytes
 }  // namespace fault
 
@@ -50,6 +57,7 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
+  Kernel<T> constrained_dynamics;  // float64 only: contact forces need the digits
 };
 
 // One build of the kernels.

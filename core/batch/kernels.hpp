@@ -23,6 +23,7 @@ struct KernelOf {
   static unsigned potential_energy(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned centroidal_momentum(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned integrate(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constrained_dynamics(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 

@@ -4,6 +4,15 @@
 
 namespace featherweight::FW_ISA {
 
+// Built in double precision only.
+template <class T>
+constexpr Kernel<T> constrained_dynamics() {
+  if constexpr (sizeof(T) == sizeof(double))
+    return KernelOf<T>::constrained_dynamics;
+  else
+    return nullptr;
+}
+
 template <class T>
 constexpr Kernels<T> kernels() {
   using K = KernelOf<T>;
@@ -22,7 +31,8 @@ constexpr Kernels<T> kernels() {
           .potential_energy = K::potential_energy,
           .centroidal_momentum = K::centroidal_momentum,
           .integrate = K::integrate,
-          .difference = K::difference};
+          .difference = K::difference,
+          .constrained_dynamics = constrained_dynamics<T>()};
 }
 
 extern const Isa isa;

@@ -27,19 +27,10 @@ struct AbaWorkspace {
         accumulators(arena.take<Outboard<S>>(tree.n_accumulators)) {}
 };
 
-struct Unobserved {
-  template <class... Anything>
-  FW_INLINE void operator()(const Anything&...) const {}
-};
-
-// Sweeps 1 and 2. f_ext: force on each compiled link in its coordinates, or null. `observe` sees what is outboard of
-// each link before its joint is projected out.
-template <class S, class C, class Observe = Unobserved>
-void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext,
-                      AbaWorkspace<S>& w, const Observe& observe = {}) {
+// Sweep 1, root to leaf: joint states and link velocities.
+template <class S, class C>
+void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& w) {
   const Motion<S> rest = zero_motion<S>();
-
-  // sweep 1, root to leaf: joint states and link velocities
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
@@ -47,27 +38,36 @@ void eliminate_joints(const Tree<C>& tree, const S* q, const S* v, const S* tau,
                    w.motion[i]);
     });
   }
+}
 
-  // sweep 2, leaf to root: project out joint i, hand the rest to its parent
+struct Unobserved {
+  template <class... Anything>
+  FW_INLINE void operator()(const Anything&...) const {}
+};
+
+// Sweep 2, leaf to root: project out joint i, hand the rest to its parent. f_ext: force on each compiled link in its
+// coordinates, or null. `before(i, outboard)` and `after(i, joint)` see each link at its turn.
+template <class S, class C, class Before = Unobserved, class After = Unobserved>
+void project_inward(const Tree<C>& tree, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
+                    const Before& before = {}, const After& after = {}) {
   const Outboard<S> nothing = nothing_outboard<S>();
   Outboard<S> carry = nothing;
   for (int i = tree.n_links - 1; i >= 0; --i) {
     const Link<C>& l = tree.links[i];
     take_over(l, w.accumulators, nothing, carry);
     if (f_ext) carry.p -= f_ext[i];
-    observe(i, carry);
+    before(i, carry);
     visit(l.kind, [&](auto joint) {
       project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
+      after(i, joint);
     });
     hand_over(l, carry, w.accumulators);
   }
 }
 
+// Sweep 3, root to leaf: joint and link accelerations.
 template <class S, class C>
-void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w, S* a) {
-  eliminate_joints(tree, q, v, tau, f_ext, w);
-
-  // sweep 3, root to leaf: joint and link accelerations
+void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* a) {
   const Motion<S> world = minus_gravity<S>(tree);
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
@@ -76,6 +76,13 @@ void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<
                  l.parent < 0 ? world : w.motion[l.parent], w.motion[i], a + l.v);
     });
   }
+}
+
+template <class S, class C>
+void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w, S* a) {
+  move_outward(tree, q, v, w);
+  project_inward(tree, v, tau, f_ext, w);
+  accelerate_outward(tree, v, w, a);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -28,7 +28,8 @@ template <class S, class C>
 void minverse(const Tree<C>& tree, const S* q, MinverseWorkspace<S>& w, S* result) {
   AbaWorkspace<S>& factorisation = w.factorisation;
   for (int k = 0; k < tree.nv; ++k) w.none[k] = S(0);
-  eliminate_joints(tree, q, w.none, w.none, static_cast<const Force<S>*>(nullptr), factorisation);
+  move_outward(tree, q, w.none, factorisation);
+  project_inward(tree, w.none, w.none, static_cast<const Force<S>*>(nullptr), factorisation);
 
   const Motion<S> rest = zero_motion<S>();
   for (int i = 0; i < tree.n_links; ++i)

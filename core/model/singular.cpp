@@ -73,10 +73,11 @@ int find_singular_joint(const Tree<double>& tree) {
   int found = -1;
   for (int which = 0; which < 2; ++which) {
     const std::vector<double> q = configuration(tree, which);
-    eliminate_joints(tree, q.data(), none.data(), none.data(), static_cast<const Force<double>*>(nullptr), w,
-                     [&](int i, const Outboard<double>& outboard) {
-                       scales[static_cast<std::size_t>(i)] = scale_of(tree.links[i], outboard.I);
-                     });
+    move_outward(tree, q.data(), none.data(), w);
+    project_inward(tree, none.data(), none.data(), static_cast<const Force<double>*>(nullptr), w,
+                   [&](int i, const Outboard<double>& outboard) {
+                     scales[static_cast<std::size_t>(i)] = scale_of(tree.links[i], outboard.I);
+                   });
     found = -1;
     for (int i = tree.n_links - 1; i >= 0 && found < 0; --i) {
       const Link<double>& l = tree.links[i];

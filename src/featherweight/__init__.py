@@ -30,6 +30,8 @@ from ._core import (
     rnea,
 )
 from .builder import ModelBuilder, solid_inertia
+from .constrained import ConstrainedSolution, constrained_dynamics
+from .constraints import ConstraintSet, FrameConstraint, PointConstraint
 from .description import Geometry, ImportNote, Inertia, Mimic, ModelDescription
 from .errors import ModelError, ModelImportError
 from .load import load, loads
@@ -39,6 +41,9 @@ from .poses import pose
 __version__ = _version("featherweight")
 
 __all__ = [
+    "ConstrainedSolution",
+    "ConstraintSet",
+    "FrameConstraint",
     "Geometry",
     "ImportNote",
     "ImportReport",
@@ -49,11 +54,13 @@ __all__ = [
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "PointConstraint",
     "aba",
     "bias_forces",
     "build_info",
     "center_of_mass",
     "centroidal_momentum",
+    "constrained_dynamics",
     "convert",
     "crba",
     "forward_kinematics",

@@ -136,6 +136,24 @@ def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing
     Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.
     """
 
+class ConstraintSet:
+    """Constraints on the links of one model, compiled to rows."""
+
+    def __init__(self, model: Model, constraints: Sequence[tuple[object, Sequence[float], bool, Sequence[int], Sequence[float]]]) -> None: ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all constraints."""
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of constraints."""
+
+def constrained_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, method: str, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Per sample [a, forces, residual, iterations, converged]; featherweight.constrained_dynamics unpacks it.
+    """
+
 def build_info() -> dict[str, Any]:
     """
     How this build runs: version, instruction set in use and available, lanes, threads, compiler.

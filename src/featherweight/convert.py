@@ -170,9 +170,10 @@ def _quaternions(model: Model, q: Array) -> dict[str, Array]:
 
 
 def _normalise(name: str, model: Model, q: Array) -> Array:
-    """``q``, its quaternions normalised in place."""
+    """``q``, its quaternions normalised in place. Those that are right to rounding keep their bits."""
     for joint, quaternion in _quaternions(model, q).items():
-        quaternion /= _check_unit(name, f"quaternion of joint {joint!r}", quaternion)
+        lengths = _check_unit(name, f"quaternion of joint {joint!r}", quaternion)
+        quaternion /= np.where(np.abs(lengths - 1.0) <= 1e-15, 1.0, lengths)
     return q
 
 
@@ -182,7 +183,7 @@ def _check_unit(name: str, what: str, vectors: Array) -> Array:
     for where in np.argwhere(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE))[:1]:
         *sample, _ = where.tolist()
         raise ValueError(
-            f"{name}: the {what}{_of_sample(sample)} has length {lengths[tuple(where)]:.6f}; "
+            f"{name}: the {what}{_of_sample(sample)} has length {lengths[tuple(where)]:.9g}; "
             "lengths within 1e-6 of 1 are normalised, others rejected"
         )
     return np.asarray(lengths)

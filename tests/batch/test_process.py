@@ -90,7 +90,10 @@ COUNTER = """
 #include <stddef.h>
 long featherweight_test_mallocs = 0;
 extern void *__libc_malloc(size_t);
-void *malloc(size_t n) { __atomic_add_fetch(&featherweight_test_mallocs, 1, __ATOMIC_RELAXED); return __libc_malloc(n); }
+void *malloc(size_t n) {
+  __atomic_add_fetch(&featherweight_test_mallocs, 1, __ATOMIC_RELAXED);
+  return __libc_malloc(n);
+}
 """
 
 

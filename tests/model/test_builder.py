@@ -352,7 +352,7 @@ def test_bad_names_are_refused(name: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["model", "link", "joint", "frame"])
 def test_names_that_utf8_cannot_hold_are_refused(kind: str) -> None:
-    add = {
+    add: Any = {
         "model": fw.ModelBuilder,
         "link": hinged().link,
         "joint": lambda name: hinged().link("b").joint(name, "fixed", "a", "b"),

@@ -166,9 +166,9 @@ def arrays_in(part: object) -> Iterator[Any]:
 @pytest.mark.parametrize("pickled", [False, True])
 @pytest.mark.parametrize("robot", ["features", "zoo", "arm", "floating"])
 def test_all_arrays_of_a_model_are_read_only(robot: str, pickled: bool, zoo: fw.Model) -> None:
-    robots = {"zoo": lambda: zoo, "arm": fw.models.arm, "features": lambda: fw.load(DATA / "features.urdf")}
-    robots["floating"] = lambda: fw.load(DATA / "features.urdf", floating_base=True)
-    model = robots[robot]()
+    robots = {"zoo": zoo, "arm": fw.models.arm(), "features": fw.load(DATA / "features.urdf")}
+    robots["floating"] = fw.load(DATA / "features.urdf", floating_base=True)
+    model = robots[robot]
     if pickled:
         model = pickle.loads(pickle.dumps(model))
     parts = [model.description, model.joints, tuple(model.joint(j.name) for j in model.description.joints)]

@@ -20,7 +20,18 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
-    "batch": {"lanes", "spatial", "model"},
+    "constraints": {"lanes", "spatial", "model"},
+    "constrained": {
+        "lanes",
+        "spatial",
+        "model",
+        "constraints",
+        "dynamics",
+        "batch/arena.hpp",
+        "batch/kernels.hpp",
+        "batch/lane_io.hpp",
+    },
+    "batch": {"lanes", "spatial", "model", "constraints"},
 }
 
 

@@ -1,0 +1,71 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bindings.hpp"
+
+namespace featherweight::bindings {
+namespace {
+
+using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>>;
+
+std::vector<ConstraintSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
+  std::vector<ConstraintSpec> specs;
+  for (const auto& [frame, offset, point, axes, compliance] : constraints)
+    specs.push_back({find_frame(model, frame), offset, point, axes, compliance});
+  return specs;
+}
+
+ConstrainedMethod find_method(const std::string& name) {
+  if (name == "pv") return ConstrainedMethod::pv;
+  if (name == "prox_pv") return ConstrainedMethod::prox_pv;
+  throw std::invalid_argument("method: expected 'pv' or 'prox_pv', got '" + name + "'");
+}
+
+}  // namespace
+
+void bind_constrained(nb::module_& m) {
+  nb::class_<ConstraintSet>(m, "ConstraintSet", "Constraints on the links of one model, compiled to rows.")
+      .def(
+          "__init__",
+          [](ConstraintSet* self, const Model& model, const std::vector<ConstraintTuple>& constraints) {
+            new (self) ConstraintSet(model, specifications(model, constraints));
+          },
+          nb::arg("model"), nb::arg("constraints"), nb::keep_alive<1, 2>())
+      .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
+      .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.");
+  m.def(
+      "constrained_dynamics",
+      [](const Model& model, nb::handle q, nb::handle v, nb::handle tau, const ConstraintSet& constraints,
+         nb::handle targets, nb::handle active, nb::handle f_ext, const std::string& method, double tolerance,
+         int max_iterations, nb::handle num_threads) {
+        if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
+        Arguments arguments{{"q", q},
+                            {"v", v},
+                            {"tau", tau},
+                            f_ext.is_none() ? ArrayArgument() : ArrayArgument("f_ext", f_ext),
+                            false,
+                            {"targets", targets},
+                            active.is_none() ? ArrayArgument() : ArrayArgument("active", active)};
+        return call(model, Algorithm{"constrained_dynamics", &Kernels<double>::constrained_dynamics, nullptr},
+                    arguments, {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
+                    {.num_threads = num_threads,
+                     .constraints = &constraints,
+                     .method = find_method(method),
+                     .tolerance = tolerance,
+                     .max_iterations = max_iterations});
+      },
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("tau").none(), nb::arg("constraints"),
+      nb::arg("targets").none(), nb::arg("active").none(), nb::arg("f_ext").none(), nb::arg("method"),
+      nb::arg("tolerance"), nb::arg("max_iterations"), nb::arg("num_threads").none(),
+      nb::sig("def constrained_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: "
+              "numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, active: "
+              "numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, method: str, tolerance: float, "
+              "max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
+      "Per sample [a, forces, residual, iterations, converged]; featherweight.constrained_dynamics unpacks it.");
+}
+
+}  // namespace featherweight::bindings

@@ -1,0 +1,71 @@
+#include "constraints/constraint_set.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "spatial/spatial.hpp"
+
+namespace featherweight {
+namespace {
+
+using namespace host;
+
+// The constraint's frame on the compiled link that carries it.
+Pose<double> frame_on_link(const Mount<double>& mount, const PoseArray& m) {
+  const Mat3<double> R{{m[0], m[1], m[2]}, {m[4], m[5], m[6]}, {m[8], m[9], m[10]}};
+  return {mat3(mount.R) * R, mat3(mount.R) * Vec3<double>{m[3], m[7], m[11]} + vec3(mount.p)};
+}
+
+ConstraintRow<double> make_row(const Pose<double>& frame, int axis, bool point) {
+  ConstraintRow<double> row{};
+  const Vec3<double> n = column(frame.R, axis % 3);
+  const bool linear = axis < 3;
+  const Vec3<double> moment = linear ? cross(frame.p, n) : n;
+  for (int k = 0; k < 3; ++k) {
+    row.K[k] = linear ? n[k] : 0;
+    row.K[3 + k] = moment[k];
+    row.p[k] = frame.p[k];
+  }
+  row.of_point = linear && point;
+  return row;
+}
+
+}  // namespace
+
+ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpec>& specs)
+    : model_(model), n_constraints_(static_cast<int>(specs.size())) {
+  const Tree<double>& tree = model_.tree<double>();
+  for (std::size_t c = 0; c < specs.size(); ++c) {
+    const ConstraintSpec& spec = specs[c];
+    const std::string what = "constraint " + std::to_string(c) + " on '" + model_.frame_name(spec.mount) + "': ";
+    const Mount<double>& mount = tree.mounts[spec.mount];
+    if (mount.link < 0) throw std::invalid_argument(what + "the world holds that frame, it cannot be constrained");
+    if (spec.axes.empty()) throw std::invalid_argument(what + "no rows");
+    if (spec.compliance.size() != spec.axes.size()) throw std::invalid_argument(what + "one compliance per row");
+    for (std::size_t k = 0; k < spec.axes.size(); ++k) {
+      if (spec.axes[k] < 0 || spec.axes[k] > 5) throw std::invalid_argument(what + "rows are numbered 0 to 5");
+      if (!(spec.compliance[k] >= 0)) throw std::invalid_argument(what + "compliance must not be negative");
+      ConstraintRow<double> row = make_row(frame_on_link(mount, spec.offset), spec.axes[k], spec.point);
+      row.link = mount.link;
+      row.constraint = static_cast<int>(c);
+      row.row = static_cast<int>(rows_.size());
+      row.compliance = spec.compliance[k];
+      rows_.push_back(row);
+    }
+  }
+  std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+
+  const auto first_at = [&](int link) {
+    return static_cast<int>(
+        std::partition_point(rows_.begin(), rows_.end(), [&](const auto& r) { return r.link < link; }) - rows_.begin());
+  };
+  int entries = 0;
+  for (int i = 0; i < tree.n_links; ++i) {
+    const RowRange range{first_at(i), first_at(tree.links[i].subtree_end), entries};
+    entries += (range.end - range.begin) * tree.links[i].nv;
+    of_link_.push_back(range);
+  }
+  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data()};
+}
+
+}  // namespace featherweight

@@ -1,0 +1,40 @@
+// constraints/constraint_set.hpp -- constraints on the links of one model, compiled to rows.
+#pragma once
+#include <vector>
+
+#include "constraints/rows.hpp"
+#include "model/model.hpp"
+
+namespace featherweight {
+
+// Rows of the acceleration of a frame, in the frame's own axes: 0..2 linear, 3..5 angular.
+struct ConstraintSpec {
+  int mount = 0;       // link or frame of the model
+  PoseArray offset{};  // of the constraint's frame in that frame
+  bool point = true;   // linear rows are of the material point, not of the spatial acceleration
+  std::vector<int> axes;
+  std::vector<double> compliance;  // per row
+};
+
+class ConstraintSet {
+ public:
+  // Throws std::invalid_argument naming the culprit.
+  // The model must outlive the set.
+  ConstraintSet(const Model& model, const std::vector<ConstraintSpec>& specs);
+  ConstraintSet(const ConstraintSet&) = delete;
+  ConstraintSet& operator=(const ConstraintSet&) = delete;
+
+  const Model& model() const { return model_; }
+  int n_rows() const { return static_cast<int>(rows_.size()); }
+  int n_constraints() const { return n_constraints_; }
+  const ConstraintRows<double>& compiled() const { return compiled_; }
+
+ private:
+  const Model& model_;
+  int n_constraints_;
+  std::vector<ConstraintRow<double>> rows_;
+  std::vector<RowRange> of_link_;
+  ConstraintRows<double> compiled_{};
+};
+
+}  // namespace featherweight

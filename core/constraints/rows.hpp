@@ -1,0 +1,34 @@
+// constraints/rows.hpp -- equality constraints as kernels read them: rows K a = k on links. Plain data, no code.
+//
+// A row is a force-like six-vector fixed to its link: K^T lambda is the force it exerts there, K a the acceleration it
+// constrains. Rows are sorted by link, so those outboard of a link are a contiguous range.
+#pragma once
+
+namespace featherweight {
+
+template <class C>
+struct ConstraintRow {
+  int link;        // compiled link it acts on
+  int constraint;  // the user's constraint it belongs to, for the activity mask
+  int row;         // its place in the user's vector of all rows
+  int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
+  C K[6];          // [linear; angular], link coordinates
+  C p[3];          // the point, link coordinates
+  C compliance;    // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
+};
+
+// The rows outboard of each compiled link: [begin, end), and where their entries G = K S are kept.
+struct RowRange {
+  int begin, end, entries;
+};
+
+template <class C>
+struct ConstraintRows {
+  int n_rows, n_constraints, n_entries;
+  const ConstraintRow<C>* rows;
+  const RowRange* of_link;
+};
+
+enum class ConstrainedMethod : int { pv, prox_pv };
+
+}  // namespace featherweight

@@ -1,0 +1,204 @@
+"""Constrained forward dynamics of the core against a dense solve that shares no code with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import featherweight as fw
+from featherweight.constraints import ROWS, Constraint
+
+Array = NDArray[np.float64]
+FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
+
+
+def dense(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence[Constraint]) -> tuple[Array, Array]:
+    """Least-squares acceleration and least-norm forces by dense algebra."""
+    H, h = fw.crba(model, q), fw.bias_forces(model, q, v)
+    J_rows, targets, compliance = [], [], []
+    for c in constraints:
+        rows = [ROWS.index(row) for row in c.rows]
+        point = isinstance(c, fw.PointConstraint)
+        drift = fw.frame_acceleration(model, q, v, np.zeros(model.nv), c.frame, classical=point)
+        J_rows.append(fw.jacobian(model, q, c.frame)[rows])
+        targets.append(np.broadcast_to(np.asarray(c.acceleration, float), len(rows)) - drift[rows])
+        compliance.append(np.broadcast_to(np.asarray(c.compliance, float), len(rows)))
+    J, b = np.vstack(J_rows), np.concatenate(targets)
+    free = np.linalg.solve(H, tau - h)
+    delassus = J @ np.linalg.solve(H, J.T) + np.diag(np.concatenate(compliance))
+    forces = np.linalg.pinv(delassus, rcond=1e-11, hermitian=True) @ (b - J @ free)
+    return free + np.linalg.solve(H, J.T @ forces), forces
+
+
+def error(got: Array, wanted: Array) -> float:
+    return float(np.abs(got - wanted).max() / (1 + np.abs(wanted).max()))
+
+
+def random_problem(seed: int) -> tuple[fw.Model, Array, Array, Array, list[Constraint]] | None:
+    rng = np.random.default_rng(seed)
+    model = fw.models.random_tree(seed, int(rng.integers(3, 30)), floating=bool(rng.integers(2)))
+    q, v, tau = model.random(rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
+    constraints: list[Constraint] = []
+    for _ in range(int(rng.integers(1, 4))):
+        link = model.link_names[int(rng.integers(len(model.link_names)))]
+        if rng.integers(2):
+            constraints.append(fw.PointConstraint(link, acceleration=rng.standard_normal(3)))
+        else:
+            rows = [row for row in ROWS if rng.integers(2)] or ["z"]
+            constraints.append(fw.FrameConstraint(link, rows=rows))
+    try:
+        fw.ConstraintSet(model, constraints)
+    except ValueError:  # a frame the world holds
+        return None
+    return model, q, v, tau, constraints
+
+
+def test_random_trees_agree_with_the_dense_solve() -> None:
+    """Where the rows are independent: cond(J H^-1 J^T) <= 1e5."""
+    errors: dict[str, list[float]] = {"pv": [], "prox_pv": []}
+    for seed in range(150):
+        if (problem := random_problem(seed)) is None:
+            continue
+        model, q, v, tau, constraints = problem
+        J = np.vstack([fw.jacobian(model, q, c.frame)[[ROWS.index(r) for r in c.rows]] for c in constraints])
+        if np.linalg.cond(J @ fw.minverse(model, q) @ J.T) > 1e5:
+            continue
+        a, forces = dense(model, q, v, tau, constraints)
+        for method in ("pv", "prox_pv"):
+            solution = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)  # type: ignore[arg-type]
+            assert solution.converged
+            errors[method].append(error(solution.a, a))
+            assert error(solution.forces, forces) < 1e-8
+    assert len(errors["pv"]) > 30
+    for found in errors.values():
+        assert max(found) < 1e-10
+        assert np.median(found) < 1e-13
+
+
+def test_singular_redundant_and_contradictory_rows_give_the_least_squares_acceleration() -> None:
+    hard = 0
+    for seed in range(150):
+        if (problem := random_problem(seed)) is None:
+            continue
+        model, q, v, tau, constraints = problem
+        doubled: list[Constraint] = [*constraints, constraints[0]]  # redundant at least
+        if seed % 2:
+            again = constraints[0]
+            doubled[-1] = type(again)(again.frame, rows=again.rows, acceleration=1.0)  # and contradictory
+        J = np.vstack([fw.jacobian(model, q, c.frame)[[ROWS.index(r) for r in c.rows]] for c in doubled])
+        values = np.linalg.eigvalsh(J @ fw.minverse(model, q) @ J.T)
+        if ((values > 1e-13 * values[-1]) & (values < 1e-8 * values[-1])).any():
+            continue  # neither singular nor regular: the dense oracle itself cannot tell
+        a, _ = dense(model, q, v, tau, doubled)
+        solution = fw.constrained_dynamics(model, q, v, tau, doubled)
+        assert solution.converged
+        assert error(solution.a, a) < 1e-9
+        hard += 1
+    assert hard > 60
+
+
+@pytest.fixture(scope="module")
+def standing() -> tuple[fw.Model, Array, Array, Array]:
+    model = fw.models.quadruped()
+    rng = np.random.default_rng(1)
+    return model, model.random(rng, batch=97), rng.standard_normal((97, model.nv)), rng.standard_normal((97, model.nv))
+
+
+def test_every_sample_has_its_own_active_constraints(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+    model, q, v, tau = standing
+    feet = [fw.PointConstraint(foot) for foot in FEET]
+    active = np.random.default_rng(2).random((97, 4)) > 0.5
+    solution = fw.constrained_dynamics(model, q, v, tau, feet, active=active)
+    for k in range(97):
+        held = [foot for foot, on in zip(feet, active[k], strict=True) if on]
+        a = dense(model, q[k], v[k], tau[k], held)[0] if held else fw.aba(model, q[k], v[k], tau[k])
+        assert error(solution.a[k], a) < 1e-11
+        for c in range(4):
+            assert active[k, c] or not solution.force(c)[k].any()
+
+
+def test_a_sample_keeps_its_bits_whatever_its_neighbours_do(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+    model, q, v, tau = standing
+    feet = fw.ConstraintSet(
+        model, [fw.PointConstraint(foot) for foot in FEET] + [fw.PointConstraint(FEET[0], acceleration=1.0)]
+    )
+    active = np.ones((97, 5), bool)
+    active[::2, 4] = False  # every other sample is feasible, its neighbours are not
+    together = fw.constrained_dynamics(model, q, v, tau, feet, active=active)
+    for k in (0, 1, 50, 96):
+        alone = fw.constrained_dynamics(model, q[k], v[k], tau[k], feet, active=active[k])
+        np.testing.assert_array_equal(alone.a, together.a[k])
+        np.testing.assert_array_equal(alone.forces, together.forces[k])
+    threaded = fw.constrained_dynamics(model, q, v, tau, feet, active=active, num_threads=1)
+    np.testing.assert_array_equal(threaded.a, together.a)
+    assert (together.residual[::2] < 1e-9).all()
+    assert (together.residual[1::2] > 0.1).all()
+
+
+def test_pv_says_so_when_rows_are_redundant(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+    model, q, v, tau = standing
+    twice = [fw.PointConstraint(FEET[0]), fw.PointConstraint(FEET[0])]
+    assert not fw.constrained_dynamics(model, q, v, tau, twice, method="pv").converged.any()
+    assert fw.constrained_dynamics(model, q, v, tau, twice[:1], method="pv").converged.all()
+
+
+def test_compliance_yields_in_proportion_to_the_force(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+    model, q, v, tau = standing
+    soft = [fw.PointConstraint(foot, compliance=(0.1, 0.2, 0.3)) for foot in FEET]
+    solution = fw.constrained_dynamics(model, q[0], v[0], tau[0], soft)
+    a, forces = dense(model, q[0], v[0], tau[0], soft)
+    assert error(solution.a, a) < 1e-12
+    assert error(solution.forces, forces) < 1e-12
+
+
+def test_a_held_robot_stands_on_its_weight() -> None:
+    model = fw.models.quadruped()
+    rest = np.zeros(model.nv)
+    hold = fw.constrained_dynamics(model, model.neutral(), rest, rest, [fw.FrameConstraint(model.link_names[0])])
+    hang = fw.constrained_dynamics(
+        model,
+        model.neutral(),
+        rest,
+        fw.gravity_forces(model, model.neutral()) * np.r_[np.zeros(6), np.ones(12)],
+        [fw.FrameConstraint(model.link_names[0])],
+    )
+    np.testing.assert_allclose(hold.a[:6], 0, atol=1e-10)
+    np.testing.assert_allclose(hang.forces[2], model.mass * 9.81, rtol=1e-12)  # joints held too: the whole weight
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"constraints": []}, "at least one"),
+        ({"constraints": [fw.PointConstraint("nose")]}, "unknown frame 'nose'"),
+        ({"constraints": ["front_left_foot"]}, "expected a PointConstraint"),
+        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "rx"))]}, "rows must be different ones of x, y, z"),
+        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "x"))]}, "rows must be different"),
+        ({"constraints": [fw.PointConstraint(FEET[0], compliance=-1.0)]}, "compliance must not be negative"),
+        ({"constraints": [fw.PointConstraint(FEET[0], acceleration=np.nan)]}, "acceleration must be"),
+        ({"constraints": [fw.FrameConstraint(FEET[0], offset=2 * np.eye(4))]}, "rigid motion"),
+        ({"method": "magic"}, "method: expected one of"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"max_iterations": 1}, "max_iterations"),
+        ({"active": np.ones(4)}, "active: expected an array of bool"),
+        ({"active": np.ones(3, bool)}, r"active: expected shape \(1,\)"),
+        ({"q": np.full(19, np.nan)}, "q: entry 0"),
+    ],
+)
+def test_nonsense_is_refused(change: dict[str, object], complaint: str) -> None:
+    model = fw.models.quadruped()
+    rest = np.zeros(model.nv)
+    arguments = {"q": model.neutral(), "v": rest, "tau": rest, "constraints": [fw.PointConstraint(FEET[0])]}
+    with pytest.raises(ValueError, match=complaint):
+        fw.constrained_dynamics(model, **{**arguments, **change})  # type: ignore[arg-type]
+
+
+def test_a_set_belongs_to_its_model() -> None:
+    one, other = fw.models.quadruped(), fw.models.quadruped()
+    feet = fw.ConstraintSet(one, [fw.PointConstraint(FEET[0])])
+    rest = np.zeros(one.nv)
+    with pytest.raises(ValueError, match="compiled for another model"):
+        fw.constrained_dynamics(other, one.neutral(), rest, rest, feet)
