@@ -48,11 +48,14 @@ bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
 
 build: $(STAMPS)/package
 
-# A second build in a place of its own; the interpreter and the other packages are the ordinary ones.
-sanitize: $(STAMPS)/build-requirements $(STAMPS)/extra-test
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation --no-deps -Cbuild-dir=build/sanitize \
-	  -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON --target build/sanitize/site --upgrade .
-	tools/sanitized.sh build/sanitize/site $(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+# A second environment and build: the editable package of the ordinary one would be found first.
+ASAN_BIN := build/sanitize/venv/bin
+sanitize:
+	test -x $(ASAN_BIN)/python || $(PYTHON) -m venv build/sanitize/venv
+	$(ASAN_BIN)/python -m pip -q install $$($(ASAN_BIN)/python tools/extra.py build) $$($(ASAN_BIN)/python tools/extra.py test)
+	PATH="$(CURDIR)/$(ASAN_BIN):$$PATH" $(ASAN_BIN)/python -m pip -q install --no-build-isolation --no-deps \
+	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON .
+	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
 
 $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
