@@ -100,6 +100,7 @@ void *malloc(size_t n) {
 @pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="interposes malloc, with glibc and cc"
 )
+@pytest.mark.skipif(fw.build_info()["sanitizers"], reason="the sanitizer has its own malloc")
 def test_warm_kernels_allocate_nothing(tmp_path: Path) -> None:
     (tmp_path / "counter.c").write_text(COUNTER)
     library = tmp_path / "counter.so"

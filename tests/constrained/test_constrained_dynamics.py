@@ -68,7 +68,7 @@ def test_random_trees_agree_with_the_dense_solve() -> None:
             continue
         a, forces = dense(model, q, v, tau, constraints)
         for method in ("pv", "prox_pv"):
-            solution = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)  # type: ignore[arg-type]
+            solution = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)
             assert solution.converged
             errors[method].append(error(solution.a, a))
             assert error(solution.forces, forces) < 1e-8

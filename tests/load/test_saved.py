@@ -84,6 +84,7 @@ def test_file_is_strict_json() -> None:
 
 
 DOCUMENT = json.loads(saved.encode(fw.load(DATA / "features.urdf").description))
+POSE = np.eye(4).tolist()
 
 
 def changed(path: str, value: Any) -> str:

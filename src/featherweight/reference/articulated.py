@@ -21,7 +21,7 @@ class Bodies:
 
     links: list[LinkState]
     c: Array  # (n + 1, 6) acceleration of each link across its joint at zero joint acceleration
-    I: Array  # (n + 1, 6, 6) inertias  # noqa: E741
+    inertia: Array  # (n + 1, 6, 6)
     p: Array  # (n + 1, 6) bias forces: what the links take at zero acceleration
 
 
@@ -29,18 +29,18 @@ def rigid_bodies(model: ModelDescription, q: Array, v: Array, f_ext: Array | Non
     """Root to leaf: velocities, rigid-body inertias and bias forces."""
     links = evaluate(model, q, v)
     velocity, gravity, c, p = np.zeros((4, len(links) + 1, 6))
-    I = np.zeros((len(links) + 1, 6, 6))  # noqa: E741
+    inertia = np.zeros((len(links) + 1, 6, 6))
     gravity[WORLD, :3] = model.gravity
     for i, link in enumerate(links):
         joint_velocity = link.S @ v[link.dofs]
         velocity[i] = link.X @ velocity[link.parent] + joint_velocity
         gravity[i] = link.X @ gravity[link.parent]
         c[i] = link.bias + motion_cross(velocity[i]) @ joint_velocity
-        I[i] = link.inertia
+        inertia[i] = link.inertia
         p[i] = force_cross(velocity[i]) @ link.inertia @ velocity[i] - link.inertia @ gravity[i]
     if f_ext is not None:
         p[:-1] -= f_ext
-    return Bodies(links, c, I, p)
+    return Bodies(links, c, inertia, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ class Joint:
     I_a: Array  # (6, 6) what the parent feels of the link
 
 
-def articulate(links: list[LinkState], I: Array) -> list[Joint]:  # noqa: E741
+def articulate(links: list[LinkState], inertia: Array) -> list[Joint]:
     """Leaf to root: project out joint i, hand the rest of the inertia to its parent."""
-    I_A, joints = I.copy(), []
+    I_A, joints = inertia.copy(), []
     for i, link in reversed(list(enumerate(links))):
         U = I_A[i] @ link.S
         D_inverse = np.linalg.inv(link.S.T @ U + np.diag(link.armature))

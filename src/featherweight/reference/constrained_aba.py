@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from featherweight.description import Array, ModelDescription
-from featherweight.reference.articulated import accelerate, articulate, compliances, rigid_bodies
+from featherweight.reference.articulated import accelerate, articulate, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, row_values, rows_by_link, solution, targets
-from featherweight.reference.proximal import proximal_point, regularisation
+from featherweight.reference.proximal import largest_mobility, proximal_point
 
 
 def constrained_aba(
@@ -31,9 +29,8 @@ def constrained_aba(
 ) -> Solution:
     """``eps`` regularises relative to the largest mobility of a row."""
     bodies, K = rigid_bodies(model, q, v, f_ext), rows_by_link(rows, len(model.links))
-    mobility = compliances(bodies.links, articulate(bodies.links, bodies.I))
-    eps = regularisation(eps, np.einsum("imj,ijk,imk->m", K, mobility, K))
-    joints = articulate(bodies.links, bodies.I + K.transpose(0, 2, 1) @ K / eps)
+    eps *= largest_mobility(bodies, K)
+    joints = articulate(bodies.links, bodies.inertia + K.transpose(0, 2, 1) @ K / eps)
 
     def solve(target: Array, drive: float) -> tuple[Array, Array]:
         p = drive * bodies.p - target @ K / eps

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def frame_rows(
 def spans(rows: Sequence[Rows]) -> list[slice]:
     """Per constraint, where its rows sit in the stack of all."""
     ends = np.cumsum([0, *(row.k.size for row in rows)]).tolist()
-    return [slice(start, end) for start, end in zip(ends, ends[1:], strict=False)]
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 def targets(rows: Sequence[Rows]) -> Array:

@@ -27,7 +27,8 @@ def kkt(
     free = np.linalg.solve(H, tau - h)
     Y_inverse = np.linalg.pinv(Y, rcond=1e-11)
     step = Y_inverse @ (b - J @ free)
-    return solution(model, q, v, rows, free + np.linalg.solve(C.T, step), Y_inverse.T @ step)
+    a = np.add(free, np.linalg.solve(C.T, step), dtype=np.float64)
+    return solution(model, q, v, rows, a, Y_inverse.T @ step)
 
 
 def equations(

@@ -12,7 +12,7 @@ import numpy as np
 from featherweight.description import Array, ModelDescription
 from featherweight.reference.articulated import rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, solution
-from featherweight.reference.proximal import proximal_point, regularisation
+from featherweight.reference.proximal import proximal_point
 from featherweight.reference.pv import carry_to_world, outward
 
 
@@ -24,13 +24,13 @@ def prox_pv(
     rows: Sequence[Rows],
     f_ext: Array | None = None,
     *,
-    eps: float = 1e-8,
+    eps: float = 1e-9,
     tolerance: float = 1e-13,
     max_iterations: int = 100,
 ) -> Solution:
     """``eps`` regularises relative to the largest diagonal entry of the Delassus matrix."""
     world = carry_to_world(rigid_bodies(model, q, v, f_ext), tau, rows)
-    eps = regularisation(eps, np.diag(world.L))
+    eps *= np.max(np.diag(world.L), initial=0.0) or 1.0
     factor = np.linalg.cholesky(world.L + eps * np.eye(world.k.size))
 
     def solve(target: Array, _: float) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ class World:
 
 def carry_to_world(bodies: Bodies, tau: Array, rows: Sequence[Rows]) -> World:
     """Leaf to root: project out joint i, hand the rest of body and rows to its parent. A row not yet met is zero."""
-    I_A, p_A, K, k = bodies.I.copy(), bodies.p.copy(), rows_by_link(rows, len(bodies.links)), targets(rows)
+    I_A, p_A, K, k = bodies.inertia.copy(), bodies.p.copy(), rows_by_link(rows, len(bodies.links)), targets(rows)
     L, joints = np.zeros((k.size, k.size)), []
     for i, link in reversed(list(enumerate(bodies.links))):
         U = I_A[i] @ link.S

@@ -26,11 +26,11 @@ def pv_soft(
 ) -> Solution:
     """``compliance`` holds R of each constraint, (m, m), symmetric and positive definite [acceleration per force]."""
     bodies = rigid_bodies(model, q, v, f_ext)
-    I, p = bodies.I.copy(), bodies.p.copy()  # noqa: E741
+    inertia, p = bodies.inertia.copy(), bodies.p.copy()
     for row, R in zip(rows, compliance, strict=True):
-        I[row.link] += row.K.T @ np.linalg.solve(R, row.K)
+        inertia[row.link] += row.K.T @ np.linalg.solve(R, row.K)
         p[row.link] -= row.K.T @ np.linalg.solve(R, row.k)
-    a, acceleration = accelerate(bodies.links, articulate(bodies.links, I), tau, bodies.c, p)
+    a, acceleration = accelerate(bodies.links, articulate(bodies.links, inertia), tau, bodies.c, p)
     forces = [
         np.linalg.solve(R, row.k - row.K @ acceleration[row.link]) for row, R in zip(rows, compliance, strict=True)
     ]
