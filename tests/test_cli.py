@@ -191,13 +191,16 @@ def test_interrupted_demo_leaves_without_a_traceback() -> None:
             signal.SIGINT, signal.SIG_DFL
         ),  # a shell may ignore it in the background
     )
-    assert falling.stdout is not None
-    for line in falling.stdout:
-        if line.startswith("instruction set"):
-            break
-    time.sleep(0.2)
-    falling.send_signal(signal.SIGINT)
-    _, err = falling.communicate(timeout=60)
+    try:
+        assert falling.stdout is not None
+        for line in falling.stdout:
+            if line.startswith("instruction set"):
+                break
+        time.sleep(0.2)
+        falling.send_signal(signal.SIGINT)
+        _, err = falling.communicate(timeout=60)
+    finally:
+        falling.kill()
     assert falling.returncode == 130
     assert err == "\ninterrupted\n"
 
