@@ -16,4 +16,7 @@ int find_frame(const Model& model, nb::handle frame);
 #define FW_ALGORITHM(name) \
   ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }
 
+#define FW_DOUBLE_ALGORITHM(name) \
+  ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, nullptr }
+
 }  // namespace featherweight::bindings

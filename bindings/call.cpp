@@ -111,7 +111,6 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
       job.constraints = &options.constraints->compiled();
       job.targets = input(arguments.targets, {options.constraints->n_rows()});
       job.active = input(arguments.active, {options.constraints->n_constraints()});
-      job.method = options.method;
       job.tolerance = options.tolerance;
       job.max_iterations = options.max_iterations;
     }

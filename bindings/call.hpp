@@ -34,7 +34,6 @@ struct Options {
   bool classical = false;
   nb::handle num_threads = nb::handle();  // None: all cores
   const ConstraintSet* constraints = nullptr;
-  ConstrainedMethod method = ConstrainedMethod::prox_pv;
   double tolerance = 0;
   int max_iterations = 1;
 };

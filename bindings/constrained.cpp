@@ -19,10 +19,14 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
   return specs;
 }
 
-ConstrainedMethod find_method(const std::string& name) {
-  if (name == "pv") return ConstrainedMethod::pv;
-  if (name == "prox_pv") return ConstrainedMethod::prox_pv;
-  throw std::invalid_argument("method: expected 'pv' or 'prox_pv', got '" + name + "'");
+Algorithm find_method(const std::string& name) {
+  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(pv), FW_DOUBLE_ALGORITHM(prox_pv)};
+  std::string names;
+  for (const Algorithm& method : all) {
+    if (name == method.name) return method;
+    names += (names.empty() ? "" : ", ") + std::string(method.name);
+  }
+  throw std::invalid_argument("method: unknown '" + name + "', expected one of " + names);
 }
 
 }  // namespace
@@ -50,11 +54,10 @@ void bind_constrained(nb::module_& m) {
                             false,
                             {"targets", targets},
                             active.is_none() ? ArrayArgument() : ArrayArgument("active", active)};
-        return call(model, Algorithm{"constrained_dynamics", &Kernels<double>::constrained_dynamics, nullptr},
-                    arguments, {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
+        return call(model, find_method(method), arguments,
+                    {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
                     {.num_threads = num_threads,
                      .constraints = &constraints,
-                     .method = find_method(method),
                      .tolerance = tolerance,
                      .max_iterations = max_iterations});
       },

@@ -23,7 +23,6 @@ struct Job {
   Reference reference = Reference::local;
   bool classical = false;  // acceleration of the point instead of the spatial acceleration
   const ConstraintRows<T>* constraints = nullptr;
-  ConstrainedMethod method = ConstrainedMethod::prox_pv;
   Input<T> targets, active;  // one per row; one per constraint, 1 or 0, or null
   double tolerance = 0;
   int max_iterations = 1;
@@ -57,7 +56,7 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
-  Kernel<T> constrained_dynamics;  // float64 only: contact forces need the digits
+  Kernel<T> pv = nullptr, prox_pv = nullptr;  // constrained dynamics, float64 only: contact forces need the digits
 };
 
 // One build of the kernels.

@@ -23,13 +23,17 @@ struct KernelOf {
   static unsigned potential_energy(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned centroidal_momentum(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned integrate(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
-  static unsigned constrained_dynamics(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  // constrained dynamics
+  static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned prox_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.
-#define FW_INSTANTIATE_KERNEL(name)                                                                         \
-  template unsigned KernelOf<double>::name(const Tree<double>&, const Job<double>&, Range, Range, Memory&); \
+#define FW_INSTANTIATE_DOUBLE_KERNEL(name) \
+  template unsigned KernelOf<double>::name(const Tree<double>&, const Job<double>&, Range, Range, Memory&)
+#define FW_INSTANTIATE_KERNEL(name)   \
+  FW_INSTANTIATE_DOUBLE_KERNEL(name); \
   template unsigned KernelOf<float>::name(const Tree<float>&, const Job<float>&, Range, Range, Memory&)
 
 }  // namespace featherweight::FW_ISA

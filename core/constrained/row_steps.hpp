@@ -4,25 +4,10 @@
 // Minimising over the joint (docs/theory.md, "Rows passing a joint") changes the rows by
 //   G = K S,   K <- K - G D^-1 U^T,   L <- L + G D^-1 G^T,   k <- k - G D^-1 u - K c,   and K moves like a force.
 #pragma once
-#include "dynamics/eliminate.hpp"
+#include "constrained/dense_ldl.hpp"
+#include "constrained/start_rows.hpp"
 
 namespace featherweight::FW_ISA {
-
-template <class S>
-struct Row {
-  Force<S> K;
-  S k;
-};
-
-template <class S>
-FW_INLINE S operator*(const Force<S>& f, const Motion<S>& m) {
-  return dot(f.lin, m.lin) + dot(f.ang, m.ang);
-}
-
-// Row-wise lower triangle of a symmetric matrix.
-constexpr std::size_t triangle(int row, int column) {
-  return static_cast<std::size_t>(row) * (static_cast<std::size_t>(row) + 1) / 2 + static_cast<std::size_t>(column);
-}
 
 // Rows [begin, end) pass the joint of link l. G receives nv entries per row.
 template <int K, bool turned, bool rotates, bool travels, class S, class C>

@@ -29,6 +29,4 @@ struct ConstraintRows {
   const RowRange* of_link;
 };
 
-enum class ConstrainedMethod : int { pv, prox_pv };
-
 }  // namespace featherweight

@@ -4,6 +4,7 @@
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent
+//   axes_to_child(link, state, x)   a free vector of the parent, in the link's axes
 //   orientation, origin             pose of the link in its parent
 //   add_motion(link, rate, m)       m += S rate
 //   project(link, f, out)           out = S^T f
@@ -70,6 +71,13 @@ struct AxisJoint {
     if constexpr (rotates) r = FW_ISA::to_parent(rotation(state), r);
     if constexpr (turned) r = FW_ISA::to_parent(Rotation<C>{mat3(l.R)}, r);
     return shift_to_parent(r, origin(l, state));
+  }
+  template <class S, class C>
+  static FW_INLINE Vec3<S> axes_to_child(const Link<C>& l, const S* state, const Vec3<S>& x) {
+    Vec3<S> y = x;
+    if constexpr (turned) y = Rotation<C>{mat3(l.R)}.to_child(y);
+    if constexpr (rotates) y = rotation(state).to_child(y);
+    return y;
   }
   template <class S, class C>
   static FW_INLINE Mat3<S> orientation(const Link<C>& l, const S* state) {
@@ -149,6 +157,10 @@ struct Ball {
   template <class S, class C>
   static FW_INLINE Motion<S> to_child(const Link<C>& l, const S* state, const Motion<S>& m) {
     return FW_ISA::to_child(Rotation<S>{orientation(l, state)}, shift_to_child(m, origin(l, state)));
+  }
+  template <class S, class C>
+  static FW_INLINE Vec3<S> axes_to_child(const Link<C>& l, const S* state, const Vec3<S>& x) {
+    return transposed_times(orientation(l, state), x);
   }
   template <class S, class C, class X>
   static FW_INLINE X to_parent(const Link<C>& l, const S* state, const X& x) {
