@@ -13,7 +13,8 @@
 #define FW_LANE_BYTES 0
 #endif
 
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+// Whether a * b + c is rounded once. (Sanitized builds optimise too little for that.)
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(FW_UNFUSED)
 #define FW_HAS_FMA
 #endif
 
