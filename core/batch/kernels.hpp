@@ -26,6 +26,7 @@ struct KernelOf {
   static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   // constrained dynamics
   static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned limb_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned prox_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 

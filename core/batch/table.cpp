@@ -25,6 +25,7 @@ constexpr Kernels<T> kernels() {
                    .difference = K::difference};
   if constexpr (sizeof(T) == sizeof(double)) {
     table.pv = K::pv;
+    table.limb_pv = K::limb_pv;
     table.prox_pv = K::prox_pv;
   }
   return table;

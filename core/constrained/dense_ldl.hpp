@@ -15,27 +15,34 @@ FW_INLINE S larger(const S& a, const S& b) {
   return select(a > b, a, b);
 }
 
+// F with the inverses of D on its diagonal, of A + shift: lower triangles by rows. A may be F. No pivoting.
+template <class S>
+[[gnu::noinline]] void factorise_packed(int n, const S* A, const S& shift, S* F) {
+  for (int i = 0; i < n; ++i) {
+    S d = A[triangle(i, i)] + shift;
+    for (int j = 0; j < i; ++j) {
+      S y = A[triangle(i, j)];
+      for (int k = 0; k < j; ++k) y = y - F[triangle(i, k)] * F[triangle(j, k)];  // F D of row i, F of row j
+      F[triangle(i, j)] = y;
+    }
+    for (int j = 0; j < i; ++j) {
+      const S y = F[triangle(i, j)];
+      F[triangle(i, j)] = y * F[triangle(j, j)];
+      d = d - y * F[triangle(i, j)];
+    }
+    F[triangle(i, i)] = S(1) / d;
+  }
+}
+
 template <class S>
 class DenseLdl {
  public:
-  DenseLdl(int n, Arena& arena) : n_(n), F_(arena.take<S>(triangle(n, 0))) {}
+  // For systems of at most n rows.
+  DenseLdl(int n, Arena& arena) : F_(arena.take<S>(triangle(n, 0))) {}
 
-  // Factorises A + shift (A: lower triangle by rows), without pivoting.
-  [[gnu::noinline]] void factorise(const S* A, const S& shift) {
-    for (int i = 0; i < n_; ++i) {
-      S d = A[triangle(i, i)] + shift;
-      for (int j = 0; j < i; ++j) {
-        S y = A[triangle(i, j)];
-        for (int k = 0; k < j; ++k) y = y - F_[triangle(i, k)] * F_[triangle(j, k)];  // F D of row i, F of row j
-        F_[triangle(i, j)] = y;
-      }
-      for (int j = 0; j < i; ++j) {
-        const S y = F_[triangle(i, j)];
-        F_[triangle(i, j)] = y * F_[triangle(j, j)];
-        d = d - y * F_[triangle(i, j)];
-      }
-      F_[triangle(i, i)] = S(1) / d;
-    }
+  void factorise(int n, const S* A, const S& shift) {
+    n_ = n;
+    factorise_packed(n, A, shift, F_);
   }
   FW_INLINE const S& inverse_pivot(int k) const { return F_[triangle(k, k)]; }
 
@@ -48,7 +55,7 @@ class DenseLdl {
   }
 
  private:
-  int n_;
+  int n_ = 0;
   S* F_;
 };
 

@@ -19,7 +19,7 @@ class ProxPv {
              ConstrainedAnswer<S>& answer) {
     sweeps_.inward(problem);
     for (int k = 0; k < problem.constraints.n_rows; ++k) root_.r[k] = sweeps_.r[k];
-    root_.solve(sweeps_.L, settings, answer.forces, answer);
+    root_.solve(problem.constraints.n_rows, sweeps_.L, settings, answer.forces, answer);
     sweeps_.outward(problem, answer.forces, answer.a);
   }
 

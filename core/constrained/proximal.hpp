@@ -15,35 +15,36 @@ class ProximalSystem {
  public:
   S* r;  // right-hand side, then what of it can be met
 
+  // For systems of at most m rows.
   ProximalSystem(int m, Arena& arena)
-      : r(arena.take<S>(m)), m_(m), factor_(m, arena), x_(arena.take<S>(m)), unreachable_(arena.take<S>(m)) {}
+      : r(arena.take<S>(m)), factor_(m, arena), x_(arena.take<S>(m)), unreachable_(arena.take<S>(m)) {}
 
-  // L: lower triangle by rows, positive semidefinite. The report goes into the answer.
-  void solve(const S* L, const ConstrainedSettings& settings, S* f, ConstrainedAnswer<S>& answer) {
+  // L: lower triangle by rows, m x m, positive semidefinite. The report goes into the answer.
+  void solve(int m, const S* L, const ConstrainedSettings& settings, S* f, ConstrainedAnswer<S>& answer) {
     using T = ElementOf<S>;
     S scale(0), largest(0);
-    for (int k = 0; k < m_; ++k) {
+    for (int k = 0; k < m; ++k) {
       scale = larger(scale, abs(r[k]));
       largest = larger(largest, L[triangle(k, k)]);
     }
     const S eps = largest * S(T(relative_eps)) + S(T(smallest));
-    factor_.factorise(L, eps);
+    factor_.factorise(m, L, eps);
     const S tolerance = S(T(settings.tolerance)) * (S(1) + scale);
 
-    for (int k = 0; k < m_; ++k) f[k] = S(0), unreachable_[k] = S(0);
+    for (int k = 0; k < m; ++k) f[k] = S(0), unreachable_[k] = S(0);
     S done(0), previous(T(1e30)), restarts(0);
     for (int iteration = 1; iteration <= settings.max_iterations; ++iteration) {
-      for (int k = 0; k < m_; ++k) x_[k] = r[k] + eps * f[k];
+      for (int k = 0; k < m; ++k) x_[k] = r[k] + eps * f[k];
       factor_.solve(x_);
       S residual(0);
-      for (int k = 0; k < m_; ++k) residual = larger(residual, abs(eps * (x_[k] - f[k])));
+      for (int k = 0; k < m; ++k) residual = larger(residual, abs(eps * (x_[k] - f[k])));
 
       const S small = iteration == 1 ? S(0) : select(residual <= tolerance, S(1), S(0));
       const S stalled = select(residual > previous * S(T(0.9)), S(1), S(0)) * (S(1) - small);
       const S hopeless = select(residual <= S(T(1e30)), S(0), S(1));  // a lane of NaNs must not hold up the others
       const S restart = stalled * select(restarts < S(T(1.5)), S(1), S(0)) * (S(1) - done);
       const auto is_done = done > S(T(0.5)), restarts_now = restart > S(T(0.5));
-      for (int k = 0; k < m_; ++k) {
+      for (int k = 0; k < m; ++k) {
         const S out_of_reach = select(restarts_now, eps * (x_[k] - f[k]), S(0));
         unreachable_[k] = unreachable_[k] + out_of_reach;
         r[k] = r[k] - out_of_reach;
@@ -57,14 +58,13 @@ class ProximalSystem {
       done = larger(done, larger(hopeless, larger(small, stalled - restart)));
       if (!any(done, done < S(T(0.5)))) break;
     }
-    for (int k = 0; k < m_; ++k) answer.residual = larger(answer.residual, abs(unreachable_[k]));
+    for (int k = 0; k < m; ++k) answer.residual = larger(answer.residual, abs(unreachable_[k]));
   }
 
  private:
   static constexpr double relative_eps = 1e-10;
   static constexpr double smallest = 1e-30;  // all rows inactive
 
-  int m_;
   DenseLdl<S> factor_;
   S *x_, *unreachable_;
 };

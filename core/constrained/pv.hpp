@@ -39,8 +39,9 @@ class PvSweeps {
       const RowRange range = constraints.of_link[i];
       for (int k = range.begin; k < range.end && constraints.rows[k].link == i; ++k)
         rows_[k] = start_row(constraints.rows[k], problem.targets[k], problem.active[k], aba_.motion[i], gravity_[i]);
-      pass_joint(joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
-                 range.begin, range.end, rows_, L, G_ + range.entries);
+      pass_joint(
+          joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
+          RowBlock<int, int, S>{range.end - range.begin, range.begin, rows_ + range.begin, L, G_ + range.entries});
     });
 
     // the world's acceleration is known
@@ -89,7 +90,7 @@ class Pv {
     using T = ElementOf<S>;
     const int m = problem.constraints.n_rows;
     sweeps_.inward(problem);
-    root_.factorise(sweeps_.L, S(0));
+    root_.factorise(m, sweeps_.L, S(0));
     for (int k = 0; k < m; ++k) answer.forces[k] = sweeps_.r[k];
     root_.solve(answer.forces);
 

@@ -1,6 +1,6 @@
 // constrained/row_steps.hpp -- constraint rows passing an eliminated joint, by joint type.
 //
-// With the multipliers kept, the function handed inward is V(a, lam) = 1/2 a'Ia + a'p - lam'(K a - k) - 1/2 lam'L lam.
+// With the multipliers kept, the function handed inward is V(a, f) = 1/2 a'Ia + a'p - f'(K a - k) - 1/2 f'L f.
 // Minimising over the joint (docs/theory.md, "Rows passing a joint") changes the rows by
 //   G = K S,   K <- K - G D^-1 U^T,   L <- L + G D^-1 G^T,   k <- k - G D^-1 u - K c,   and K moves like a force.
 #pragma once
@@ -9,65 +9,105 @@
 
 namespace featherweight::FW_ISA {
 
-// Rows [begin, end) pass the joint of link l. G receives nv entries per row.
-template <int K, bool turned, bool rotates, bool travels, class S, class C>
-[[gnu::noinline]] void pass_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
-                                  const Motion<S>& v, const S* rate, const AxisFactor<S>& factor, int begin, int end,
-                                  Row<S>* rows, S* L, S* G) {
-  using J = AxisJoint<K, turned, rotates, travels>;
-  Motion<S> c = zero_motion<S>();
-  J::add_velocity_product(l, v, rate, c);
-  for (int r = begin; r < end; ++r) {
-    Row<S> row = rows[r];
-    S g = rotates ? row.K.ang[K] : row.K.lin[K];
-    if constexpr (rotates && travels) g = g + row.K.lin[K] * l.pitch;
-    G[r - begin] = g;
-    const S gD = g * factor.D_inverse;
-    for (int s = begin; s <= r; ++s) L[triangle(r, s)] = L[triangle(r, s)] + gD * G[s - begin];
-    row.K.lin = row.K.lin - factor.UD.lin * g;
-    row.K.ang = row.K.ang - factor.UD.ang * g;
-    rows[r].k = row.k - g * factor.D_inverse_u - row.K * c;
-    rows[r].K = J::to_parent(l, state, row.K);
-  }
+// A number of rows known when compiling: blocks of three and six are most of what robots need.
+template <int N>
+struct Fixed {
+  constexpr operator int() const { return N; }  // NOLINT(google-explicit-constructor): it is a number
+};
+template <class F>
+FW_INLINE void with_row_count(int n, F&& f) {
+  if (n == 3) return f(Fixed<3>{});
+  if (n == 6) return f(Fixed<6>{});
+  f(n);
 }
-template <class S, class C>
+template <class F>
+FW_INLINE void for_each_row(int n, F&& f) {
+  for (int r = 0; r < n; ++r) f(r);
+}
+template <int N, class F>
+FW_INLINE void for_each_row(Fixed<N>, F&& f) {
+#pragma GCC unroll 6
+  for (int r = 0; r < N; ++r) f(r);
+}
+
+// n rows, and their entries of L: those from row and column `first` on.
+template <class N, class First, class S>
+struct RowBlock {
+  N n;
+  First first;
+  Row<S>* rows;
+  S* L;
+  S* G;  // receives nv entries per row
+
+  FW_INLINE S& at(int r, int s) const { return L[triangle(first + r, first + s)]; }
+};
+
+template <int K, bool turned, bool rotates, bool travels, class S, class C, class N, class First>
+[[gnu::noinline]] void pass_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
+                                  const Motion<S>& v, const S* rate, const AxisFactor<S>& factor,
+                                  const RowBlock<N, First, S>& block) {
+  using J = AxisJoint<K, turned, rotates, travels>;
+  constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
+  Motion<S> c = zero_motion<S>();  // nothing along the axis
+  J::add_velocity_product(l, v, rate, c);
+  const AxisFactor<S> f = factor;
+  const S kept = f.D_inverse * l.armature[0];
+  for_each_row(block.n, [&](int r) FW_LAMBDA_INLINE {
+    Row<S>& row = block.rows[r];
+    Force<S> k = row.K;
+    S g = rotates ? k.ang[K] : k.lin[K];
+    if constexpr (rotates && travels) g = g + k.lin[K] * l.pitch;
+    block.G[r] = g;
+    const S gD = g * f.D_inverse;
+    for (int s = 0; s <= r; ++s) block.at(r, s) = block.at(r, s) + gD * block.G[s];
+    k.lin = k.lin - f.UD.lin * g;
+    k.ang = k.ang - f.UD.ang * g;
+    // along the axis only the armature is left: written as a product, it does not cancel
+    if constexpr (rotates && !travels) k.ang[K] = g * kept;
+    if constexpr (travels && !rotates) k.lin[K] = g * kept;
+    S target = row.k - g * f.D_inverse_u - k.lin[i] * c.lin[i] - k.lin[j] * c.lin[j];
+    if constexpr (rotates) target = target - k.ang[i] * c.ang[i] - k.ang[j] * c.ang[j];
+    row.k = target;
+    row.K = J::to_parent(l, state, k);
+  });
+}
+template <class S, class C, class N, class First>
 [[gnu::noinline]] void pass_joint(Spherical, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                  const SphericalFactor<S>& factor, int begin, int end, Row<S>* rows, S* L, S* G) {
+                                  const SphericalFactor<S>& factor, const RowBlock<N, First, S>& block) {
   Motion<S> c = zero_motion<S>();
   Spherical::add_velocity_product(l, v, rate, c);
-  for (int r = begin; r < end; ++r) {
-    Row<S> row = rows[r];
+  for (int r = 0; r < block.n; ++r) {
+    Row<S> row = block.rows[r];
     const Vec3<S> g = row.K.ang, gD = factor.D_inverse * g;
-    for (int k = 0; k < 3; ++k) G[3 * (r - begin) + k] = g[k];
-    for (int s = begin; s <= r; ++s) {
-      const S* h = G + 3 * (s - begin);
-      L[triangle(r, s)] = L[triangle(r, s)] + gD[0] * h[0] + gD[1] * h[1] + gD[2] * h[2];
+    for (int k = 0; k < 3; ++k) block.G[3 * r + k] = g[k];
+    for (int s = 0; s <= r; ++s) {
+      const S* h = block.G + 3 * s;
+      block.at(r, s) = block.at(r, s) + gD[0] * h[0] + gD[1] * h[1] + gD[2] * h[2];
     }
     for (int k = 0; k < 3; ++k) {
       row.K.lin = row.K.lin - factor.UD[k].lin * g[k];
       row.K.ang = row.K.ang - factor.UD[k].ang * g[k];
     }
-    rows[r].k = row.k - dot(g, factor.D_inverse_u) - row.K * c;
-    rows[r].K = Spherical::to_parent(l, state, row.K);
+    block.rows[r] = {Spherical::to_parent(l, state, row.K), row.k - dot(g, factor.D_inverse_u) - row.K * c};
   }
 }
 // U = D - R with the armature R: K D^-1 U^T leaves R D^-1 K, usually nothing.
-template <class S, class C>
+template <class S, class C, class N, class First>
 [[gnu::noinline]] void pass_joint(Free, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                  const FreeFactor<S>& factor, int begin, int end, Row<S>* rows, S* L, S* G) {
+                                  const FreeFactor<S>& factor, const RowBlock<N, First, S>& block) {
   Motion<S> c = zero_motion<S>();
   Free::add_velocity_product(l, v, rate, c);
-  for (int r = begin; r < end; ++r) {
-    const Row<S> row = rows[r];
-    S* g = G + 6 * (r - begin);
+  for (int r = 0; r < block.n; ++r) {
+    const Row<S> row = block.rows[r];
+    S* g = block.G + 6 * r;
     Free::project(l, row.K, g);
     S x[6] = {g[0], g[1], g[2], g[3], g[4], g[5]};
     factor.D.solve(x);
-    for (int s = begin; s <= r; ++s) {
-      const S* h = G + 6 * (s - begin);
-      S sum = L[triangle(r, s)];
+    for (int s = 0; s <= r; ++s) {
+      const S* h = block.G + 6 * s;
+      S sum = block.at(r, s);
       for (int k = 0; k < 6; ++k) sum = sum + x[k] * h[k];
-      L[triangle(r, s)] = sum;
+      block.at(r, s) = sum;
     }
     S k = row.k;
     for (int j = 0; j < 6; ++j) k = k - x[j] * factor.u[j];
@@ -76,29 +116,27 @@ template <class S, class C>
       left.lin[j] = x[j] * l.armature[j];
       left.ang[j] = x[3 + j] * l.armature[3 + j];
     }
-    rows[r].k = k - left * c;
-    rows[r].K = Free::to_parent(l, state, left);
+    block.rows[r] = {Free::to_parent(l, state, left), k - left * c};
   }
 }
 
-// The multipliers act on the joint as a further joint force G^T lambda.
-template <int K, bool turned, bool rotates, bool travels, class S>
-FW_INLINE void push_joint(AxisJoint<K, turned, rotates, travels>, AxisFactor<S>& factor, const S* G, const S* lambda,
-                          int n) {
+// The forces act on the joint as a further joint force G^T f.
+template <int K, bool turned, bool rotates, bool travels, class S, class N>
+FW_INLINE void push_joint(AxisJoint<K, turned, rotates, travels>, AxisFactor<S>& factor, const S* G, const S* f, N n) {
   S u(0);
-  for (int r = 0; r < n; ++r) u = u + G[r] * lambda[r];
+  for_each_row(n, [&](int r) FW_LAMBDA_INLINE { u = u + G[r] * f[r]; });
   factor.D_inverse_u = factor.D_inverse_u + factor.D_inverse * u;
 }
 template <class S>
-FW_INLINE void push_joint(Spherical, SphericalFactor<S>& factor, const S* G, const S* lambda, int n) {
+FW_INLINE void push_joint(Spherical, SphericalFactor<S>& factor, const S* G, const S* f, int n) {
   Vec3<S> u = zero3<S>();
-  for (int r = 0; r < n; ++r) u = u + Vec3<S>{G[3 * r], G[3 * r + 1], G[3 * r + 2]} * lambda[r];
+  for (int r = 0; r < n; ++r) u = u + Vec3<S>{G[3 * r], G[3 * r + 1], G[3 * r + 2]} * f[r];
   factor.D_inverse_u += factor.D_inverse * u;
 }
 template <class S>
-FW_INLINE void push_joint(Free, FreeFactor<S>& factor, const S* G, const S* lambda, int n) {
+FW_INLINE void push_joint(Free, FreeFactor<S>& factor, const S* G, const S* f, int n) {
   for (int r = 0; r < n; ++r)
-    for (int k = 0; k < 6; ++k) factor.u[k] = factor.u[k] + G[6 * r + k] * lambda[r];
+    for (int k = 0; k < 6; ++k) factor.u[k] = factor.u[k] + G[6 * r + k] * f[r];
 }
 
 }  // namespace featherweight::FW_ISA

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "constrained/mobility.hpp"
 #include "spatial/spatial.hpp"
 
 namespace featherweight {
@@ -65,7 +66,11 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     entries += (range.end - range.begin) * tree.links[i].nv;
     of_link_.push_back(range);
   }
-  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data()};
+  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data(), {}};
+  const std::vector<double> mobility = mobilities(tree, compiled_);
+  for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r].mobility = mobility[r];
+  limbs_ = plan_limbs(tree, compiled_);
+  compiled_.limbs = limbs_.view();
 }
 
 }  // namespace featherweight

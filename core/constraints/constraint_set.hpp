@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "constrained/limb_plan.hpp"
 #include "constraints/rows.hpp"
 #include "model/model.hpp"
 
@@ -34,6 +35,7 @@ class ConstraintSet {
   int n_constraints_;
   std::vector<ConstraintRow<double>> rows_;
   std::vector<RowRange> of_link_;
+  LimbPlanStorage limbs_;
   ConstraintRows<double> compiled_{};
 };
 

@@ -3,6 +3,7 @@
 // A row is a force-like six-vector fixed to its link: K^T lambda is the force it exerts there, K a the acceleration it
 // constrains. Rows are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once
+#include "constraints/limbs.hpp"
 
 namespace featherweight {
 
@@ -15,6 +16,7 @@ struct ConstraintRow {
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
   C compliance;    // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
+  C mobility;      // acceleration per force at typical configurations, the entry of J H^-1 J^T: what is small for it
 };
 
 // The rows outboard of each compiled link: [begin, end), and where their entries G = K S are kept.
@@ -27,6 +29,7 @@ struct ConstraintRows {
   int n_rows, n_constraints, n_entries;
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
+  LimbPlan limbs;
 };
 
 }  // namespace featherweight

@@ -48,33 +48,39 @@ struct Unobserved {
 // Sweep 2, leaf to root: project out joint i, hand the rest to its parent. f_ext: force on each compiled link in its
 // coordinates, or null. `before(i, outboard)` and `after(i, joint)` see each link at its turn.
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
+FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau, const Force<S>* f_ext,
+                            AbaWorkspace<S>& w, Outboard<S>& carry, const Before& before = {},
+                            const After& after = {}) {
+  const Link<C>& l = tree.links[i];
+  take_over(l, w.accumulators, nothing_outboard<S>(), carry);
+  if (f_ext) carry.p -= f_ext[i];
+  before(i, carry);
+  visit(l.kind, [&](auto joint) {
+    project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
+    after(i, joint);
+  });
+  hand_over(l, carry, w.accumulators);
+}
+template <class S, class C, class Before = Unobserved, class After = Unobserved>
 void project_inward(const Tree<C>& tree, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
                     const Before& before = {}, const After& after = {}) {
-  const Outboard<S> nothing = nothing_outboard<S>();
-  Outboard<S> carry = nothing;
-  for (int i = tree.n_links - 1; i >= 0; --i) {
-    const Link<C>& l = tree.links[i];
-    take_over(l, w.accumulators, nothing, carry);
-    if (f_ext) carry.p -= f_ext[i];
-    before(i, carry);
-    visit(l.kind, [&](auto joint) {
-      project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
-      after(i, joint);
-    });
-    hand_over(l, carry, w.accumulators);
-  }
+  Outboard<S> carry = nothing_outboard<S>();
+  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, w, carry, before, after);
 }
 
-// Sweep 3, root to leaf: joint and link accelerations.
-template <class S, class C>
-void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* a) {
+// Sweep 3, root to leaf: joint and link accelerations. `before(i, joint)` and `after(i)` see each link at its turn.
+template <class S, class C, class Before = Unobserved, class After = Unobserved>
+void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* a, const Before& before = {},
+                        const After& after = {}) {
   const Motion<S> world = minus_gravity<S>(tree);
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
+      before(i, joint);
       accelerate(joint, l, w.state + l.state, v + l.v, factor_of(joint, l, w.factors),
                  l.parent < 0 ? world : w.motion[l.parent], w.motion[i], a + l.v);
     });
+    after(i);
   }
 }
 

@@ -14,7 +14,7 @@ from .constraints import Constraint, ConstraintSet
 from .description import Array
 from .model import Model
 
-Method = Literal["auto", "pv", "prox_pv"]
+Method = Literal["auto", "limb_pv", "pv", "prox_pv"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def constrained_dynamics(
     compiled = constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
     result = _core.constrained_dynamics(
         model, q, v, tau, compiled, compiled.targets, _mask(active), f_ext,
-        "prox_pv" if method == "auto" else method, float(tolerance), max_iterations, num_threads,
+        "limb_pv" if method == "auto" else method, float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
     nv, m = model.nv, compiled.n_rows
     return ConstrainedSolution(

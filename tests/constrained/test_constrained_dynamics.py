@@ -58,7 +58,7 @@ def random_problem(seed: int) -> tuple[fw.Model, Array, Array, Array, list[Const
 
 def test_random_trees_agree_with_the_dense_solve() -> None:
     """Where the rows are independent: cond(J H^-1 J^T) <= 1e5."""
-    errors: dict[str, list[float]] = {"pv": [], "prox_pv": []}
+    errors: dict[str, list[float]] = {"pv": [], "prox_pv": [], "limb_pv": []}
     for seed in range(150):
         if (problem := random_problem(seed)) is None:
             continue
@@ -67,7 +67,7 @@ def test_random_trees_agree_with_the_dense_solve() -> None:
         if np.linalg.cond(J @ fw.minverse(model, q) @ J.T) > 1e5:
             continue
         a, forces = dense(model, q, v, tau, constraints)
-        for method in ("pv", "prox_pv"):
+        for method in ("pv", "prox_pv", "limb_pv"):
             solution = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)
             assert solution.converged
             errors[method].append(error(solution.a, a))

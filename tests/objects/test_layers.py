@@ -20,7 +20,8 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
-    "constraints": {"lanes", "spatial", "model"},
+    # a set of constraints asks the dynamics what its rows are like
+    "constraints": {"lanes", "spatial", "model", "constrained/limb_plan.hpp", "constrained/mobility.hpp"},
     "constrained": {
         "lanes",
         "spatial",
