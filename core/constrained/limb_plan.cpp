@@ -30,7 +30,7 @@ class Planner {
  public:
   Planner(const Tree<double>& tree, const ConstraintRows<double>& constraints)
       : tree_(tree), constraints_(constraints), survey_(tree), arriving_(at(tree.n_links + 1)) {
-    plan_.of_link.resize(at(tree.n_links + 1), {-1, 0, 0, 0, 0, 0});
+    plan_.of_link.resize(at(tree.n_links + 1), {-1, 0, 0, 0, 0, 0, -1});
   }
 
   LimbPlanStorage plan() {
@@ -60,6 +60,8 @@ class Planner {
     else if (!own.empty() || !joins.empty())
       group = join(own, joins);
     arrive(i, ends, joins);
+    const bool floating = tree_.links[i].kind == JointKind::free && tree_.links[i].parent < 0;
+    if (floating && !ends.empty()) plan_.of_link[at(i)].base = plan_.n_bases++;
     survey_.project_out(i);
     if (group < 0) return;
 
@@ -166,7 +168,7 @@ LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double
 }
 
 LimbPlan LimbPlanStorage::view() const {
-  LimbPlan plan{n_entries, 0, 0, order.data(), groups.data(), of_link.data(), arrivals.data()};
+  LimbPlan plan{n_entries, 0, n_bases, 0, order.data(), groups.data(), of_link.data(), arrivals.data()};
   for (const RowGroup& group : groups)
     plan.n_triangle = std::max(plan.n_triangle, group.L + static_cast<int>(triangle(group.end - group.begin, 0)));
   const LinkGroups& world = of_link.back();

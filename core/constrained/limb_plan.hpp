@@ -12,7 +12,7 @@ struct LimbPlanStorage {
   std::vector<int> order, arrivals;
   std::vector<RowGroup> groups;
   std::vector<LinkGroups> of_link;
-  int n_entries = 0;
+  int n_entries = 0, n_bases = 0;
 
   LimbPlan view() const;
 };

@@ -26,6 +26,7 @@ class LimbPv {
         L_(arena.take<S>(constraints.limbs.n_triangle)),
         G_(arena.take<S>(constraints.limbs.n_entries)),
         root_(constraints.limbs.largest_irregular, arena),
+        bases_(arena.take<Base>(constraints.limbs.n_bases)),
         careful_(tree, constraints, arena),
         careful_a_(arena.take<S>(tree.nv)),
         careful_forces_(arena.take<S>(constraints.n_rows)) {}
@@ -46,8 +47,11 @@ class LimbPv {
     project_inward(
         tree, problem.v, problem.tau, problem.f_ext, aba_,
         [&](int i, Outboard<S>& outboard) {
+          const int base = plan.of_link[i].base;
+          if (base >= 0) bases_[base] = {outboard, S(0)};
           for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
-            reduce(problem, n, group, S(T(smallest_pivot)));
+            const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
+            if (base >= 0) bases_[base].stiffness = larger(bases_[base].stiffness, stiffness);
             add_reduced_rows(n, rows_ + group.begin, L_ + group.L, outboard);
           });
           if (plan.of_link[i].group >= 0) gather(problem, i);
@@ -78,6 +82,9 @@ class LimbPv {
           });
         },
         [&](int i) {
+          const int base = plan.of_link[i].base;
+          if (base >= 0 && any(bases_[base].stiffness, bases_[base].stiffness > S(T(stiff))))
+            refine_base(problem, i, answer.a + tree.links[i].v);
           for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
             forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, aba_.motion[i], f_ + group.begin);
           });
@@ -87,9 +94,17 @@ class LimbPv {
   }
 
  private:
-  // A pivot this small compared with the mobility of its row is as good as zero: the inertia it would leave behind
-  // drowns that of the link, and as many digits with it. At the world nothing is left behind.
-  static constexpr double smallest_pivot = 1e-5, smallest_pivot_at_world = 1e-10;
+  // Mobility of a row over its pivot: how much stiffer than the robot the limb is in its weakest direction, and how
+  // many digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
+  // counts as singular. On a floating base what drowned is refined; at the world nothing is left behind.
+  static constexpr double stiffest_inside = 1e5, stiffest_on_base = 1e8, stiffest_at_world = 1e10;
+  static constexpr double stiff = 1e4;  // worth refining
+
+  // A floating base before limbs ended on it.
+  struct Base {
+    Outboard<S> alone;
+    S stiffness;
+  };
 
   template <class F>
   FW_INLINE static void for_each_ending(const LimbPlan& plan, int i, F&& f) {
@@ -99,15 +114,18 @@ class LimbPv {
     }
   }
 
+  // Returns the stiffness.
   template <class C, class N>
-  FW_INLINE void reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& smallest) {
+  FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& stiffest) {
     reduce_rows(n, rows_ + group.begin, L_ + group.L);
-    const LimbPlan& plan = problem.constraints.limbs;
+    const int* order = problem.constraints.limbs.order + group.begin;
+    S stiffness(0);
     for (int r = 0; r < n; ++r) {
-      const S inverse_pivot = L_[group.L + triangle(r, r)];
-      const S share = inverse_pivot * (smallest * problem.constraints.rows[plan.order[group.begin + r]].mobility);
-      singular_ = select(share > S(0), select(share < S(1), singular_, S(1)), S(1));  // also where it is NaN
+      const S ratio = L_[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
+      stiffness = larger(stiffness, select(ratio > S(0), ratio, stiffest));  // also where it is NaN
     }
+    singular_ = select(stiffness < stiffest, singular_, S(1));
+    return stiffness;
   }
 
   // The group that passes the joint of link i, if it is not simply that of its child: own rows start, others join.
@@ -146,7 +164,7 @@ class LimbPv {
     const Motion<S> world = minus_gravity<S>(problem.tree);
     for_each_ending(plan, problem.tree.n_links, [&](auto n, const RowGroup& group) {
       if (group.regular) {
-        reduce(problem, n, group, S(T(smallest_pivot_at_world)));
+        reduce(problem, n, group, S(T(stiffest_at_world)));
         forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, world, f_ + group.begin);
       } else {
         for (int r = 0; r < n; ++r) root_.r[r] = rows_[group.begin + r].k - rows_[group.begin + r].K * world;
@@ -156,6 +174,45 @@ class LimbPv {
         answer.converged = answer.converged * of_group.converged;
       }
     });
+  }
+
+  // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
+  // unbalanced is spread once more. Lanes without need of it keep their bits.
+  template <class C>
+  [[gnu::noinline]] void refine_base(const ConstrainedProblem<S, C>& problem, int i, S* a_joint) {
+    using T = ElementOf<S>;
+    const Link<C>& l = problem.tree.links[i];
+    const LimbPlan& plan = problem.constraints.limbs;
+    Base& base = bases_[plan.of_link[i].base];
+    Motion<S>& a = aba_.motion[i];
+    base.alone.I += body(l);
+    Force<S> left = base.alone.I * a;  // of I a + p - tau - K^T f of the limbs
+    left += base.alone.p;
+    const S* v = problem.v + l.v;  // a root moves as its joint does
+    add_velocity_bias(left, body(l), Motion<S>{{v[0], v[1], v[2]}, {v[3], v[4], v[5]}});
+    for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
+      for (int r = 0; r < n; ++r) {
+        const Row<S>& row = rows_[group.begin + r];
+        const S y = (row.k - row.K * a) * L_[group.L + triangle(r, r)];
+        left.lin = left.lin - row.K.lin * y;
+        left.ang = left.ang - row.K.ang * y;
+      }
+    });
+    S x[6];
+    for (int k = 0; k < 3; ++k) {
+      x[k] = problem.tau[l.v + k] - left.lin[k] - a_joint[k] * l.armature[k];
+      x[3 + k] = problem.tau[l.v + 3 + k] - left.ang[k] - a_joint[3 + k] * l.armature[3 + k];
+    }
+    if (const int passing = plan.of_link[i].group; passing >= 0)
+      for (int slot = plan.groups[passing].begin, g = plan.of_link[i].entries; slot < plan.groups[passing].end; ++slot)
+        for (int k = 0; k < 6; ++k, ++g) x[k] = x[k] + G_[g] * f_[slot];
+    factor_of(Free{}, l, aba_.factors).D.solve(x);
+    const auto here = base.stiffness > S(T(stiff));
+    for (int k = 0; k < 6; ++k) {
+      const S step = select(here, x[k], S(0));
+      a_joint[k] = a_joint[k] + step;
+      (k < 3 ? a.lin[k] : a.ang[k - 3]) = (k < 3 ? a.lin[k] : a.ang[k - 3]) + step;
+    }
   }
 
   // Forces in compiled order, and how far the accelerations miss their targets.
@@ -193,6 +250,7 @@ class LimbPv {
   S *targets_, *f_, *L_, *G_;
   S singular_;  // 1 where a limb turned out to be
   ProximalSystem<S> root_;
+  Base* bases_;
   ProxPv<S> careful_;
   S *careful_a_, *careful_forces_;
 };

@@ -39,8 +39,12 @@ class ProximalSystem {
       S residual(0);
       for (int k = 0; k < m; ++k) residual = larger(residual, abs(eps * (x_[k] - f[k])));
 
-      const S small = iteration == 1 ? S(0) : select(residual <= tolerance, S(1), S(0));
-      const S stalled = select(residual > previous * S(T(0.9)), S(1), S(0)) * (S(1) - small);
+      // accelerations amplify what is left in a row by the root of how much less it moves than others
+      const S within = select(residual <= tolerance, S(1), S(0));
+      const S at_rest = select(residual > previous * S(T(0.9)), S(1), S(0));
+      const S small =
+          iteration == 1 ? S(0) : larger(select(residual <= tolerance * S(T(1e-4)), S(1), S(0)), within * at_rest);
+      const S stalled = at_rest * (S(1) - small);
       const S hopeless = select(residual <= S(T(1e30)), S(0), S(1));  // a lane of NaNs must not hold up the others
       const S restart = stalled * select(restarts < S(T(1.5)), S(1), S(0)) * (S(1) - done);
       const auto is_done = done > S(T(0.5)), restarts_now = restart > S(T(0.5));

@@ -18,10 +18,11 @@ struct LinkGroups {
   int entries;            // where its entries G = K S are kept
   int n_own;              // rows of the link itself, the first of the group
   int ends, joins, last;  // arrivals [ends, joins) end here, [joins, last) join the group
+  int base;               // number of the floating base on which limbs end, -1: it is none
 };
 
 struct LimbPlan {
-  int n_entries, n_triangle;
+  int n_entries, n_triangle, n_bases;
   int largest_irregular;  // most rows of a group that reaches the world without being regular
   const int* order;       // of each slot the compiled row
   const RowGroup* groups;
