@@ -57,6 +57,7 @@ struct Kernels {
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
   Kernel<T> pv = nullptr, prox_pv = nullptr;  // constrained dynamics, float64 only: contact forces need the digits
+  Kernel<T> ltl = nullptr, kkt = nullptr;
 };
 
 // One build of the kernels.

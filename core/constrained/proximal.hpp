@@ -1,9 +1,10 @@
 // constrained/proximal.hpp -- (L + eps) f+ = r + eps f, lane by lane until each has converged.
 //
-// Per eigenvalue s of L the error shrinks by eps / (s + eps) a step, and eps (f+ - f) is exactly what the rows still
-// miss. Where rows contradict each other that stalls at its least-squares value while f drifts away; the part of the
-// targets that cannot be met is then taken out of them and the lane starts again, which keeps f of the size of the
-// answer (and of least norm, as it starts from zero). A lane that is done keeps its bits whatever its neighbours do.
+// In increments: (L + eps) df = missed, f += df, and eps df is exactly what the rows miss then. Per eigenvalue s of L
+// that shrinks by eps / (s + eps) a step. Where rows contradict each other it settles at its least-squares value while
+// f drifts away; the part of the targets that cannot be met is then taken out of them and the lane starts again, which
+// keeps f of the size of the answer (and of least norm, as it starts from zero). To take it out before it has settled
+// would take a part with it that can be met. A lane that is done keeps its bits whatever its neighbours do.
 #pragma once
 #include "constrained/dense_ldl.hpp"
 #include "constrained/method.hpp"
@@ -16,7 +17,12 @@ class ProximalSystem {
   S* r;  // right-hand side, then what of it can be met
 
   ProximalSystem(int m, Arena& arena)
-      : r(arena.take<S>(m)), m_(m), factor_(m, arena), x_(arena.take<S>(m)), unreachable_(arena.take<S>(m)) {}
+      : r(arena.take<S>(m)),
+        m_(m),
+        factor_(m, arena),
+        df_(arena.take<S>(m)),
+        missed_(arena.take<S>(m)),
+        unreachable_(arena.take<S>(m)) {}
 
   // L: lower triangle by rows, positive semidefinite. The report goes into the answer.
   void solve(const S* L, const ConstrainedSettings& settings, S* f, ConstrainedAnswer<S>& answer) {
@@ -28,33 +34,39 @@ class ProximalSystem {
     }
     const S eps = largest * S(T(relative_eps)) + S(T(smallest));
     factor_.factorise(L, eps);
-    const S tolerance = S(T(settings.tolerance)) * (S(1) + scale);
+    const S tolerance = S(T(settings.tolerance)) * (S(1) + scale), huge(T(1e30));
 
-    for (int k = 0; k < m_; ++k) f[k] = S(0), unreachable_[k] = S(0);
-    S done(0), previous(T(1e30)), restarts(0);
+    for (int k = 0; k < m_; ++k) f[k] = S(0), missed_[k] = r[k], unreachable_[k] = S(0);
+    S done(0), previous_change = huge, restarts(0);
     for (int iteration = 1; iteration <= settings.max_iterations; ++iteration) {
-      for (int k = 0; k < m_; ++k) x_[k] = r[k] + eps * f[k];
-      factor_.solve(x_);
-      S residual(0);
-      for (int k = 0; k < m_; ++k) residual = larger(residual, abs(eps * (x_[k] - f[k])));
+      for (int k = 0; k < m_; ++k) df_[k] = missed_[k];
+      factor_.solve(df_);
+      S residual(0), change(0);
+      for (int k = 0; k < m_; ++k) {
+        residual = larger(residual, abs(eps * df_[k]));
+        change = larger(change, abs(eps * df_[k] - missed_[k]));
+      }
 
-      const S small = iteration == 1 ? S(0) : select(residual <= tolerance, S(1), S(0));
-      const S stalled = select(residual > previous * S(T(0.9)), S(1), S(0)) * (S(1) - small);
-      const S hopeless = select(residual <= S(T(1e30)), S(0), S(1));  // a lane of NaNs must not hold up the others
-      const S restart = stalled * select(restarts < S(T(1.5)), S(1), S(0)) * (S(1) - done);
+      const S begun = select(previous_change < huge, S(1), S(0));  // the first step is never exact
+      const S small = select(residual <= tolerance, begun, S(0));
+      const S still = select(change <= tolerance, S(1), select(change > previous_change * S(T(0.9)), S(1), S(0)));
+      const S settled = still * begun * (S(1) - small);
+      const S hopeless = select(residual <= huge, S(0), S(1));  // a lane of NaNs must not hold up the others
+      const S restart = settled * select(restarts < S(T(1.5)), S(1), S(0)) * (S(1) - done);
       const auto is_done = done > S(T(0.5)), restarts_now = restart > S(T(0.5));
       for (int k = 0; k < m_; ++k) {
-        const S out_of_reach = select(restarts_now, eps * (x_[k] - f[k]), S(0));
+        const S left = eps * df_[k], out_of_reach = select(restarts_now, left, S(0));
         unreachable_[k] = unreachable_[k] + out_of_reach;
         r[k] = r[k] - out_of_reach;
-        f[k] = select(is_done, f[k], select(restarts_now, S(0), x_[k]));
+        f[k] = select(is_done, f[k], select(restarts_now, S(0), f[k] + df_[k]));
+        missed_[k] = select(restarts_now, r[k], left);
       }
       answer.residual = select(is_done, answer.residual, residual);
       answer.iterations = select(is_done, answer.iterations, S(T(iteration)));
       answer.converged = select(is_done, answer.converged, small);
-      previous = select(restarts_now, S(T(1e30)), residual);
+      previous_change = select(restarts_now, huge, change);
       restarts = restarts + restart;
-      done = larger(done, larger(hopeless, larger(small, stalled - restart)));
+      done = larger(done, larger(hopeless, larger(small, settled - restart)));
       if (!any(done, done < S(T(0.5)))) break;
     }
     for (int k = 0; k < m_; ++k) answer.residual = larger(answer.residual, abs(unreachable_[k]));
@@ -66,7 +78,7 @@ class ProximalSystem {
 
   int m_;
   DenseLdl<S> factor_;
-  S *x_, *unreachable_;
+  S *df_, *missed_, *unreachable_;
 };
 
 }  // namespace featherweight::FW_ISA

@@ -67,4 +67,10 @@ FW_INLINE Row<S> start_row(const ConstraintRow<C>& constraint, const S& target, 
           row_target(constraint, target, v, gravity) * active};
 }
 
+// What a row yields to its own force; one that is inactive is left with 1 f = 0.
+template <class S, class C>
+FW_INLINE S own_compliance(const ConstraintRow<C>& constraint, const S& active) {
+  return constraint.compliance * active + (S(1) - active);
+}
+
 }  // namespace featherweight::FW_ISA

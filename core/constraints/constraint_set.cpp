@@ -54,6 +54,11 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     }
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+  int path_end = 0;
+  for (ConstraintRow<double>& row : rows_) {
+    const int last = tree.links[row.link].v + tree.links[row.link].nv - 1;  // its outermost freedom
+    row.path_end = path_end += tree.row[last + 1] - tree.row[last];
+  }
 
   const auto first_at = [&](int link) {
     return static_cast<int>(

@@ -11,6 +11,7 @@ struct ConstraintRow {
   int link;        // compiled link it acts on
   int constraint;  // the user's constraint it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
+  int path_end;    // where its entries along the path to the root end (constrained/path_rows.hpp)
   int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
