@@ -56,7 +56,8 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
-  Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr;  // constrained dynamics, float64 only: contact forces need the digits
+  // constrained dynamics, float64 only: contact forces need the digits
+  Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
 };
 
 // One build of the kernels.

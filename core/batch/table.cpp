@@ -27,6 +27,8 @@ constexpr Kernels<T> kernels() {
     table.pv = K::pv;
     table.limb_pv = K::limb_pv;
     table.prox_pv = K::prox_pv;
+    table.ltl = K::ltl;
+    table.kkt = K::kkt;
   }
   return table;
 }

@@ -47,8 +47,7 @@ class Planner {
 
   void visit_link(int i) {
     std::vector<int> own, ends, joins;
-    for (int r = constraints_.of_link[i].begin; r < constraints_.of_link[i].end && constraints_.rows[r].link == i; ++r)
-      own.push_back(r);
+    for (int r = constraints_.of_link[i].begin; r < constraints_.of_link[i].own_end; ++r) own.push_back(r);
     const std::vector<int>& arriving = arriving_[at(i)];
     const bool limbs_end = tree_.links[i].kind == JointKind::free || arriving.size() + (own.empty() ? 0 : 1) > 1;
     for (int g : arriving) (limbs_end && is_regular(groups_[at(g)]) ? ends : joins).push_back(g);

@@ -40,8 +40,8 @@ class LimbPv {
     singular_ = S(0);
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
-    move_outward(tree, problem.q, problem.v, aba_);
-    rotate_gravity_outward(tree, problem.constraints, aba_.state, gravity_);
+    move_outward(tree, problem.q, problem.v, aba_,
+                 [&](int i, auto joint) { rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_); });
 
     // sweep 2, leaf to root: limbs that end at link i become inertia; project out its joint; the other rows pass it
     project_inward(
@@ -146,12 +146,11 @@ class LimbPv {
           L[triangle(first + r, first + s)] = from[triangle(r, s)];
         }
     }
+    const int first = problem.constraints.of_link[i].begin;  // own rows keep their order
+    start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + group.begin);
     for (int r = 0; r < at.n_own; ++r) {
-      const int slot = group.begin + r, k = plan.order[slot];
-      const ConstraintRow<C>& row = problem.constraints.rows[k];
-      rows_[slot] = start_row(row, problem.targets[k], problem.active[k], aba_.motion[i], gravity_[i]);
-      targets_[slot] = rows_[slot].k;
-      L[triangle(r, r)] = problem.active[k] * row.compliance + (S(1) - problem.active[k]) * row.mobility;
+      targets_[group.begin + r] = rows_[group.begin + r].k;
+      L[triangle(r, r)] = own_compliance(problem.constraints.rows[first + r], problem.active[first + r]);
     }
   }
 

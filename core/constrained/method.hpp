@@ -50,13 +50,18 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
   const ConstrainedSettings settings{job.tolerance, job.max_iterations};
   Watch<S> watch;
 
-  const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
+  const auto load_rows = [&](const Pack& pack) {
     load(job.targets, pack, m, loaded, watch);
     if (job.active.data) load(job.active, pack, constraints.n_constraints, mask, watch);
     for (int r = 0; r < m; ++r) {
       targets[r] = loaded[constraints.rows[r].row];
       active[r] = job.active.data ? mask[constraints.rows[r].constraint] : S(1);
     }
+  };
+  const bool shared = job.targets.stride == 0 && job.active.stride == 0;  // by all samples
+
+  const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
+    if (!shared || pack.first == begin) load_rows(pack);
     ConstrainedAnswer<S> answer{out, forces, S(0), S(1), S(1)};
     method.solve(ConstrainedProblem<S, T>{tree, constraints, in.q, in.v, in.x, in.f_ext, targets, active}, settings,
                  answer);

@@ -3,6 +3,7 @@
 //   joints. Source: the algorithms of Popov and Vereshchagin in the form of V(a, f), constrained/row_steps.hpp.
 //   Frames: rows with index i live in link i until they pass its joint.   Oracle: dense KKT; L is J H^-1 J^T.
 #pragma once
+#include "constrained/direct.hpp"
 #include "constrained/row_steps.hpp"
 
 namespace featherweight::FW_ISA {
@@ -29,16 +30,15 @@ class PvSweeps {
     const int m = constraints.n_rows;
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
-    move_outward(tree, problem.q, problem.v, aba_);
-    rotate_gravity_outward(tree, constraints, aba_.state, gravity_);
+    move_outward(tree, problem.q, problem.v, aba_,
+                 [&](int i, auto joint) { rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_); });
 
     // sweep 2, leaf to root: project out joint i; the rows outboard pass it too
     for (std::size_t k = 0; k < triangle(m, 0); ++k) L[k] = S(0);
     project_inward(tree, problem.v, problem.tau, problem.f_ext, aba_, Unobserved{}, [&](int i, auto joint) {
       const Link<C>& l = tree.links[i];
       const RowRange range = constraints.of_link[i];
-      for (int k = range.begin; k < range.end && constraints.rows[k].link == i; ++k)
-        rows_[k] = start_row(constraints.rows[k], problem.targets[k], problem.active[k], aba_.motion[i], gravity_[i]);
+      start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + range.begin);
       pass_joint(
           joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
           RowBlock<int, int, S>{range.end - range.begin, range.begin, rows_ + range.begin, L, G_ + range.entries});
@@ -48,8 +48,7 @@ class PvSweeps {
     const Motion<S> world = minus_gravity<S>(tree);
     for (int k = 0; k < m; ++k) {
       r[k] = rows_[k].k - rows_[k].K * world;
-      L[triangle(k, k)] =
-          L[triangle(k, k)] + constraints.rows[k].compliance * problem.active[k] + (S(1) - problem.active[k]);
+      L[triangle(k, k)] = L[triangle(k, k)] + own_compliance(constraints.rows[k], problem.active[k]);
     }
   }
 
@@ -75,41 +74,24 @@ class PvSweeps {
   S* G_;
 };
 
-// Independent rows only: a vanishing pivot means redundant or singular ones, which `converged` then denies.
+// Independent rows only.
 template <class S>
 class Pv {
  public:
   template <class C>
   Pv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : sweeps_(tree, constraints, arena),
-        root_(constraints.n_rows, arena),
-        missed_(arena.take<S>(constraints.n_rows)) {}
+      : sweeps_(tree, constraints, arena), root_(constraints.n_rows, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings&, ConstrainedAnswer<S>& answer) {
-    using T = ElementOf<S>;
-    const int m = problem.constraints.n_rows;
     sweeps_.inward(problem);
-    root_.factorise(m, sweeps_.L, S(0));
-    for (int k = 0; k < m; ++k) answer.forces[k] = sweeps_.r[k];
-    root_.solve(answer.forces);
-
-    symmetric_times(m, sweeps_.L, answer.forces, missed_);
-    S largest(0), weakest(T(1e30));
-    for (int k = 0; k < m; ++k) {
-      const S pivot = S(1) / root_.inverse_pivot(k);
-      weakest = select(pivot < weakest, pivot, weakest);
-      largest = larger(largest, sweeps_.L[triangle(k, k)]);
-      answer.residual = larger(answer.residual, abs(sweeps_.r[k] - missed_[k]));
-    }
-    answer.converged = select(weakest > largest * S(T(1e-13)), S(1), S(0));
+    root_.solve(problem.constraints.n_rows, sweeps_.L, sweeps_.r, answer.forces, answer);
     sweeps_.outward(problem, answer.forces, answer.a);
   }
 
  private:
   PvSweeps<S> sweeps_;
-  DenseLdl<S> root_;
-  S* missed_;
+  DirectSystem<S> root_;
 };
 
 }  // namespace featherweight::FW_ISA

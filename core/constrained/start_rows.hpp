@@ -24,32 +24,26 @@ template <class J, class S, class C>
   gravity = J::axes_to_child(l, state, parent);
 }
 
-// Gravity in the axes of each link that has rows outboard; others are left alone.
-template <class S, class C>
-void rotate_gravity_outward(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* state,
-                            Vec3<S>* gravity) {
+// Gravity in the axes of link i, from that of its parent, if it has rows outboard.
+template <class J, class S, class C>
+FW_INLINE void rotate_gravity(J joint, const Tree<C>& tree, const ConstraintRows<C>& constraints, int i, const S* state,
+                              Vec3<S>* gravity) {
+  if (constraints.of_link[i].begin == constraints.of_link[i].end) return;
+  const Link<C>& l = tree.links[i];
   const Vec3<S> world{S(tree.gravity[0]), S(tree.gravity[1]), S(tree.gravity[2])};
-  for (int i = 0; i < tree.n_links; ++i) {
-    const Link<C>& l = tree.links[i];
-    if (constraints.of_link[i].begin == constraints.of_link[i].end) continue;
-    visit(l.kind, [&](auto joint) {
-      rotate_gravity(joint, l, state + l.state, l.parent < 0 ? world : gravity[l.parent], gravity[i]);
-    });
-  }
+  rotate_gravity(joint, l, state + l.state, l.parent < 0 ? world : gravity[l.parent], gravity[i]);
 }
 
-// What a row asks of a - g: its target less gravity and, for a material point, w x v.
+// What the rows of a constraint have before the sweeps give them anything: gravity and, for a material point, w x v.
 template <class S, class C>
-FW_INLINE S row_target(const ConstraintRow<C>& constraint, const S& target, const Motion<S>& v,
-                       const Vec3<S>& gravity) {
-  const Vec3<C> n{constraint.K[0], constraint.K[1], constraint.K[2]};
-  S k = target - dot(n, gravity);
-  if (constraint.of_point) {
+FW_INLINE Vec3<S> given_acceleration(const ConstraintRow<C>& row, const Motion<S>& v, const Vec3<S>& gravity) {
+  Vec3<S> given = gravity;
+  if (row.of_point) {
     Vec3<S> v_point = v.lin;
-    add_cross(v_point, v.ang, vec3(constraint.p));
-    k = k - dot(n, cross(v.ang, v_point));
+    add_cross(v_point, v.ang, vec3(row.p));
+    add_cross(given, v.ang, v_point);
   }
-  return k;
+  return given;
 }
 
 template <class C>
@@ -57,14 +51,28 @@ FW_INLINE Force<C> row_direction(const ConstraintRow<C>& constraint) {
   return {{constraint.K[0], constraint.K[1], constraint.K[2]}, {constraint.K[3], constraint.K[4], constraint.K[5]}};
 }
 
-// An inactive row is all zeros.
+// The rows of link i, which moves at v. An inactive row is all zeros.
 template <class S, class C>
-FW_INLINE Row<S> start_row(const ConstraintRow<C>& constraint, const S& target, const S& active, const Motion<S>& v,
-                           const Vec3<S>& gravity) {
-  const Force<C> K = row_direction(constraint);
-  return {{Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
-           Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}},
-          row_target(constraint, target, v, gravity) * active};
+FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, const Motion<S>& v, const Vec3<S>& gravity,
+                          Row<S>* rows) {
+  const int first = problem.constraints.of_link[i].begin, last = problem.constraints.of_link[i].own_end;
+  Vec3<S> given = gravity;
+  for (int k = first; k < last; ++k) {
+    const ConstraintRow<C>& constraint = problem.constraints.rows[k];
+    if (k == first || constraint.constraint != problem.constraints.rows[k - 1].constraint)
+      given = given_acceleration(constraint, v, gravity);
+    const Force<C> K = row_direction(constraint);
+    const S active = problem.active[k];
+    rows[k - first] = {{Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
+                        Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}},
+                       (problem.targets[k] - dot(K.lin, given)) * active};
+  }
+}
+
+// What a row yields to its own force; one that is inactive yields as usual, to no force.
+template <class S, class C>
+FW_INLINE S own_compliance(const ConstraintRow<C>& constraint, const S& active) {
+  return constraint.compliance * active + (S(1) - active) * constraint.mobility;
 }
 
 }  // namespace featherweight::FW_ISA

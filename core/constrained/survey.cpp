@@ -38,8 +38,8 @@ Survey::Survey(const Tree<double>& tree) : tree_(tree), none_(static_cast<std::s
 
 void Survey::project_out(int i) {
   for (Posture& posture : postures_)
-    project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr), posture.sweep,
-                 posture.carry);
+    project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr),
+                 nothing_outboard<double>(), posture.sweep, posture.carry);
 }
 
 void Survey::pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L) {

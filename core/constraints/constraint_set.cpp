@@ -55,6 +55,11 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     }
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
+  int path_end = 0;
+  for (ConstraintRow<double>& row : rows_) {
+    const int last = tree.links[row.link].v + tree.links[row.link].nv - 1;  // its outermost freedom
+    row.path_end = path_end += tree.row[last + 1] - tree.row[last];
+  }
 
   const auto first_at = [&](int link) {
     return static_cast<int>(
@@ -62,7 +67,7 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
   };
   int entries = 0;
   for (int i = 0; i < tree.n_links; ++i) {
-    const RowRange range{first_at(i), first_at(tree.links[i].subtree_end), entries};
+    const RowRange range{first_at(i), first_at(i + 1), first_at(tree.links[i].subtree_end), entries};
     entries += (range.end - range.begin) * tree.links[i].nv;
     of_link_.push_back(range);
   }

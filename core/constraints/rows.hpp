@@ -12,6 +12,7 @@ struct ConstraintRow {
   int link;        // compiled link it acts on
   int constraint;  // the user's constraint it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
+  int path_end;    // where its entries along the path to the root end (constrained/path_rows.hpp)
   int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
@@ -19,9 +20,9 @@ struct ConstraintRow {
   C mobility;      // acceleration per force at typical configurations, the entry of J H^-1 J^T: what is small for it
 };
 
-// The rows outboard of each compiled link: [begin, end), and where their entries G = K S are kept.
+// The rows outboard of each compiled link: [begin, end), its own first, and where their entries G = K S are kept.
 struct RowRange {
-  int begin, end, entries;
+  int begin, own_end, end, entries;
 };
 
 template <class C>

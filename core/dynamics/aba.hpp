@@ -27,32 +27,33 @@ struct AbaWorkspace {
         accumulators(arena.take<Outboard<S>>(tree.n_accumulators)) {}
 };
 
-// Sweep 1, root to leaf: joint states and link velocities.
-template <class S, class C>
-void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& w) {
+struct Unobserved {
+  template <class... Anything>
+  FW_INLINE void operator()(const Anything&...) const {}
+};
+
+// Sweep 1, root to leaf: joint states and link velocities. `after(i, joint)` sees each link at its turn.
+template <class S, class C, class After = Unobserved>
+void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& w, const After& after = {}) {
   const Motion<S> rest = zero_motion<S>();
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
       move_outward(joint, l, q + l.q, v + l.v, w.state + l.state, l.parent < 0 ? rest : w.motion[l.parent],
                    w.motion[i]);
+      after(i, joint);
     });
   }
 }
-
-struct Unobserved {
-  template <class... Anything>
-  FW_INLINE void operator()(const Anything&...) const {}
-};
 
 // Sweep 2, leaf to root: project out joint i, hand the rest to its parent. f_ext: force on each compiled link in its
 // coordinates, or null. `before(i, outboard)` and `after(i, joint)` see each link at its turn.
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
 FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau, const Force<S>* f_ext,
-                            AbaWorkspace<S>& w, Outboard<S>& carry, const Before& before = {},
-                            const After& after = {}) {
+                            const Outboard<S>& nothing, AbaWorkspace<S>& w, Outboard<S>& carry,
+                            const Before& before = {}, const After& after = {}) {
   const Link<C>& l = tree.links[i];
-  take_over(l, w.accumulators, nothing_outboard<S>(), carry);
+  take_over(l, w.accumulators, nothing, carry);
   if (f_ext) carry.p -= f_ext[i];
   before(i, carry);
   visit(l.kind, [&](auto joint) {
@@ -64,8 +65,9 @@ FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
 void project_inward(const Tree<C>& tree, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
                     const Before& before = {}, const After& after = {}) {
-  Outboard<S> carry = nothing_outboard<S>();
-  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, w, carry, before, after);
+  const Outboard<S> nothing = nothing_outboard<S>();
+  Outboard<S> carry = nothing;
+  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, nothing, w, carry, before, after);
 }
 
 // Sweep 3, root to leaf: joint and link accelerations. `before(i, joint)` and `after(i)` see each link at its turn.

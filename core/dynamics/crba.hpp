@@ -19,8 +19,11 @@ struct CrbaWorkspace {
   RigidInertia<S>* accumulators;
 
   template <class C>
-  CrbaWorkspace(const Tree<C>& tree, Arena& arena)
-      : state(arena.take<S>(tree.n_states)),
+  CrbaWorkspace(const Tree<C>& tree, Arena& arena) : CrbaWorkspace(tree, arena.take<S>(tree.n_states), arena) {}
+  // Where another sweep sets the joint states.
+  template <class C>
+  CrbaWorkspace(const Tree<C>& tree, S* shared_state, Arena& arena)
+      : state(shared_state),
         columns(arena.take<Force<S>>(tree.nv)),
         accumulators(arena.take<RigidInertia<S>>(tree.n_accumulators)) {}
 };
@@ -105,15 +108,9 @@ template <class J, class S, class C>
   }
 }
 
+// Leaf to root: composite bodies, and one entry of H for every freedom outboard.
 template <class S, class C>
-void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
-  // joint states
-  for (int i = 0; i < tree.n_links; ++i) {
-    const Link<C>& l = tree.links[i];
-    visit(l.kind, [&](auto joint) { decltype(joint)::set_state(l, q + l.q, w.state + l.state); });
-  }
-
-  // leaf to root: composite bodies, and one entry of H for every freedom outboard
+void crba_inward(const Tree<C>& tree, CrbaWorkspace<S>& w, S* H) {
   const RigidInertia<S> nothing = zero_body<S>();
   RigidInertia<S> carry = nothing;
   for (int i = tree.n_links - 1; i >= 0; --i) {
@@ -127,6 +124,15 @@ void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
     hand_over(l, carry, w.accumulators);
     for (int k = 0; k < l.nv; ++k) H[tree.row[l.v + k]] = H[tree.row[l.v + k]] + l.armature[k];
   }
+}
+
+template <class S, class C>
+void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<C>& l = tree.links[i];
+    visit(l.kind, [&](auto joint) { decltype(joint)::set_state(l, q + l.q, w.state + l.state); });
+  }
+  crba_inward(tree, w, H);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from helpers.forests import State, random_forest
 from numpy.typing import NDArray
 
 import featherweight as fw
+from featherweight.constrained import Method
 from featherweight.constraints import ROWS, Constraint
+from featherweight.reference.constraints import Rows, Solution, frame_rows, point_rows
+from featherweight.reference.kkt import equations, kkt
 
 Array = NDArray[np.float64]
+EXACT: list[Method] = ["pv", "ltl"]  # for independent rows
+ROBUST: list[Method] = ["limb_pv", "prox_pv", "kkt"]  # for any rows
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 
 
@@ -58,7 +65,7 @@ def random_problem(seed: int) -> tuple[fw.Model, Array, Array, Array, list[Const
 
 def test_random_trees_agree_with_the_dense_solve() -> None:
     """Where the rows are independent: cond(J H^-1 J^T) <= 1e5."""
-    errors: dict[str, list[float]] = {"pv": [], "prox_pv": [], "limb_pv": []}
+    errors: dict[Method, list[float]] = {method: [] for method in [*EXACT, *ROBUST]}
     for seed in range(150):
         if (problem := random_problem(seed)) is None:
             continue
@@ -67,18 +74,92 @@ def test_random_trees_agree_with_the_dense_solve() -> None:
         if np.linalg.cond(J @ fw.minverse(model, q) @ J.T) > 1e5:
             continue
         a, forces = dense(model, q, v, tau, constraints)
-        for method in ("pv", "prox_pv", "limb_pv"):
+        for method, found in errors.items():
             solution = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)
             assert solution.converged
-            errors[method].append(error(solution.a, a))
+            found.append(error(solution.a, a))
             assert error(solution.forces, forces) < 1e-8
     assert len(errors["pv"]) > 30
-    for found in errors.values():
-        assert max(found) < 1e-10
-        assert np.median(found) < 1e-13
+    for method, found in errors.items():
+        assert max(found) < 1e-10, method
+        assert np.median(found) < 1e-13, method
 
 
-def test_singular_redundant_and_contradictory_rows_give_the_least_squares_acceleration() -> None:
+@dataclass(frozen=True, eq=False)
+class ForestProblem:
+    """Constraints on links of any joint type, with armature and external forces, solved by the dense twin."""
+
+    model: fw.Model
+    state: State
+    constraints: list[Constraint]
+    expected: Solution
+    condition: float  # of J H^-1 J^T, without the eigenvalues that are zero
+    singular: bool
+
+    def solve(self, method: Method) -> fw.ConstrainedSolution:
+        s = self.state
+        return fw.constrained_dynamics(self.model, s.q, s.v, s.tau, self.constraints, method=method, f_ext=s.f_ext)
+
+
+def forest_problem(seed: int) -> ForestProblem:
+    rng = np.random.default_rng(seed)
+    forest = random_forest(seed, 2 + seed % 15)
+    description, s, model = forest.description, forest.state(), fw.Model(forest.description)
+    moving = [frame for frame in forest.frame_names if fw.jacobian(model, s.q, frame).any()]
+    constraints: list[Constraint] = []
+    rows: list[Rows] = []
+    for frame in rng.choice(moving, rng.integers(1, 4)).tolist():
+        axes = rng.permutation(6)[: rng.integers(1, 7)].tolist()
+        desired = rng.normal(size=len(axes))
+        is_point = max(axes) < 3
+        make, make_rows = (fw.PointConstraint, point_rows) if is_point else (fw.FrameConstraint, frame_rows)
+        constraints.append(make(frame, rows=[ROWS[axis] for axis in axes], acceleration=desired))
+        rows.append(make_rows(description, s.q, s.v, frame, axes=axes, desired=desired))
+    H, _, J, _ = equations(description, s.q, s.v, rows, s.f_ext)
+    values = np.linalg.eigvalsh(J @ np.linalg.solve(H, J.T))
+    regular = values[values > 1e-13 * values[-1]]
+    expected = kkt(description, s.q, s.v, s.tau, rows, s.f_ext)
+    return ForestProblem(model, s, constraints, expected, values[-1] / regular[0], regular.size < values.size)
+
+
+@pytest.fixture(scope="module")
+def forest_problems() -> list[ForestProblem]:
+    seeds = [seed for seed in range(90) if fw.Model(random_forest(seed, 2 + seed % 15).description).nv]
+    return [forest_problem(seed) for seed in seeds]
+
+
+@pytest.mark.parametrize("method", [*EXACT, *ROBUST])
+def test_forests_of_every_joint_type_agree_with_the_dense_twin(
+    forest_problems: list[ForestProblem], method: Method
+) -> None:
+    errors = []
+    for problem in forest_problems:
+        if not problem.singular and problem.condition <= 1e5:
+            solution = problem.solve(method)
+            assert solution.converged
+            assert error(solution.forces, np.concatenate(problem.expected.forces)) < 1e-8
+            errors.append(error(solution.a, problem.expected.a))
+    assert len(errors) > 20
+    assert max(errors) < 1e-10
+    assert np.median(errors) < 1e-13
+
+
+@pytest.mark.parametrize("method", ROBUST)
+def test_singular_forests_agree_with_the_dense_twin(forest_problems: list[ForestProblem], method: Method) -> None:
+    """Redundant or more rows than freedoms, mostly contradictory."""
+    errors = []
+    for problem in forest_problems:
+        if problem.singular and problem.condition <= 1e8:
+            solution = problem.solve(method)
+            assert solution.converged
+            assert float(solution.residual) == pytest.approx(problem.expected.residual, abs=1e-9)
+            errors.append(error(solution.a, problem.expected.a))
+    assert len(errors) > 20
+    assert max(errors) < 1e-9
+
+
+@pytest.mark.parametrize("method", ROBUST)
+def test_singular_redundant_and_contradictory_rows_give_the_least_squares_acceleration(method: Method) -> None:
     hard = 0
     for seed in range(150):
         if (problem := random_problem(seed)) is None:
@@ -93,7 +174,7 @@ def test_singular_redundant_and_contradictory_rows_give_the_least_squares_accele
         if ((values > 1e-13 * values[-1]) & (values < 1e-8 * values[-1])).any():
             continue  # neither singular nor regular: the dense oracle itself cannot tell
         a, _ = dense(model, q, v, tau, doubled)
-        solution = fw.constrained_dynamics(model, q, v, tau, doubled)
+        solution = fw.constrained_dynamics(model, q, v, tau, doubled, method=method)
         assert solution.converged
         assert error(solution.a, a) < 1e-9
         hard += 1
@@ -107,11 +188,14 @@ def standing() -> tuple[fw.Model, Array, Array, Array]:
     return model, model.random(rng, batch=97), rng.standard_normal((97, model.nv)), rng.standard_normal((97, model.nv))
 
 
-def test_every_sample_has_its_own_active_constraints(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+@pytest.mark.parametrize("method", [*EXACT, *ROBUST])
+def test_every_sample_has_its_own_active_constraints(
+    standing: tuple[fw.Model, Array, Array, Array], method: Method
+) -> None:
     model, q, v, tau = standing
     feet = [fw.PointConstraint(foot) for foot in FEET]
     active = np.random.default_rng(2).random((97, 4)) > 0.5
-    solution = fw.constrained_dynamics(model, q, v, tau, feet, active=active)
+    solution = fw.constrained_dynamics(model, q, v, tau, feet, active=active, method=method)
     for k in range(97):
         held = [foot for foot, on in zip(feet, active[k], strict=True) if on]
         a = dense(model, q[k], v[k], tau[k], held)[0] if held else fw.aba(model, q[k], v[k], tau[k])
@@ -120,35 +204,48 @@ def test_every_sample_has_its_own_active_constraints(standing: tuple[fw.Model, A
             assert active[k, c] or not solution.force(c)[k].any()
 
 
-def test_a_sample_keeps_its_bits_whatever_its_neighbours_do(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+@pytest.mark.parametrize("method", [*EXACT, *ROBUST])
+def test_a_sample_keeps_its_bits_whatever_its_neighbours_do(
+    standing: tuple[fw.Model, Array, Array, Array], method: Method
+) -> None:
     model, q, v, tau = standing
     feet = fw.ConstraintSet(
         model, [fw.PointConstraint(foot) for foot in FEET] + [fw.PointConstraint(FEET[0], acceleration=1.0)]
     )
     active = np.ones((97, 5), bool)
     active[::2, 4] = False  # every other sample is feasible, its neighbours are not
-    together = fw.constrained_dynamics(model, q, v, tau, feet, active=active)
+    together = fw.constrained_dynamics(model, q, v, tau, feet, active=active, method=method)
     for k in (0, 1, 50, 96):
-        alone = fw.constrained_dynamics(model, q[k], v[k], tau[k], feet, active=active[k])
+        alone = fw.constrained_dynamics(model, q[k], v[k], tau[k], feet, active=active[k], method=method)
         np.testing.assert_array_equal(alone.a, together.a[k])
         np.testing.assert_array_equal(alone.forces, together.forces[k])
-    threaded = fw.constrained_dynamics(model, q, v, tau, feet, active=active, num_threads=1)
+    threaded = fw.constrained_dynamics(model, q, v, tau, feet, active=active, num_threads=1, method=method)
     np.testing.assert_array_equal(threaded.a, together.a)
+    assert together.converged[::2].all()
     assert (together.residual[::2] < 1e-9).all()
-    assert (together.residual[1::2] > 0.1).all()
+    if method in EXACT:
+        assert not together.converged[1::2].any()
+    else:
+        assert (together.residual[1::2] > 0.1).all()
 
 
-def test_pv_says_so_when_rows_are_redundant(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+@pytest.mark.parametrize("method", EXACT)
+def test_exact_methods_say_so_when_rows_are_redundant(
+    standing: tuple[fw.Model, Array, Array, Array], method: Method
+) -> None:
     model, q, v, tau = standing
     twice = [fw.PointConstraint(FEET[0]), fw.PointConstraint(FEET[0])]
-    assert not fw.constrained_dynamics(model, q, v, tau, twice, method="pv").converged.any()
-    assert fw.constrained_dynamics(model, q, v, tau, twice[:1], method="pv").converged.all()
+    assert not fw.constrained_dynamics(model, q, v, tau, twice, method=method).converged.any()
+    assert fw.constrained_dynamics(model, q, v, tau, twice[:1], method=method).converged.all()
 
 
-def test_compliance_yields_in_proportion_to_the_force(standing: tuple[fw.Model, Array, Array, Array]) -> None:
+@pytest.mark.parametrize("method", [*EXACT, *ROBUST])
+def test_compliance_yields_in_proportion_to_the_force(
+    standing: tuple[fw.Model, Array, Array, Array], method: Method
+) -> None:
     model, q, v, tau = standing
     soft = [fw.PointConstraint(foot, compliance=(0.1, 0.2, 0.3)) for foot in FEET]
-    solution = fw.constrained_dynamics(model, q[0], v[0], tau[0], soft)
+    solution = fw.constrained_dynamics(model, q[0], v[0], tau[0], soft, method=method)
     a, forces = dense(model, q[0], v[0], tau[0], soft)
     assert error(solution.a, a) < 1e-12
     assert error(solution.forces, forces) < 1e-12
