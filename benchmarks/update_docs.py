@@ -1,13 +1,16 @@
-"""``python -m benchmarks.update_docs``: put the last run (build/bench) into README.md and docs/benchmarks.md."""
+"""``python -m benchmarks.update_docs``: put the last run (build/bench) into README.md and the pages in docs."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from featherweight.bench.conditioning import Hardship, conditioning_table
+from featherweight.bench.constrained_growth import Curve, growth_table
 from featherweight.bench.report import markdown_table
 
 ROOT = Path(__file__).parents[1]
@@ -27,11 +30,30 @@ RATIOS = {"pin clang": "clang / float64", "pin wheel": "wheel / float64"}
 
 def main() -> None:
     run, images = ROOT / "build" / "bench", ROOT / "docs" / "images"
-    fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
-    fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
     images.mkdir(exist_ok=True)
     for plot in run.glob("*.png"):
         shutil.copy(plot, images)
+    if (run / "benchmark.json").exists():
+        fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
+        fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
+    for mark, content in constrained(run):
+        fill(ROOT / "docs" / "which-algorithm.md", mark, content)
+
+
+def constrained(run: Path) -> Iterator[tuple[str, str]]:
+    """What docs/which-algorithm.md shows of a run, by mark."""
+    if (run / "constrained.md").exists():
+        yield "robots", (run / "constrained.md").read_text() + picture("times by robot and method", "constrained_times")
+    if (run / "constrained_limits.json").exists():
+        limits = json.loads((run / "constrained_limits.json").read_text())
+        growth = growth_table([Curve(**curve) for curve in limits["growth"]])
+        accuracy = conditioning_table([Hardship(**row) for row in limits["conditioning"]])
+        yield "growth", growth + picture("operations and times over the size", "constrained_growth")
+        yield "accuracy", accuracy + picture("errors and iterations over the bend", "constrained_accuracy")
+
+
+def picture(what: str, name: str) -> str:
+    return f"\n\n![{what}](images/{name}.png)"
 
 
 def fill(page: Path, mark: str, content: str) -> None:

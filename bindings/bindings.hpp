@@ -9,9 +9,12 @@ void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);
 void bind_batch(nb::module_& m);
+void bind_measure(nb::module_& m);
 
 // A frame given by name or by index.
 int find_frame(const Model& model, nb::handle frame);
+// A method for constrained dynamics; throws naming the known ones.
+Algorithm find_method(const std::string& name);
 
 #define FW_ALGORITHM(name) \
   ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }

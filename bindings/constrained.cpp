@@ -19,6 +19,8 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
   return specs;
 }
 
+}  // namespace
+
 Algorithm find_method(const std::string& name) {
   static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv), FW_DOUBLE_ALGORITHM(pv),
                                       FW_DOUBLE_ALGORITHM(prox_pv), FW_DOUBLE_ALGORITHM(ltl), FW_DOUBLE_ALGORITHM(kkt)};
@@ -29,8 +31,6 @@ Algorithm find_method(const std::string& name) {
   }
   throw std::invalid_argument("method: unknown '" + name + "', expected one of " + names);
 }
-
-}  // namespace
 
 void bind_constrained(nb::module_& m) {
   nb::class_<ConstraintSet>(m, "ConstraintSet", "Constraints on the links of one model, compiled to rows.")

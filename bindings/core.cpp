@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_dynamics(m);
   featherweight::bindings::bind_constrained(m);
   featherweight::bindings::bind_batch(m);
+  featherweight::bindings::bind_measure(m);
 }

@@ -164,17 +164,21 @@ def use_isa(name: str) -> None:
     Switches all kernels to another instruction set of build_info()['available_isas'].
     """
 
-def operation_counts(model: Model, algorithm: str) -> dict[str, int]:
-    """
-    Floating-point operations of one sample, counted by running the kernel with a counting scalar.
-    """
-
-def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, dtype: str = 'float64', repeats: int = 10, single: bool = False, isa: str = '') -> dict[str, float]:
-    """
-    Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.
-    """
-
 def allocation_count() -> int:
     """
     How often a workspace had to grow since the process started: constant over warm calls.
+    """
+
+def operation_counts(model: Model, algorithm: str, *, q: numpy.typing.ArrayLike | None = None, constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: float = 1e-10, max_iterations: int = 60) -> dict[str, int]:
+    """
+    Floating-point operations of one sample, counted by running the kernel with a counting scalar.
+
+    q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics.
+    """
+
+def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: int = 10, single: bool = False, isa: str = '') -> dict[str, float]:
+    """
+    Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.
+
+    With constraints, algorithm is a method of constrained_dynamics and x are the joint forces.
     """

@@ -6,32 +6,37 @@ from the source tree as ``python -m benchmarks``.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from featherweight.bench import machine, robots
-from featherweight.bench.contenders import (
-    ALGORITHMS,
-    PinRobot,
-    in_core,
-    in_core_one_by_one,
-    in_python,
-    in_python_one_by_one,
-    pin_installed,
-)
-from featherweight.bench.growth import count_flops, measure_growth
-from featherweight.bench.race import Contender, race, relative_error
-from featherweight.bench.report import Report, Row
+from featherweight.bench.cases import Case, load_cases
+from featherweight.bench.conditioning import measure_conditioning
+from featherweight.bench.constrained import measure_case
+from featherweight.bench.constrained_growth import measure_constrained_growth
+from featherweight.bench.constrained_report import ConstrainedReport, LimitsReport
+from featherweight.bench.contenders import ALGORITHMS, PinRobot, pin_installed
+from featherweight.bench.free import measure, thread_speedup
+from featherweight.bench.growth import measure_growth
+from featherweight.bench.pin_constrained import Peer
+from featherweight.bench.race import Contender
+from featherweight.bench.report import Report
 from featherweight.bench.robots import Robot, Samples
+from featherweight.bench.solvers import METHODS
 
 __all__ = ["main"]
 
-LARGE_BATCH = 4096
+AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport
+PARTS = {
+    "free": "aba, rnea and crba on robots",
+    "constrained": "constrained dynamics on robots that are held",
+    "limits": "growth and accuracy of constrained dynamics",
+}
 
 
 class Peers(Protocol):
@@ -41,14 +46,20 @@ class Peers(Protocol):
 
     def contenders(self, robot: PinRobot, samples: Samples, stack: ExitStack) -> list[Contender]: ...
 
+    def constrained(self, robot: PinRobot, case: Case, samples: Samples, stack: ExitStack) -> list[Peer]: ...
+
 
 def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     """Run the benchmark from the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="featherweight bench", description=__doc__.splitlines()[0])
+    parser = ArgumentParser(prog="featherweight bench", description=__doc__.splitlines()[0])
     known = ", ".join([*robots.KNOWN_ROBOTS, *robots.BUILTIN_ROBOTS])
+    parts = "; ".join(f"{name}: {what}" for name, what in PARTS.items())
+    parts += " (default: all; without limits where robots are given)"
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"robot files, or any of {known}")
     parser.add_argument("--fixed-base", action="store_true", help="load URDF files given by path with a fixed base")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=parts)
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
     parser.add_argument("--batch", type=int, default=256, help="samples per pass (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder for results (%(default)s)")
@@ -57,91 +68,67 @@ def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     options = parser.parse_args(argv)
     if options.batch < 1 or options.rounds < 1:
         parser.error("--batch and --rounds must be at least 1")
+    options.parts = options.parts or (["free", "constrained"] if options.models else list(PARTS))
     try:
         if peers and options.build_peers:
             peers.build()
-        report = run(options, peers)
+        for report in run(options, peers):
+            print(f"{report.text()}\n")
+            report.save(options.output)
+            plot(report, options.output)
     except (ValueError, RuntimeError, OSError) as error:
         print(f"featherweight bench: {error}", file=sys.stderr)
         return 1
-    print(report.text())
-    report.save(options.output)
-    try:
-        report.plot(options.output)
-        print(f"\nalso as JSON, Markdown and plots in {options.output}")
-    except ImportError:
-        print(f"\nalso as JSON and Markdown in {options.output}; plots need matplotlib (pip install matplotlib)")
+    print(f"also as JSON and Markdown in {options.output}")
     return 0
 
 
-def run(options: argparse.Namespace, peers: Peers | None) -> Report:
-    """Measure everything that the options ask for."""
+def plot(report: AnyReport, folder: Path) -> None:
+    try:
+        report.plot(folder)
+    except ImportError:
+        print("note: plots need matplotlib (pip install matplotlib)", file=sys.stderr)
+
+
+def run(options: Namespace, peers: Peers | None) -> Iterator[AnyReport]:
+    """Measure everything that the options ask for, a report for each part."""
     if not options.models and robots.robot_data() is None:
         print(f"note: {robots.ROBOT_DATA_MISSING}; timing built-in robots instead", file=sys.stderr)
     if not pin_installed():
         print("note: Pinocchio is not installed (pip install pin==4.1.0); timing featherweight alone", file=sys.stderr)
-    report = Report(machine.describe())
     field = list(robots.load_robots(options.models or robots.default_names(), not options.fixed_base))
-    # before this process is confined to one core: threads inherit the confinement of whoever starts them
-    speedups = {robot.name: thread_speedup(robot, options.algorithms, options.rounds) for robot in field}
+    about, speedups = machine.describe(), {}
+    if "free" in options.parts:
+        # before this process is confined to one core: threads inherit the confinement of whoever starts them
+        speedups = {robot.name: thread_speedup(robot, options.algorithms, options.rounds) for robot in field}
     stay_on_one_core()
+    if "free" in options.parts:
+        yield free(Report(about), field, speedups, options, peers)
+    cases = list(load_cases(field))
+    if "constrained" in options.parts and cases:
+        yield constrained(ConstrainedReport(about), cases, options, peers)
+    if "limits" in options.parts:
+        growth = measure_constrained_growth(options.methods, min(options.rounds, 5))
+        yield LimitsReport(about, growth, measure_conditioning(cases, options.methods))
+
+
+def free(
+    report: Report, field: list[Robot], speedups: dict[str, dict[str, float]], options: Namespace, peers: Peers | None
+) -> Report:
     for robot in field:
-        report.rows += measure(robot, options, peers, speedups[robot.name])
+        report.rows += measure(robot, options, peers.contenders if peers else None, speedups[robot.name])
     report.growth = measure_growth(options.algorithms)
     return report
 
 
-def measure(robot: Robot, options: argparse.Namespace, peers: Peers | None, speedups: dict[str, float]) -> list[Row]:
-    """All contenders on all algorithms of one robot."""
-    samples, many = Samples.random(robot.model, options.batch), Samples.random(robot.model, LARGE_BATCH)
-    kernel = [in_core_one_by_one(robot, samples)]
-    kernel += [in_core(robot, samples, dtype) for dtype in ("float64", "float32")]
-    large = [in_core(robot, many, "float64"), in_python(robot, many, "float64")]
-    rows = []
-    with ExitStack() as stack:
-        rivals = pinocchio(robot, samples, peers, stack)
-        contenders = [*rivals, *kernel, in_python_one_by_one(robot, samples)]
-        for algorithm in options.algorithms:
-            print(f"  {robot.name}: {algorithm} ...", file=sys.stderr, flush=True)
-            best = race(contenders, algorithm, options.rounds)
-            reference = (rivals or kernel)[0].result(algorithm)
-            inside, outside = race(large, algorithm, options.rounds).values()
-            row = Row(
-                robot=robot.name,
-                nv=robot.model.nv,
-                algorithm=algorithm,
-                batch=options.batch,
-                microseconds={name: seconds / options.batch * 1e6 for name, seconds in best.items()},
-                errors={c.name: relative_error(c.result(algorithm), reference) for c in contenders},
-                python_overhead=outside / inside - 1,
-                thread_speedup=speedups[algorithm],
-                flops=count_flops(robot.model, algorithm),
-            )
-            rows.append(row)
-    return rows
-
-
-def pinocchio(robot: Robot, samples: Samples, peers: Peers | None, stack: ExitStack) -> list[Contender]:
-    """Pinocchio in all forms at hand; none, with a note, for a robot that it does not have or has differently."""
-    if not pin_installed():
-        return []
-    try:
-        twin = PinRobot(robot)
-    except ValueError as error:
-        print(f"note: {robot.name} is timed without Pinocchio: {error}", file=sys.stderr)
-        return []
-    return [twin.contender(samples), *(peers.contenders(twin, samples, stack) if peers else [])]
-
-
-def thread_speedup(robot: Robot, algorithms: list[str], rounds: int) -> dict[str, float]:
-    """Two threads over one, on a large batch, by algorithm."""
-    many = Samples.random(robot.model, LARGE_BATCH)
-    pair = [in_python(robot, many, num_threads=n) for n in (1, 2)]
-    speedups = {}
-    for algorithm in algorithms:
-        one, two = race(pair, algorithm, rounds).values()
-        speedups[algorithm] = one / two
-    return speedups
+def constrained(
+    report: ConstrainedReport, cases: list[Case], options: Namespace, peers: Peers | None
+) -> ConstrainedReport:
+    for case in cases:
+        print(f"  {case.name}: constrained dynamics ...", file=sys.stderr, flush=True)
+        build = peers.constrained if peers else None
+        report.rows += measure_case(case, options.methods, options.batch, options.rounds, build)
+    return report
 
 
 def stay_on_one_core() -> None:

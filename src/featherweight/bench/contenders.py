@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -40,14 +42,21 @@ def in_core_one_by_one(robot: Robot, samples: Samples) -> Contender:
     """The kernel's build for plain doubles, called inside C++ sample by sample."""
 
     def result(algorithm: str) -> Any:
-        active = fw.build_info()["isa"]
-        _core.use_isa("scalar")
-        try:
+        with instruction_set("scalar"):
             return in_python(robot, samples).result(algorithm)
-        finally:
-            _core.use_isa(active)
 
     return Contender("core single", _kernel_seconds(robot, samples, "float64", single=True, isa="scalar"), result)
+
+
+@contextmanager
+def instruction_set(name: str) -> Iterator[None]:
+    """All kernels on another one for a while."""
+    active = fw.build_info()["isa"]
+    _core.use_isa(name)
+    try:
+        yield
+    finally:
+        _core.use_isa(active)
 
 
 def _kernel_seconds(robot: Robot, samples: Samples, dtype: str, **options: Any) -> Callable[[str, int], float]:
@@ -110,6 +119,8 @@ class PinRobot:
             )
         root = next((joint.name for joint in robot.model.joints if joint.type == "free"), "")
         names = [root if name == "root_joint" else name for name in list(self.model.names)[1:]]
+        #: Pinocchio's indices by featherweight's names.
+        self.joint_ids = {name: i for i, name in enumerate(names, start=1)}
         joints = [robot.model.joint(name) for name in names]
         self._q = np.concatenate([np.r_[joint.q_slice] for joint in joints])
         self._v = np.concatenate([np.r_[joint.v_slice] for joint in joints])
@@ -150,6 +161,17 @@ class PinRobot:
 
 def pin_installed() -> bool:
     return importlib.util.find_spec("pinocchio") is not None
+
+
+def pin_twin(robot: Robot) -> PinRobot | None:
+    """The robot as Pinocchio has it; None where that is not installed or, with a note, has another robot."""
+    if not pin_installed():
+        return None
+    try:
+        return PinRobot(robot)
+    except ValueError as error:
+        print(f"note: {robot.name} is timed without Pinocchio: {error}", file=sys.stderr)
+        return None
 
 
 def pin_model(description: ModelDescription) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,15 +31,24 @@ class Growth:
 
     @property
     def exponent(self) -> float:
-        """Of the freedoms: the slope in log-log coordinates over the larger half of the sizes."""
-        half = len(self.freedoms) // 2
-        return float(np.polyfit(np.log(self.freedoms[half:]), np.log(self.flops[half:]), 1)[0])
+        """Of the freedoms."""
+        return fitted_exponent(self.freedoms, self.flops)
+
+
+def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The slope in log-log coordinates over the larger half of the sizes."""
+    half = len(sizes) // 2
+    return float(np.polyfit(np.log(sizes[half:]), np.log(costs[half:]), 1)[0])
 
 
 def count_flops(model: fw.Model, algorithm: str) -> int:
+    """Of one evaluation in the neutral configuration."""
+    return total_flops(_core.operation_counts(model, algorithm))
+
+
+def total_flops(counts: Mapping[str, int]) -> int:
     """Additions, multiplications and divisions, sines and cosines at what they cost."""
-    counts = dict(_core.operation_counts(model, algorithm))
-    return int(counts.pop("sincos", 0) * SINCOS_FLOPS + sum(counts.values()))
+    return sum(count * (SINCOS_FLOPS if kind == "sincos" else 1) for kind, count in counts.items())
 
 
 def measure_growth(algorithms: list[str]) -> list[Growth]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from featherweight.bench.robots import Array
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,22 @@ class Contender:
     result: Callable[[str], Array]
 
 
-def race(contenders: Iterable[Contender], algorithm: str, rounds: int, burst: float = 5e-3) -> dict[str, float]:
-    """Smallest seconds of one pass over the samples, by contender.
+def race(contenders: Iterable[Contender], algorithm: str, rounds: int) -> dict[str, float]:
+    """Smallest seconds of one pass over the samples, by contender."""
+    return take_turns({c.name: partial(c.seconds, algorithm) for c in contenders}, rounds)
 
-    In each round every contender runs for about ``burst`` seconds. The minimum is what the code costs; anything above
-    it is the machine's doing.
+
+def take_turns(field: Mapping[Key, Callable[[int], float]], rounds: int, burst: float = 5e-3) -> dict[Key, float]:
+    """The smallest of the seconds that each function returns; its argument is how often it should repeat its work.
+
+    In each round every one runs for about ``burst`` seconds. The minimum is what the code costs; anything above it is
+    the machine's doing.
     """
-    field = list(contenders)
-    best = {c.name: c.seconds(algorithm, 1) for c in field}  # warms up and tells how many passes fill a burst
+    best = {name: seconds(1) for name, seconds in field.items()}  # warms up and tells how many passes fill a burst
     for _ in range(rounds):
-        for c in field:
-            repeats = int(np.clip(burst / best[c.name], 1, 10_000))
-            best[c.name] = min(best[c.name], c.seconds(algorithm, repeats))
+        for name, seconds in field.items():
+            repeats = int(np.clip(burst / best[name], 1, 10_000))
+            best[name] = min(best[name], seconds(repeats))
     return best
 
 
@@ -51,6 +59,11 @@ def time_python(work: Callable[[], object], repeats: int) -> float:
 
 def relative_error(value: Array, reference: Array) -> float:
     """Largest deviation over all samples, each relative to 1 + the largest entry of its reference."""
+    return float(relative_errors(value, reference).max())
+
+
+def relative_errors(value: Array, reference: Array) -> Array:
+    """By sample."""
     axes = tuple(range(1, reference.ndim))
-    deviation = np.abs(value - reference).max(axis=axes) / (1 + np.abs(reference).max(axis=axes))
-    return float(deviation.max())
+    errors: Array = np.abs(value - reference).max(axis=axes) / (1 + np.abs(reference).max(axis=axes))
+    return errors

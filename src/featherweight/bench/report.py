@@ -93,11 +93,7 @@ class Report:
 
     def plot(self, folder: Path) -> list[Path]:
         """Times by robot and growth over size, as PNG files. Needs matplotlib (:class:`ImportError` without)."""
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-
+        plt = plotting()
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / "benchmark_times.png", folder / "benchmark_growth.png"]
         algorithms = list(dict.fromkeys(row.algorithm for row in self.rows))
@@ -120,6 +116,16 @@ class Report:
         axis.legend(fontsize=8)
         figure.savefig(files[1], dpi=130)
         return files
+
+
+def plotting() -> Any:
+    """Matplotlib's pyplot, drawing to files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
 
 
 def plot_times(axis: Any, rows: list[Row]) -> None:
