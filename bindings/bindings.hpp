@@ -8,10 +8,14 @@ void bind_model(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);
+void bind_constraints(nb::module_& m);
 void bind_batch(nb::module_& m);
 
 // A frame given by name or by index.
 int find_frame(const Model& model, nb::handle frame);
+
+// Throws unless the constraints were compiled for this model.
+void check_model(const Model& model, const ConstraintSet& constraints);
 
 #define FW_ALGORITHM(name) \
   ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }

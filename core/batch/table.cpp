@@ -26,6 +26,11 @@ constexpr Kernels<T> kernels() {
   if constexpr (sizeof(T) == sizeof(double)) {
     table.pv = K::pv;
     table.prox_pv = K::prox_pv;
+    table.constraint_jacobian = K::constraint_jacobian;
+    table.constraint_velocity = K::constraint_velocity;
+    table.constraint_acceleration = K::constraint_acceleration;
+    table.constraint_position_error = K::constraint_position_error;
+    table.constrained_inverse = K::constrained_inverse;
   }
   return table;
 }

@@ -59,12 +59,15 @@ FW_INLINE Force<C> row_direction(const ConstraintRow<C>& constraint) {
 
 // An inactive row is all zeros.
 template <class S, class C>
+FW_INLINE Force<S> active_row(const ConstraintRow<C>& constraint, const S& active) {
+  const Force<C> K = row_direction(constraint);
+  return {Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
+          Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}};
+}
+template <class S, class C>
 FW_INLINE Row<S> start_row(const ConstraintRow<C>& constraint, const S& target, const S& active, const Motion<S>& v,
                            const Vec3<S>& gravity) {
-  const Force<C> K = row_direction(constraint);
-  return {{Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
-           Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}},
-          row_target(constraint, target, v, gravity) * active};
+  return {active_row(constraint, active), row_target(constraint, target, v, gravity) * active};
 }
 
 }  // namespace featherweight::FW_ISA

@@ -34,6 +34,7 @@ class ConstraintSet {
   int n_constraints_;
   std::vector<ConstraintRow<double>> rows_;
   std::vector<RowRange> of_link_;
+  std::vector<Mount<double>> frames_;
   ConstraintRows<double> compiled_{};
 };
 

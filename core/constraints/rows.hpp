@@ -3,6 +3,7 @@
 // A row is a force-like six-vector fixed to its link: K^T lambda is the force it exerts there, K a the acceleration it
 // constrains. Rows are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once
+#include "model/tree.hpp"
 
 namespace featherweight {
 
@@ -11,6 +12,7 @@ struct ConstraintRow {
   int link;        // compiled link it acts on
   int constraint;  // the user's constraint it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
+  int axis;        // which of its frame's axes: 0..2 along, 3..5 about
   int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
@@ -27,6 +29,7 @@ struct ConstraintRows {
   int n_rows, n_constraints, n_entries;
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
+  const Mount<C>* frames;  // of each constraint
 };
 
 }  // namespace featherweight

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
         "spatial",
         "model",
         "constraints",
+        "kinematics",
         "dynamics",
         "batch/arena.hpp",
         "batch/kernels.hpp",
