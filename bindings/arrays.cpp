@@ -107,6 +107,10 @@ std::size_t ArrayArgument::batch(std::initializer_list<std::ptrdiff_t> sample) c
   return static_cast<std::size_t>(view_.shape[0]);
 }
 
+ArrayArgument optional(const char* name, nb::handle value) {
+  return value.is_none() ? ArrayArgument() : ArrayArgument(name, value);
+}
+
 NewArray::NewArray(const std::vector<std::size_t>& shape, char format) : scalar_(shape.empty()) {
   static const nb::handle empty = numpy("empty"), float64 = numpy("float64"), float32 = numpy("float32");
   const nb::handle dtype = format == 'f' ? float32 : float64;

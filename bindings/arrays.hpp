@@ -48,6 +48,9 @@ class ArrayArgument {
   Py_buffer view_{};
 };
 
+// None stands for "not given".
+ArrayArgument optional(const char* name, nb::handle value);
+
 // A new array, uninitialised.
 class NewArray {
  public:

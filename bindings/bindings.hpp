@@ -8,6 +8,7 @@ void bind_model(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);
+void bind_constraints(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_measure(nb::module_& m);
 
@@ -15,6 +16,9 @@ void bind_measure(nb::module_& m);
 int find_frame(const Model& model, nb::handle frame);
 // A method for constrained dynamics; throws naming the known ones.
 Algorithm find_method(const std::string& name);
+
+// Throws unless the constraints were compiled for this model.
+void check_model(const Model& model, const ConstraintSet& constraints);
 
 #define FW_ALGORITHM(name) \
   ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }

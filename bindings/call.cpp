@@ -113,6 +113,12 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
       job.active = input(arguments.active, {options.constraints->n_constraints()});
       job.tolerance = options.tolerance;
       job.max_iterations = options.max_iterations;
+      job.positions = input(arguments.positions, {options.constraints->n_constraints(), 4, 4});
+      job.weightless = options.weightless;
+      if (options.unactuated) {
+        job.unactuated = options.unactuated->data();
+        job.n_unactuated = static_cast<int>(options.unactuated->size());
+      }
     }
   }
 
@@ -145,6 +151,9 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
       if (faults & fault::targets)
         report_not_finite(model, arguments.targets, job.targets,
                           static_cast<std::size_t>(options.constraints->n_rows()), n, -1);
+      if (faults & fault::positions)
+        report_not_finite(model, arguments.positions, job.positions,
+                          static_cast<std::size_t>(16 * options.constraints->n_constraints()), n, -1);
     }
     if (faults & fault::q_quaternion) report_quaternion(model, arguments.q, job.q, n);
     if (faults & fault::x_quaternion) report_quaternion(model, arguments.x, job.x, n);
@@ -182,6 +191,7 @@ nb::object call(const Model& model, const Algorithm& algorithm, Arguments& argum
   if (options.constraints) {
     check(arguments.targets, {options.constraints->n_rows()});
     check(arguments.active, {options.constraints->n_constraints()});
+    check(arguments.positions, {options.constraints->n_constraints(), 4, 4});
     single_precision = false;
   }
   return single_precision ? run<float>(model, algorithm, arguments, sample, options, batch)

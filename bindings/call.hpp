@@ -25,7 +25,7 @@ struct Algorithm {
 struct Arguments {
   ArrayArgument q, v, x, f_ext;
   bool x_is_configuration = false;
-  ArrayArgument targets, active;  // with constraints only
+  ArrayArgument targets{}, active{}, positions{};  // with constraints only
 };
 
 struct Options {
@@ -36,6 +36,8 @@ struct Options {
   const ConstraintSet* constraints = nullptr;
   double tolerance = 0;
   int max_iterations = 1;
+  const std::vector<int>* unactuated = nullptr;
+  bool weightless = false;
 };
 
 // `sample` is the shape of one sample's result.

@@ -32,6 +32,10 @@ Algorithm find_method(const std::string& name) {
   throw std::invalid_argument("method: unknown '" + name + "', expected one of " + names);
 }
 
+void check_model(const Model& model, const ConstraintSet& constraints) {
+  if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
+}
+
 void bind_constrained(nb::module_& m) {
   nb::class_<ConstraintSet>(m, "ConstraintSet", "Constraints on the links of one model, compiled to rows.")
       .def(
@@ -43,18 +47,41 @@ void bind_constrained(nb::module_& m) {
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
       .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.");
   m.def(
+      "impulse_dynamics",
+      [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle targets, nb::handle active,
+         const std::string& method, double tolerance, int max_iterations, nb::handle num_threads) {
+        check_model(model, constraints);
+        Arguments arguments{{"q", q}, {}, {}, {}, false, {"targets", targets}, optional("active", active)};
+        return call(model, find_method(method), arguments,
+                    {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
+                    {.num_threads = num_threads,
+                     .constraints = &constraints,
+                     .tolerance = tolerance,
+                     .max_iterations = max_iterations,
+                     .weightless = true});
+      },
+      nb::arg("model"), nb::arg("q").none(), nb::arg("constraints"), nb::arg("targets").none(),
+      nb::arg("active").none(), nb::arg("method"), nb::arg("tolerance"), nb::arg("max_iterations"),
+      nb::arg("num_threads").none(),
+      nb::sig("def impulse_dynamics(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: "
+              "numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, method: str, tolerance: float, "
+              "max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
+      "Per sample [velocity change, impulses, residual, iterations, converged]; targets are those of J dv.\n"
+      "\n"
+      "Constrained dynamics at rest and without weight: what forces are to accelerations, impulses are to velocities.");
+  m.def(
       "constrained_dynamics",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle tau, const ConstraintSet& constraints,
          nb::handle targets, nb::handle active, nb::handle f_ext, const std::string& method, double tolerance,
          int max_iterations, nb::handle num_threads) {
-        if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
+        check_model(model, constraints);
         Arguments arguments{{"q", q},
                             {"v", v},
                             {"tau", tau},
-                            f_ext.is_none() ? ArrayArgument() : ArrayArgument("f_ext", f_ext),
+                            optional("f_ext", f_ext),
                             false,
                             {"targets", targets},
-                            active.is_none() ? ArrayArgument() : ArrayArgument("active", active)};
+                            optional("active", active)};
         return call(model, find_method(method), arguments,
                     {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
                     {.num_threads = num_threads,

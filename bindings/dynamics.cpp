@@ -7,11 +7,6 @@ namespace {
 
 std::size_t count(int n) { return static_cast<std::size_t>(n); }
 
-// None stands for "not given".
-ArrayArgument optional(const char* name, nb::handle value) {
-  return value.is_none() ? ArrayArgument() : ArrayArgument(name, value);
-}
-
 void require_mass(const Model& model, const char* function) {
   if (model.tree<double>().mass <= 0)
     throw std::invalid_argument(std::string(function) + ": nothing of model '" + model.spec().name +

@@ -26,7 +26,11 @@ struct Job {
   Input<T> targets, active;  // one per row; one per constraint, 1 or 0, or null
   double tolerance = 0;
   int max_iterations = 1;
-  bool packed = false;  // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
+  Input<T> positions;               // pose each constraint's frame should have in the world, 4 x 4
+  const int* unactuated = nullptr;  // freedoms without a motor
+  int n_unactuated = 0;
+  bool weightless = false;  // gravity is switched off
+  bool packed = false;      // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
 };
 
 // Memory a kernel works in; `required` is filled in by the kernel.
@@ -40,7 +44,7 @@ struct Memory {
 namespace fault {
 inline constexpr unsigned q = 1, v = 2, x = 4, f_ext = 8;  // not finite
 inline constexpr unsigned q_quaternion = 16, x_quaternion = 32;
-inline constexpr unsigned targets = 128;
+inline constexpr unsigned targets = 128, positions = 256;
 inline constexpr unsigned memory = 64;  // not a fault of the input: come back with `required` bytes
 }  // namespace fault
 
@@ -58,6 +62,8 @@ struct Kernels {
   Kernel<T> integrate, difference;
   // constrained dynamics, float64 only: contact forces need the digits
   Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
+  Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
+  Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
 };
 
 // One build of the kernels.

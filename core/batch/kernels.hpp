@@ -30,6 +30,12 @@ struct KernelOf {
   static unsigned prox_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned ltl(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned kkt(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  // around it
+  static unsigned constraint_jacobian(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constraint_velocity(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constraint_acceleration(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constraint_position_error(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constrained_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

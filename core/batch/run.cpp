@@ -60,7 +60,9 @@ unsigned run_range(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std
 
 template <class T>
 unsigned run_kernel(const Model& model, Kernel<T> kernel, const Job<T>& job, std::size_t batch, int n_threads) {
-  const Tree<T>& tree = model.tree<T>();
+  Tree<T> tree = model.tree<T>();
+  if (job.weightless)
+    for (T& g : tree.gravity) g = T(0);
   const std::size_t n_tiles = (batch + tile_size - 1) / tile_size;
   if (n_threads == 1 || n_tiles == 1) {
     const FlushDenormals flush;

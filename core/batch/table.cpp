@@ -29,6 +29,11 @@ constexpr Kernels<T> kernels() {
     table.prox_pv = K::prox_pv;
     table.ltl = K::ltl;
     table.kkt = K::kkt;
+    table.constraint_jacobian = K::constraint_jacobian;
+    table.constraint_velocity = K::constraint_velocity;
+    table.constraint_acceleration = K::constraint_acceleration;
+    table.constraint_position_error = K::constraint_position_error;
+    table.constrained_inverse = K::constrained_inverse;
   }
   return table;
 }

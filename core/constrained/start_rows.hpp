@@ -51,7 +51,15 @@ FW_INLINE Force<C> row_direction(const ConstraintRow<C>& constraint) {
   return {{constraint.K[0], constraint.K[1], constraint.K[2]}, {constraint.K[3], constraint.K[4], constraint.K[5]}};
 }
 
-// The rows of link i, which moves at v. An inactive row is all zeros.
+// An inactive row is all zeros.
+template <class S, class C>
+FW_INLINE Force<S> active_row(const ConstraintRow<C>& constraint, const S& active) {
+  const Force<C> K = row_direction(constraint);
+  return {Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
+          Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}};
+}
+
+// The rows of link i, which moves at v.
 template <class S, class C>
 FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, const Motion<S>& v, const Vec3<S>& gravity,
                           Row<S>* rows) {
@@ -61,11 +69,9 @@ FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, const 
     const ConstraintRow<C>& constraint = problem.constraints.rows[k];
     if (k == first || constraint.constraint != problem.constraints.rows[k - 1].constraint)
       given = given_acceleration(constraint, v, gravity);
-    const Force<C> K = row_direction(constraint);
     const S active = problem.active[k];
-    rows[k - first] = {{Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
-                        Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}},
-                       (problem.targets[k] - dot(K.lin, given)) * active};
+    rows[k - first] = {active_row(constraint, active),
+                       (problem.targets[k] - dot(row_direction(constraint).lin, given)) * active};
   }
 }
 

@@ -17,6 +17,15 @@ Pose<double> frame_on_link(const Mount<double>& mount, const PoseArray& m) {
   return {mat3(mount.R) * R, mat3(mount.R) * Vec3<double>{m[3], m[7], m[11]} + vec3(mount.p)};
 }
 
+Mount<double> mount_at(int link, const Pose<double>& frame) {
+  Mount<double> mount{link, {}, {}};
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) mount.R[3 * r + c] = frame.R(r, c);
+    mount.p[r] = frame.p[r];
+  }
+  return mount;
+}
+
 ConstraintRow<double> make_row(const Pose<double>& frame, int axis, bool point) {
   ConstraintRow<double> row{};
   const Vec3<double> n = column(frame.R, axis % 3);
@@ -27,6 +36,7 @@ ConstraintRow<double> make_row(const Pose<double>& frame, int axis, bool point) 
     row.K[3 + k] = moment[k];
     row.p[k] = frame.p[k];
   }
+  row.axis = axis;
   row.of_point = linear && point;
   return row;
 }
@@ -43,10 +53,12 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     if (mount.link < 0) throw std::invalid_argument(what + "the world holds that frame, it cannot be constrained");
     if (spec.axes.empty()) throw std::invalid_argument(what + "no rows");
     if (spec.compliance.size() != spec.axes.size()) throw std::invalid_argument(what + "one compliance per row");
+    const Pose<double> frame = frame_on_link(mount, spec.offset);
+    frames_.push_back(mount_at(mount.link, frame));
     for (std::size_t k = 0; k < spec.axes.size(); ++k) {
       if (spec.axes[k] < 0 || spec.axes[k] > 5) throw std::invalid_argument(what + "rows are numbered 0 to 5");
       if (!(spec.compliance[k] >= 0)) throw std::invalid_argument(what + "compliance must not be negative");
-      ConstraintRow<double> row = make_row(frame_on_link(mount, spec.offset), spec.axes[k], spec.point);
+      ConstraintRow<double> row = make_row(frame, spec.axes[k], spec.point);
       row.link = mount.link;
       row.constraint = static_cast<int>(c);
       row.row = static_cast<int>(rows_.size());
@@ -71,7 +83,7 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     entries += (range.end - range.begin) * tree.links[i].nv;
     of_link_.push_back(range);
   }
-  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data(), {}};
+  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data(), frames_.data(), {}};
   const std::vector<double> mobility = mobilities(tree, compiled_);
   for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r].mobility = mobility[r];
   limbs_ = plan_limbs(tree, compiled_);

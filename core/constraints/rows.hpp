@@ -4,6 +4,7 @@
 // constrains. Rows are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once
 #include "constraints/limbs.hpp"
+#include "model/tree.hpp"
 
 namespace featherweight {
 
@@ -13,6 +14,7 @@ struct ConstraintRow {
   int constraint;  // the user's constraint it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
   int path_end;    // where its entries along the path to the root end (constrained/path_rows.hpp)
+  int axis;        // which of its frame's axes: 0..2 along, 3..5 about
   int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
@@ -30,6 +32,7 @@ struct ConstraintRows {
   int n_rows, n_constraints, n_entries;
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
+  const Mount<C>* frames;  // of each constraint
   LimbPlan limbs;
 };
 

@@ -38,6 +38,25 @@ FW_INLINE void normalise(S* q) {
   for (int k = 0; k < 4; ++k) q[k] = q[k] * scale;
 }
 
+// Unit quaternion of a rotation matrix. Of the four ways to it, the one whose divisor is largest loses no digits.
+template <class S>
+FW_INLINE void matrix_quaternion(const Mat3<S>& R, S* q) {
+  const S x = R(2, 1) - R(1, 2), y = R(0, 2) - R(2, 0), z = R(1, 0) - R(0, 1);
+  const S xy = R(0, 1) + R(1, 0), xz = R(0, 2) + R(2, 0), yz = R(1, 2) + R(2, 1);
+  const S ways[4][4] = {{S(1) + R(0, 0) - R(1, 1) - R(2, 2), xy, xz, x},
+                        {xy, S(1) - R(0, 0) + R(1, 1) - R(2, 2), yz, y},
+                        {xz, yz, S(1) - R(0, 0) - R(1, 1) + R(2, 2), z},
+                        {x, y, z, S(1) + R(0, 0) + R(1, 1) + R(2, 2)}};
+  for (int k = 0; k < 4; ++k) q[k] = ways[3][k];
+  S largest = ways[3][3];
+  for (int way = 0; way < 3; ++way) {
+    const auto is_better = ways[way][way] > largest;
+    largest = select(is_better, ways[way][way], largest);
+    for (int k = 0; k < 4; ++k) q[k] = select(is_better, ways[way][k], q[k]);
+  }
+  normalise(q);
+}
+
 // exp(w / 2) as a quaternion
 template <class S>
 FW_INLINE void exponential(const Vec3<S>& w, S* q) {

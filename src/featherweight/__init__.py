@@ -31,9 +31,18 @@ from ._core import (
 )
 from .builder import ModelBuilder, solid_inertia
 from .constrained import ConstrainedSolution, constrained_dynamics
+from .constraint_terms import (
+    constraint_bias,
+    constraint_jacobian,
+    constraint_position_error,
+    constraint_residual,
+    constraint_velocity,
+)
 from .constraints import ConstraintSet, FrameConstraint, PointConstraint
 from .description import Geometry, ImportNote, Inertia, Mimic, ModelDescription
 from .errors import ModelError, ModelImportError
+from .impulse import ImpulseSolution, impulse_dynamics
+from .inverse import InverseSolution, constrained_inverse_dynamics
 from .load import load, loads
 from .model import ImportReport, Model
 from .poses import pose
@@ -47,7 +56,9 @@ __all__ = [
     "Geometry",
     "ImportNote",
     "ImportReport",
+    "ImpulseSolution",
     "Inertia",
+    "InverseSolution",
     "Mimic",
     "Model",
     "ModelBuilder",
@@ -61,6 +72,12 @@ __all__ = [
     "center_of_mass",
     "centroidal_momentum",
     "constrained_dynamics",
+    "constrained_inverse_dynamics",
+    "constraint_bias",
+    "constraint_jacobian",
+    "constraint_position_error",
+    "constraint_residual",
+    "constraint_velocity",
     "convert",
     "crba",
     "forward_kinematics",
@@ -68,6 +85,7 @@ __all__ = [
     "frame_placement",
     "frame_velocity",
     "gravity_forces",
+    "impulse_dynamics",
     "jacobian",
     "kinetic_energy",
     "load",

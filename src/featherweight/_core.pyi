@@ -149,9 +149,38 @@ class ConstraintSet:
     def n_constraints(self) -> int:
         """Number of constraints."""
 
+def impulse_dynamics(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, method: str, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Per sample [velocity change, impulses, residual, iterations, converged]; targets are those of J dv.
+
+    Constrained dynamics at rest and without weight: what forces are to accelerations, impulses are to velocities.
+    """
+
 def constrained_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, method: str, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """
     Per sample [a, forces, residual, iterations, converged]; featherweight.constrained_dynamics unpacks it.
+    """
+
+def constraint_jacobian(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """J, (..., n_rows, nv)."""
+
+def constraint_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """J v, (..., n_rows)."""
+
+def constraint_bias(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """gamma, (..., n_rows)."""
+
+def constraint_residual(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """J a + gamma - targets, (..., n_rows)."""
+
+def constraint_position_error(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, positions: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Distance of the constraints' frames from the poses positions (..., n_constraints, 4, 4), (..., n_rows).
+    """
+
+def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, constraints: ConstraintSet, unactuated: Sequence[int], active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
 def build_info() -> dict[str, Any]:

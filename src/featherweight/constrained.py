@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from .constraints import Constraint, ConstraintSet
+from .constraint_terms import row_targets
+from .constraints import Constraint, ConstraintSet, compiled_for
 from .description import Array
 from .model import Model
 
@@ -63,6 +64,8 @@ def constrained_dynamics(
     tolerance: on the rows' residual, relative to 1 + the accelerations asked for. active: (n_constraints,) or
     (batch, n_constraints), False where a constraint does not act. f_ext: see :func:`featherweight.aba`.
 
+    A constraint's gains add feedback to the acceleration it desires: - stiffness * position error - damping * J v.
+
     >>> model = fw.models.quadruped()
     >>> feet = [fw.PointConstraint(f"{leg}_foot") for leg in ("front_left", "front_right", "hind_left", "hind_right")]
     >>> v, tau = np.zeros(model.nv), np.zeros(model.nv)
@@ -70,16 +73,11 @@ def constrained_dynamics(
     >>> bool(stand.converged), stand.forces.shape
     (True, (12,))
     """
-    if method not in get_args(Method):
-        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, got {method!r}")
-    if not np.isfinite(tolerance) or tolerance <= 0:
-        raise ValueError(f"tolerance: expected a positive number, got {tolerance!r}")
-    if not isinstance(max_iterations, int) or max_iterations < 2:
-        raise ValueError(f"max_iterations: expected an integer of at least 2, got {max_iterations!r}")
-    compiled = constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
+    check_settings(method, tolerance, max_iterations)
+    compiled = compiled_for(model, constraints)
     result = _core.constrained_dynamics(
-        model, q, v, tau, compiled, compiled.targets, _mask(active), f_ext,
-        "limb_pv" if method == "auto" else method, float(tolerance), max_iterations, num_threads,
+        model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
+        resolved(method), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
     nv, m = model.nv, compiled.n_rows
     return ConstrainedSolution(
@@ -92,7 +90,22 @@ def constrained_dynamics(
     )
 
 
-def _mask(active: ArrayLike | None) -> Array | None:
+def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
+    if method not in get_args(Method):
+        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, got {method!r}")
+    if not np.isfinite(tolerance) or tolerance <= 0:
+        raise ValueError(f"tolerance: expected a positive number, got {tolerance!r}")
+    if not isinstance(max_iterations, int) or max_iterations < 2:
+        raise ValueError(f"max_iterations: expected an integer of at least 2, got {max_iterations!r}")
+
+
+def resolved(method: Method) -> str:
+    """The method that "auto" stands for."""
+    return "limb_pv" if method == "auto" else method
+
+
+def activity(active: ArrayLike | None) -> Array | None:
+    """The mask of active constraints as the core wants it, 1 or 0."""
     if active is None:
         return None
     mask = np.asarray(active)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,9 @@ class PointConstraint:
 
     ``rows`` picks axes among "x", "y", "z". ``acceleration`` [m/s^2] and ``compliance`` [1/kg: acceleration given way
     per newton] are numbers for all rows or one per row. The force acts on the link, in the frame's axes [N].
+
+    ``stiffness`` [1/s^2] draws the point back to ``position``, (3,) or one per sample (batch, 3) in the world, and
+    ``damping`` [1/s] to rest: numbers for all rows or one per row.
     """
 
     frame: str | int
@@ -33,6 +36,9 @@ class PointConstraint:
     offset: ArrayLike = (0.0, 0.0, 0.0)  # (3,) [m], in the frame
     acceleration: ArrayLike = 0.0
     compliance: ArrayLike = 0.0
+    position: ArrayLike | None = None
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,9 @@ class FrameConstraint:
     ``rows`` picks among "x", "y", "z", "rx", "ry", "rz"; ``offset`` is the pose (4, 4) of the constraint's frame in the
     named one. ``acceleration`` [m/s^2, rad/s^2] and ``compliance`` are numbers for all rows or one per row. The force
     [N, N m] acts on the link, in the constraint's axes at its origin.
+
+    ``stiffness`` [1/s^2] draws the frame back to the pose ``position``, (4, 4) or one per sample (batch, 4, 4) in the
+    world, and ``damping`` [1/s] to rest: numbers for all rows or one per row.
     """
 
     frame: str | int
@@ -49,6 +58,9 @@ class FrameConstraint:
     offset: ArrayLike = field(default_factory=lambda: np.eye(4))
     acceleration: ArrayLike = 0.0
     compliance: ArrayLike = 0.0
+    position: ArrayLike | None = None
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
 
 
 Constraint: TypeAlias = PointConstraint | FrameConstraint
@@ -57,26 +69,43 @@ Constraint: TypeAlias = PointConstraint | FrameConstraint
 class ConstraintSet(_core.ConstraintSet):
     """Constraints compiled for a model, to be used in many calls."""
 
+    targets: Array  # (n_rows,) accelerations asked for, feedback aside
+    stiffness: Array  # (n_rows,) [1/s^2]
+    damping: Array  # (n_rows,) [1/s]
+    positions: Array | None  # (n_constraints, 4, 4) or (batch, n_constraints, 4, 4), if any constraint has one
+    slices: tuple[slice, ...]  # where the rows of each constraint are in the vector of all rows
+
     def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:
         self.constraints = tuple(constraints)
         if not self.constraints:
             raise ValueError("constraints: expected at least one; without any, use fw.aba")
-        compiled = [_compiled(k, constraint) for k, constraint in enumerate(self.constraints)]
-        super().__init__(model, [entry[0] for entry in compiled])
-        self.targets: Array = np.concatenate([entry[1] for entry in compiled])
-        self.targets.flags.writeable = False
-        ends = np.cumsum([len(entry[1]) for entry in compiled]).tolist()
-        #: Where the rows of each constraint are in the vector of all rows.
+        checked = [_checked(k, constraint) for k, constraint in enumerate(self.constraints)]
+        super().__init__(model, [each.specification for each in checked])
+        self.targets = _frozen(np.concatenate([each.acceleration for each in checked]))
+        self.stiffness = _frozen(np.concatenate([each.stiffness for each in checked]))
+        self.damping = _frozen(np.concatenate([each.damping for each in checked]))
+        self.positions = _positions([each.position for each in checked])
+        ends = np.cumsum([len(each.acceleration) for each in checked]).tolist()
         self.slices = tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
     def __repr__(self) -> str:
         return f"<ConstraintSet: {self.n_constraints} constraints, {self.n_rows} rows>"
 
 
-def _compiled(
-    k: int, constraint: Constraint
-) -> tuple[tuple[str | int, list[float], bool, list[int], list[float]], Array]:
-    """What the core wants to know of a constraint, and the accelerations its rows are to have."""
+def compiled_for(model: Model, constraints: Sequence[Constraint] | ConstraintSet) -> ConstraintSet:
+    """The constraints as a set, which they may already be."""
+    return constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
+
+
+class _Checked(NamedTuple):
+    specification: tuple[str | int, list[float], bool, list[int], list[float]]  # what the core wants to know
+    acceleration: Array  # per row, as stiffness and damping
+    stiffness: Array
+    damping: Array
+    position: Array | None  # (4, 4) or (batch, 4, 4)
+
+
+def _checked(k: int, constraint: Constraint) -> _Checked:
     if not isinstance(constraint, PointConstraint | FrameConstraint):
         raise ValueError(f"constraint {k}: expected a PointConstraint or FrameConstraint, got {constraint!r}")
     what = f"constraint {k} on {constraint.frame!r}"
@@ -85,31 +114,75 @@ def _compiled(
     rows = tuple(constraint.rows)
     if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
         raise ValueError(f"{what}: rows must be different ones of {', '.join(known)}, got {constraint.rows!r}")
-    offset = np.eye(4)
-    if point:
-        offset[:3, 3] = _numbers(what, "offset", constraint.offset, (3,))
-    else:
-        offset = _numbers(what, "offset", constraint.offset, (4, 4))
-        R = offset[:3, :3]
-        if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
-            raise ValueError(f"{what}: offset must be a rigid motion, a (4, 4) pose")
-    acceleration = _per_row(what, "acceleration", constraint.acceleration, len(rows))
-    compliance = _per_row(what, "compliance", constraint.compliance, len(rows))
-    if compliance.min() < 0:
-        raise ValueError(f"{what}: compliance must not be negative, got {constraint.compliance!r}")
+    pose = _placed_points if point else _poses
+    offset = pose(what, "offset", constraint.offset)
+    if offset.ndim > 2:
+        raise ValueError(f"{what}: offset is one for all samples, got shape {np.shape(constraint.offset)}")
+    position = None if constraint.position is None else pose(what, "position", constraint.position)
+    stiffness = _not_negative(what, "stiffness", constraint.stiffness, len(rows))
+    if position is None and stiffness.any():
+        raise ValueError(f"{what}: stiffness draws the frame to a position, which is not given")
+    compliance = _not_negative(what, "compliance", constraint.compliance, len(rows))
     axes = [ROWS.index(row) for row in rows]
-    return (constraint.frame, offset.ravel().tolist(), point, axes, compliance.tolist()), acceleration
+    return _Checked(
+        specification=(constraint.frame, offset.ravel().tolist(), point, axes, compliance.tolist()),
+        acceleration=_per_row(what, "acceleration", constraint.acceleration, len(rows)),
+        stiffness=stiffness,
+        damping=_not_negative(what, "damping", constraint.damping, len(rows)),
+        position=position,
+    )
 
 
-def _numbers(what: str, name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+def _positions(positions: list[Array | None]) -> Array | None:
+    """One array of all poses; a constraint without a position gets the identity, which no stiffness looks at."""
+    batches = {len(each) for each in positions if each is not None and each.ndim > 2}
+    if len(batches) > 1:
+        raise ValueError(f"constraints: positions for batches of {' and of '.join(map(str, sorted(batches)))} samples")
+    if all(each is None for each in positions):
+        return None
+    poses = [np.eye(4) if each is None else each for each in positions]
+    return _frozen(np.stack(np.broadcast_arrays(*poses), axis=-3))
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _numbers(what: str, name: str, value: ArrayLike, shape: tuple[int, ...], batch: bool = False) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{what}: {name} must be numbers, got {value!r}") from None
-    if array.shape != shape or not np.isfinite(array).all():
+    sample = array.shape[1:] if batch and array.ndim > len(shape) and len(array) else array.shape
+    if sample != shape or not np.isfinite(array).all():
         raise ValueError(f"{what}: {name} must be {shape} finite numbers, got {value!r}")
     return array
 
 
 def _per_row(what: str, name: str, value: ArrayLike, n: int) -> Array:
     return np.full(n, _numbers(what, name, value, ())) if np.ndim(value) == 0 else _numbers(what, name, value, (n,))
+
+
+def _not_negative(what: str, name: str, value: ArrayLike, n: int) -> Array:
+    numbers = _per_row(what, name, value, n)
+    if numbers.min() < 0:
+        raise ValueError(f"{what}: {name} must not be negative, got {value!r}")
+    return numbers
+
+
+def _placed_points(what: str, name: str, value: ArrayLike) -> Array:
+    """(..., 4, 4) at points (..., 3)."""
+    points = _numbers(what, name, value, (3,), batch=True)
+    poses = np.broadcast_to(np.eye(4), (*points.shape[:-1], 4, 4)).copy()
+    poses[..., :3, 3] = points
+    return poses
+
+
+def _poses(what: str, name: str, value: ArrayLike) -> Array:
+    poses = _numbers(what, name, value, (4, 4), batch=True)
+    R = poses[..., :3, :3]
+    off = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max()
+    if off > 1e-9 or np.linalg.det(R).min() < 0 or (poses[..., 3, :] != (0, 0, 0, 1)).any():
+        raise ValueError(f"{what}: {name} must be a rigid motion, a (4, 4) pose")
+    return poses

@@ -181,6 +181,26 @@ def test_singular_redundant_and_contradictory_rows_give_the_least_squares_accele
     assert hard > 60
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_nothing_can_follow_change_nothing(seed: int) -> None:
+    """Asked to accelerate across the only direction it can move in: along it, J is zero but for rounding."""
+    rng = np.random.default_rng(seed)
+    axis = rng.standard_normal(3)
+    across = np.linalg.qr(np.column_stack([axis, rng.standard_normal((3, 2))]))[0]
+    across[:, 0] *= np.linalg.det(across)
+    offset = np.eye(4)
+    offset[:3, :3] = across
+    builder = fw.ModelBuilder("slider")
+    builder.link("carriage", mass=1.0, com=rng.standard_normal(3))
+    builder.joint("rail", "prismatic", "world", "carriage", axis=axis, placement=fw.pose(rpy=rng.standard_normal(3)))
+    model = builder.build()
+    wish = [fw.FrameConstraint("carriage", rows=("y", "z"), offset=offset, acceleration=(1.0, 2.0))]
+    solution = fw.constrained_dynamics(model, [0.3], [0.2], [1.0], wish)
+    assert solution.converged
+    np.testing.assert_allclose(solution.residual, 2.0, rtol=1e-9)
+    np.testing.assert_allclose(solution.a, fw.aba(model, [0.3], [0.2], [1.0]), rtol=1e-12)
+
+
 @pytest.fixture(scope="module")
 def standing() -> tuple[fw.Model, Array, Array, Array]:
     model = fw.models.quadruped()

@@ -27,6 +27,7 @@ MAY_INCLUDE = {
         "spatial",
         "model",
         "constraints",
+        "kinematics",
         "dynamics",
         "batch/arena.hpp",
         "batch/kernels.hpp",
