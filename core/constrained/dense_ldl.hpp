@@ -34,6 +34,16 @@ template <class S>
   }
 }
 
+// x <- (F D F^T)^-1 x
+template <class S>
+[[gnu::noinline]] void solve_packed(int n, const S* F, S* x) {
+  for (int i = 1; i < n; ++i)
+    for (int j = 0; j < i; ++j) x[i] = x[i] - F[triangle(i, j)] * x[j];
+  for (int i = 0; i < n; ++i) x[i] = x[i] * F[triangle(i, i)];
+  for (int i = n - 1; i > 0; --i)
+    for (int j = 0; j < i; ++j) x[j] = x[j] - F[triangle(i, j)] * x[i];
+}
+
 template <class S>
 class DenseLdl {
  public:
@@ -46,13 +56,7 @@ class DenseLdl {
   }
   FW_INLINE const S& inverse_pivot(int k) const { return F_[triangle(k, k)]; }
 
-  [[gnu::noinline]] void solve(S* x) const {
-    for (int i = 1; i < n_; ++i)
-      for (int j = 0; j < i; ++j) x[i] = x[i] - F_[triangle(i, j)] * x[j];
-    for (int i = 0; i < n_; ++i) x[i] = x[i] * F_[triangle(i, i)];
-    for (int i = n_ - 1; i > 0; --i)
-      for (int j = 0; j < i; ++j) x[j] = x[j] - F_[triangle(i, j)] * x[i];
-  }
+  void solve(S* x) const { solve_packed(n_, F_, x); }
 
  private:
   int n_ = 0;

@@ -8,7 +8,7 @@
 // Which group goes where is decided once per set of constraints (constrained/limb_plan.cpp): control flow is the same
 // for all lanes.
 #pragma once
-#include "constrained/limb_end.hpp"
+#include "constrained/limb_refine.hpp"
 #include "constrained/prox_pv.hpp"
 
 namespace featherweight::FW_ISA {
@@ -18,15 +18,8 @@ class LimbPv {
  public:
   template <class C>
   LimbPv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : aba_(tree, arena),
-        gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
-        targets_(arena.take<S>(constraints.n_rows)),
-        f_(arena.take<S>(constraints.n_rows)),
-        L_(arena.take<S>(constraints.limbs.n_triangle)),
-        G_(arena.take<S>(constraints.limbs.n_entries)),
+      : w_(tree, constraints, arena),
         root_(constraints.limbs.largest_irregular, arena),
-        bases_(arena.take<Base>(constraints.limbs.n_bases)),
         careful_(tree, constraints, arena),
         careful_a_(arena.take<S>(tree.nv)),
         careful_forces_(arena.take<S>(constraints.n_rows)) {}
@@ -37,22 +30,23 @@ class LimbPv {
     using T = ElementOf<S>;
     const Tree<C>& tree = problem.tree;
     const LimbPlan& plan = problem.constraints.limbs;
-    singular_ = S(0);
+    singular_ = stiffness_at_world_ = S(0);
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
-    move_outward(tree, problem.q, problem.v, aba_,
-                 [&](int i, auto joint) { rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_); });
+    move_outward(tree, problem.q, problem.v, w_.aba, [&](int i, auto joint) {
+      rotate_gravity(joint, tree, problem.constraints, i, w_.aba.state, w_.gravity);
+    });
 
     // sweep 2, leaf to root: limbs that end at link i become inertia; project out its joint; the other rows pass it
     project_inward(
-        tree, problem.v, problem.tau, problem.f_ext, aba_,
+        tree, problem.v, problem.tau, problem.f_ext, w_.aba,
         [&](int i, Outboard<S>& outboard) {
           const int base = plan.of_link[i].base;
-          if (base >= 0) bases_[base] = {outboard, S(0)};
+          if (base >= 0) w_.bases[base] = {outboard, S(0)};
           for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
             const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
-            if (base >= 0) bases_[base].stiffness = larger(bases_[base].stiffness, stiffness);
-            add_reduced_rows(n, rows_ + group.begin, L_ + group.L, outboard);
+            if (base >= 0) w_.bases[base].stiffness = larger(w_.bases[base].stiffness, stiffness);
+            add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard);
           });
           if (plan.of_link[i].group >= 0) gather(problem, i);
         },
@@ -61,10 +55,10 @@ class LimbPv {
           if (plan.of_link[i].group < 0) return;
           const RowGroup& group = plan.groups[plan.of_link[i].group];
           with_row_count(group.end - group.begin, [&](auto n) {
-            pass_joint(joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v,
-                       factor_of(joint, l, aba_.factors),
+            pass_joint(joint, l, w_.aba.state + l.state, w_.aba.motion[i], problem.v + l.v,
+                       factor_of(joint, l, w_.aba.factors),
                        RowBlock<decltype(n), Fixed<0>, S>{
-                           n, {}, rows_ + group.begin, L_ + group.L, G_ + plan.of_link[i].entries});
+                           n, {}, w_.rows + group.begin, w_.L + group.L, w_.G + plan.of_link[i].entries});
           });
         });
 
@@ -72,24 +66,28 @@ class LimbPv {
 
     // sweep 3, root to leaf: forces join the joint forces, accelerations, then the forces of limbs that end there
     accelerate_outward(
-        tree, problem.v, aba_, answer.a,
+        tree, problem.v, w_.aba, answer.a,
         [&](int i, auto joint) {
           if (plan.of_link[i].group < 0) return;
           const RowGroup& group = plan.groups[plan.of_link[i].group];
           with_row_count(group.end - group.begin, [&](auto n) {
-            push_joint(joint, factor_of(joint, tree.links[i], aba_.factors), G_ + plan.of_link[i].entries,
-                       f_ + group.begin, n);
+            push_joint(joint, factor_of(joint, tree.links[i], w_.aba.factors), w_.G + plan.of_link[i].entries,
+                       w_.f + group.begin, n);
           });
         },
         [&](int i) {
           const int base = plan.of_link[i].base;
-          if (base >= 0 && any(bases_[base].stiffness, bases_[base].stiffness > S(T(stiff))))
-            refine_base(problem, i, answer.a + tree.links[i].v);
+          if (base >= 0 && any(w_.bases[base].stiffness, w_.bases[base].stiffness > S(T(worth_refining_base))))
+            refine_base(problem, i, w_, answer.a + tree.links[i].v);
           for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
-            forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, aba_.motion[i], f_ + group.begin);
+            forces_of_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, w_.aba.motion[i], w_.f + group.begin);
           });
         });
     report(problem, answer);
+    if (any(stiffness_at_world_, stiffness_at_world_ > S(T(worth_refining_at_world)))) {
+      refine_at_world(problem, stiffness_at_world_, w_, answer.a);
+      report(problem, answer);
+    }
     if (any(singular_, singular_ > S(T(0.5)))) solve_carefully(problem, settings, answer);
   }
 
@@ -98,30 +96,15 @@ class LimbPv {
   // many digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
   // counts as singular. On a floating base what drowned is refined; at the world nothing is left behind.
   static constexpr double stiffest_inside = 1e5, stiffest_on_base = 1e8, stiffest_at_world = 1e10;
-  static constexpr double stiff = 1e4;  // worth refining
-
-  // A floating base before limbs ended on it.
-  struct Base {
-    Outboard<S> alone;
-    S stiffness;
-  };
-
-  template <class F>
-  FW_INLINE static void for_each_ending(const LimbPlan& plan, int i, F&& f) {
-    for (int k = plan.of_link[i].ends; k < plan.of_link[i].joins; ++k) {
-      const RowGroup& group = plan.groups[plan.arrivals[k]];
-      with_row_count(group.end - group.begin, [&](auto n) { f(n, group); });
-    }
-  }
 
   // Returns the stiffness.
   template <class C, class N>
   FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& stiffest) {
-    reduce_rows(n, rows_ + group.begin, L_ + group.L);
+    reduce_rows(n, w_.rows + group.begin, w_.L + group.L);
     const int* order = problem.constraints.limbs.order + group.begin;
     S stiffness(0);
     for (int r = 0; r < n; ++r) {
-      const S ratio = L_[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
+      const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
       stiffness = larger(stiffness, select(ratio > S(0), ratio, stiffest));  // also where it is NaN
     }
     singular_ = select(stiffness < stiffest, singular_, S(1));
@@ -135,11 +118,11 @@ class LimbPv {
     const LinkGroups& at = plan.of_link[i];
     const RowGroup& group = plan.groups[at.group];
     if (at.n_own == 0 && at.joins == at.last) return;
-    S* L = L_ + group.L;
+    S* L = w_.L + group.L;
     for (std::size_t k = 0; k < triangle(group.end - group.begin, 0); ++k) L[k] = S(0);
     for (int k = at.joins; k < at.last; ++k) {
       const RowGroup& joining = plan.groups[plan.arrivals[k]];
-      const S* from = L_ + joining.L;
+      const S* from = w_.L + joining.L;
       for (int r = 0; r < joining.end - joining.begin; ++r)
         for (int s = 0; s <= r; ++s) {
           const int first = joining.begin - group.begin;
@@ -147,9 +130,9 @@ class LimbPv {
         }
     }
     const int first = problem.constraints.of_link[i].begin;  // own rows keep their order
-    start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + group.begin);
+    start_rows(problem, i, w_.aba.motion[i], w_.gravity[i], w_.rows + group.begin);
     for (int r = 0; r < at.n_own; ++r) {
-      targets_[group.begin + r] = rows_[group.begin + r].k;
+      w_.targets[group.begin + r] = w_.rows[group.begin + r].k;
       L[triangle(r, r)] = own_compliance(problem.constraints.rows[first + r], problem.active[first + r]);
     }
   }
@@ -163,68 +146,32 @@ class LimbPv {
     const Motion<S> world = minus_gravity<S>(problem.tree);
     for_each_ending(plan, problem.tree.n_links, [&](auto n, const RowGroup& group) {
       if (group.regular) {
-        reduce(problem, n, group, S(T(stiffest_at_world)));
-        forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, world, f_ + group.begin);
+        const S stiffness = reduce(problem, n, group, S(T(stiffest_at_world)));
+        stiffness_at_world_ = larger(stiffness_at_world_, stiffness);
+        forces_of_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, world, w_.f + group.begin);
       } else {
-        for (int r = 0; r < n; ++r) root_.r[r] = rows_[group.begin + r].k - rows_[group.begin + r].K * world;
-        ConstrainedAnswer<S> of_group{nullptr, f_ + group.begin, S(0), S(1), S(1)};
-        root_.solve(n, L_ + group.L, settings, f_ + group.begin, of_group);
+        for (int r = 0; r < n; ++r) root_.r[r] = w_.rows[group.begin + r].k - w_.rows[group.begin + r].K * world;
+        ConstrainedAnswer<S> of_group{nullptr, w_.f + group.begin, S(0), S(1), S(1)};
+        root_.solve(n, w_.L + group.L, settings, w_.f + group.begin, of_group);
         answer.iterations = larger(answer.iterations, of_group.iterations);
         answer.converged = answer.converged * of_group.converged;
       }
     });
   }
 
-  // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
-  // unbalanced is spread once more. Lanes without need of it keep their bits.
-  template <class C>
-  [[gnu::noinline]] void refine_base(const ConstrainedProblem<S, C>& problem, int i, S* a_joint) {
-    using T = ElementOf<S>;
-    const Link<C>& l = problem.tree.links[i];
-    const LimbPlan& plan = problem.constraints.limbs;
-    Base& base = bases_[plan.of_link[i].base];
-    Motion<S>& a = aba_.motion[i];
-    base.alone.I += body(l);
-    Force<S> left = base.alone.I * a;  // of I a + p - tau - K^T f of the limbs
-    left += base.alone.p;
-    const S* v = problem.v + l.v;  // a root moves as its joint does
-    add_velocity_bias(left, body(l), Motion<S>{{v[0], v[1], v[2]}, {v[3], v[4], v[5]}});
-    for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
-      for (int r = 0; r < n; ++r) {
-        const Row<S>& row = rows_[group.begin + r];
-        const S y = (row.k - row.K * a) * L_[group.L + triangle(r, r)];
-        left.lin = left.lin - row.K.lin * y;
-        left.ang = left.ang - row.K.ang * y;
-      }
-    });
-    S x[6];
-    for (int k = 0; k < 3; ++k) {
-      x[k] = problem.tau[l.v + k] - left.lin[k] - a_joint[k] * l.armature[k];
-      x[3 + k] = problem.tau[l.v + 3 + k] - left.ang[k] - a_joint[3 + k] * l.armature[3 + k];
-    }
-    if (const int passing = plan.of_link[i].group; passing >= 0)
-      for (int slot = plan.groups[passing].begin, g = plan.of_link[i].entries; slot < plan.groups[passing].end; ++slot)
-        for (int k = 0; k < 6; ++k, ++g) x[k] = x[k] + G_[g] * f_[slot];
-    factor_of(Free{}, l, aba_.factors).D.solve(x);
-    const auto here = base.stiffness > S(T(stiff));
-    for (int k = 0; k < 6; ++k) {
-      const S step = select(here, x[k], S(0));
-      a_joint[k] = a_joint[k] + step;
-      (k < 3 ? a.lin[k] : a.ang[k - 3]) = (k < 3 ? a.lin[k] : a.ang[k - 3]) + step;
-    }
-  }
-
   // Forces in compiled order, and how far the accelerations miss their targets.
   template <class C>
   void report(const ConstrainedProblem<S, C>& problem, ConstrainedAnswer<S>& answer) {
+    answer.residual = S(0);
     for (int slot = 0; slot < problem.constraints.n_rows; ++slot) {
       const int k = problem.constraints.limbs.order[slot];
       const ConstraintRow<C>& row = problem.constraints.rows[k];
       const Force<C> K = row_direction(row);
-      const Motion<S>& a = aba_.motion[row.link];
-      answer.forces[k] = f_[slot];
-      const S reached = dot(K.lin, a.lin) + dot(K.ang, a.ang) + row.compliance * f_[slot];
-      answer.residual = larger(answer.residual, abs(problem.active[k] * reached - targets_[slot]));
+      const Motion<S>& a = w_.aba.motion[row.link];
+      answer.forces[k] = w_.f[slot];
+      const S reached = dot(K.lin, a.lin) + dot(K.ang, a.ang) + row.compliance * w_.f[slot];
+      w_.missed[slot] = w_.targets[slot] - problem.active[k] * reached;
+      answer.residual = larger(answer.residual, abs(w_.missed[slot]));
     }
   }
 
@@ -243,13 +190,10 @@ class LimbPv {
     answer.converged = select(here, careful.converged, answer.converged);
   }
 
-  AbaWorkspace<S> aba_;
-  Vec3<S>* gravity_;
-  Row<S>* rows_;  // in slots, as all that follows
-  S *targets_, *f_, *L_, *G_;
+  LimbWorkspace<S> w_;
   S singular_;  // 1 where a limb turned out to be
+  S stiffness_at_world_;
   ProximalSystem<S> root_;
-  Base* bases_;
   ProxPv<S> careful_;
   S *careful_a_, *careful_forces_;
 };

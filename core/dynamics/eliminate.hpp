@@ -305,6 +305,19 @@ FW_INLINE const S* right_hand_side(const FreeFactor<S>& factor) {
   return factor.u;
 }
 
+template <class S>
+FW_INLINE void clear_right_hand_side(AxisFactor<S>& factor) {
+  factor.D_inverse_u = S(0);
+}
+template <class S>
+FW_INLINE void clear_right_hand_side(SphericalFactor<S>& factor) {
+  factor.D_inverse_u = zero3<S>();
+}
+template <class S>
+FW_INLINE void clear_right_hand_side(FreeFactor<S>& factor) {
+  for (int k = 0; k < 6; ++k) factor.u[k] = S(0);
+}
+
 template <class J, class S, class C>
 [[gnu::noinline]] void accelerate(J, const Link<C>& l, const S* state, const S* rate, const Factor<J, S>& factor,
                                   const Motion<S>& a_parent, Motion<S>& motion, S* joint_acceleration) {
