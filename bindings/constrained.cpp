@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
+#include "constrained/mobility.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -20,7 +21,8 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
 }
 
 Algorithm find_method(const std::string& name) {
-  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(pv), FW_DOUBLE_ALGORITHM(prox_pv)};
+  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(pv), FW_DOUBLE_ALGORITHM(prox_pv),
+                                      FW_DOUBLE_ALGORITHM(pv_soft), FW_DOUBLE_ALGORITHM(constrained_aba)};
   std::string names;
   for (const Algorithm& method : all) {
     if (name == method.name) return method;
@@ -37,6 +39,7 @@ void bind_constrained(nb::module_& m) {
           "__init__",
           [](ConstraintSet* self, const Model& model, const std::vector<ConstraintTuple>& constraints) {
             new (self) ConstraintSet(model, specifications(model, constraints));
+            self->set_mobility(row_mobility(model.tree<double>(), self->compiled()));
           },
           nb::arg("model"), nb::arg("constraints"), nb::keep_alive<1, 2>())
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")

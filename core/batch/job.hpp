@@ -56,7 +56,9 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
-  Kernel<T> pv = nullptr, prox_pv = nullptr;  // constrained dynamics, float64 only: contact forces need the digits
+  // constrained dynamics, float64 only: contact forces need the digits
+  Kernel<T> pv = nullptr, prox_pv = nullptr;
+  Kernel<T> pv_soft = nullptr, constrained_aba = nullptr;
 };
 
 // One build of the kernels.

@@ -27,6 +27,8 @@ struct KernelOf {
   // constrained dynamics
   static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned prox_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_soft(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constrained_aba(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

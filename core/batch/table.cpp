@@ -26,6 +26,8 @@ constexpr Kernels<T> kernels() {
   if constexpr (sizeof(T) == sizeof(double)) {
     table.pv = K::pv;
     table.prox_pv = K::prox_pv;
+    table.pv_soft = K::pv_soft;
+    table.constrained_aba = K::constrained_aba;
   }
   return table;
 }

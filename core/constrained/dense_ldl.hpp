@@ -11,11 +11,6 @@ constexpr std::size_t triangle(int row, int column) {
 }
 
 template <class S>
-FW_INLINE S larger(const S& a, const S& b) {
-  return select(a > b, a, b);
-}
-
-template <class S>
 class DenseLdl {
  public:
   DenseLdl(int n, Arena& arena) : n_(n), F_(arena.take<S>(triangle(n, 0))) {}

@@ -14,8 +14,8 @@ struct Row {
   S k;
 };
 
-template <class S>
-FW_INLINE S operator*(const Force<S>& f, const Motion<S>& m) {
+template <class A, class S>
+FW_INLINE S operator*(const Force<A>& f, const Motion<S>& m) {
   return dot(f.lin, m.lin) + dot(f.ang, m.ang);
 }
 
@@ -29,32 +29,35 @@ template <class S, class C>
 void rotate_gravity_outward(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* state,
                             Vec3<S>* gravity) {
   const Vec3<S> world{S(tree.gravity[0]), S(tree.gravity[1]), S(tree.gravity[2])};
-  for (int i = 0; i < tree.n_links; ++i) {
+  for (int s = 0; s < constraints.n_supporting; ++s) {
+    const int i = constraints.supporting[s].link;
     const Link<C>& l = tree.links[i];
-    if (constraints.of_link[i].begin == constraints.of_link[i].end) continue;
     visit(l.kind, [&](auto joint) {
       rotate_gravity(joint, l, state + l.state, l.parent < 0 ? world : gravity[l.parent], gravity[i]);
     });
   }
 }
 
-// What a row asks of a - g: its target less gravity and, for a material point, w x v.
-template <class S, class C>
-FW_INLINE S row_target(const ConstraintRow<C>& constraint, const S& target, const Motion<S>& v,
-                       const Vec3<S>& gravity) {
-  const Vec3<C> n{constraint.K[0], constraint.K[1], constraint.K[2]};
-  S k = target - dot(n, gravity);
-  if (constraint.of_point) {
-    Vec3<S> v_point = v.lin;
-    add_cross(v_point, v.ang, vec3(constraint.p));
-    k = k - dot(n, cross(v.ang, v_point));
-  }
-  return k;
-}
-
 template <class C>
 FW_INLINE Force<C> row_direction(const ConstraintRow<C>& constraint) {
   return {{constraint.K[0], constraint.K[1], constraint.K[2]}, {constraint.K[3], constraint.K[4], constraint.K[5]}};
+}
+
+// What a linear row need not ask of a - g: gravity and, for a material point, w x v.
+template <class S, class C>
+FW_INLINE Vec3<S> row_bias(const ConstraintRow<C>& constraint, const Motion<S>& v, const Vec3<S>& gravity) {
+  Vec3<S> bias = gravity;
+  if (constraint.of_point) {
+    Vec3<S> v_point = v.lin;
+    add_cross(v_point, v.ang, vec3(constraint.p));
+    add_cross(bias, v.ang, v_point);
+  }
+  return bias;
+}
+template <class S, class C>
+FW_INLINE S row_target(const ConstraintRow<C>& constraint, const S& target, const Motion<S>& v,
+                       const Vec3<S>& gravity) {
+  return target - dot(row_direction(constraint).lin, row_bias(constraint, v, gravity));
 }
 
 // An inactive row is all zeros.

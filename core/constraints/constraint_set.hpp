@@ -29,11 +29,15 @@ class ConstraintSet {
   int n_constraints() const { return n_constraints_; }
   const ConstraintRows<double>& compiled() const { return compiled_; }
 
+  // Of each compiled row, see constrained/mobility.hpp.
+  void set_mobility(const std::vector<double>& mobility);
+
  private:
   const Model& model_;
   int n_constraints_;
   std::vector<ConstraintRow<double>> rows_;
   std::vector<RowRange> of_link_;
+  std::vector<SupportingLink> supporting_;
   ConstraintRows<double> compiled_{};
 };
 

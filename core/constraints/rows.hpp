@@ -11,10 +11,11 @@ struct ConstraintRow {
   int link;        // compiled link it acts on
   int constraint;  // the user's constraint it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
-  int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
-  C K[6];          // [linear; angular], link coordinates
-  C p[3];          // the point, link coordinates
-  C compliance;    // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
+  int of_point;  // 1: linear rows of its constraint are of a material point, which adds n . (w x v) to the spatial one
+  C K[6];        // [linear; angular], link coordinates
+  C p[3];        // the point, link coordinates
+  C compliance;  // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
+  C mobility;    // typical acceleration of the link along the row per force there, in the same units
 };
 
 // The rows outboard of each compiled link: [begin, end), and where their entries G = K S are kept.
@@ -22,11 +23,19 @@ struct RowRange {
   int begin, end, entries;
 };
 
+// A link that has rows, or has them outboard.
+struct SupportingLink {
+  int link;           // compiled link
+  int is_tip;         // 1: has none outboard
+  int arrives_first;  // 1: in an inward sweep it is the first of its siblings
+};
+
 template <class C>
 struct ConstraintRows {
-  int n_rows, n_constraints, n_entries;
+  int n_rows, n_constraints, n_entries, n_supporting;
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
+  const SupportingLink* supporting;  // level by level from the root
 };
 
 }  // namespace featherweight

@@ -14,7 +14,7 @@ from .constraints import Constraint, ConstraintSet
 from .description import Array
 from .model import Model
 
-Method = Literal["auto", "pv", "prox_pv"]
+Method = Literal["auto", "pv", "prox_pv", "pv_soft", "constrained_aba"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class ConstrainedSolution:
     a: Array  # (..., nv) joint accelerations
     forces: Array  # (..., n_rows), all rows in the order of the constraints
     residual: Array  # (...) largest error of a row: |J a + gamma - desired|, the least possible where rows contradict
-    iterations: NDArray[np.int64]  # (...) solves with the factor of the root system
+    iterations: NDArray[np.int64]  # (...) solves with one factor: of the root system, or sweeps over the tree
     converged: NDArray[np.bool_]  # (...)
     constraints: ConstraintSet
 
@@ -58,6 +58,8 @@ def constrained_dynamics(
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
     method: "pv" solves the rows exactly and says so in ``converged`` if they are redundant or singular; "prox_pv", the
     default, also handles those and contradictory rows: least-squares accelerations, forces of least norm.
+    "constrained_aba" handles any rows by sweeps of O(n + m), to nine digits; ``max_iterations`` of them at most.
+    "pv_soft" is one sweep of O(n + m), for rows that all have compliance.
     tolerance: on the rows' residual, relative to 1 + the accelerations asked for. active: (n_constraints,) or
     (batch, n_constraints), False where a constraint does not act. f_ext: see :func:`featherweight.aba`.
 
@@ -72,9 +74,11 @@ def constrained_dynamics(
         raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, got {method!r}")
     if not np.isfinite(tolerance) or tolerance <= 0:
         raise ValueError(f"tolerance: expected a positive number, got {tolerance!r}")
-    if not isinstance(max_iterations, int) or max_iterations < 2:
-        raise ValueError(f"max_iterations: expected an integer of at least 2, got {max_iterations!r}")
+    if not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
     compiled = constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
+    if method == "pv_soft":
+        _require_compliance(compiled)
     result = _core.constrained_dynamics(
         model, q, v, tau, compiled, compiled.targets, _mask(active), f_ext,
         "prox_pv" if method == "auto" else method, float(tolerance), max_iterations, num_threads,
@@ -88,6 +92,15 @@ def constrained_dynamics(
         converged=result[..., nv + m + 2] > 0.5,
         constraints=compiled,
     )
+
+
+def _require_compliance(constraints: ConstraintSet) -> None:
+    for k, constraint in enumerate(constraints.constraints):
+        if np.min(constraint.compliance) <= 0:
+            raise ValueError(
+                f"constraint {k} on {constraint.frame!r}: method 'pv_soft' needs compliance > 0 in every row, "
+                f"got {constraint.compliance!r}; for rigid rows use 'constrained_aba' or 'prox_pv'"
+            )
 
 
 def _mask(active: ArrayLike | None) -> Array | None:
