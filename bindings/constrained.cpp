@@ -22,8 +22,13 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
 }  // namespace
 
 Algorithm find_method(const std::string& name) {
-  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv), FW_DOUBLE_ALGORITHM(pv),
-                                      FW_DOUBLE_ALGORITHM(prox_pv), FW_DOUBLE_ALGORITHM(ltl), FW_DOUBLE_ALGORITHM(kkt)};
+  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv),
+                                      FW_DOUBLE_ALGORITHM(pv),
+                                      FW_DOUBLE_ALGORITHM(prox_pv),
+                                      FW_DOUBLE_ALGORITHM(ltl),
+                                      FW_DOUBLE_ALGORITHM(kkt),
+                                      FW_DOUBLE_ALGORITHM(pv_soft),
+                                      FW_DOUBLE_ALGORITHM(constrained_aba)};
   std::string names;
   for (const Algorithm& method : all) {
     if (name == method.name) return method;

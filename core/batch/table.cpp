@@ -27,6 +27,8 @@ constexpr Kernels<T> kernels() {
     table.pv = K::pv;
     table.limb_pv = K::limb_pv;
     table.prox_pv = K::prox_pv;
+    table.pv_soft = K::pv_soft;
+    table.constrained_aba = K::constrained_aba;
     table.ltl = K::ltl;
     table.kkt = K::kkt;
     table.constraint_jacobian = K::constraint_jacobian;

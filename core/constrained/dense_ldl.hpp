@@ -10,11 +10,6 @@ constexpr std::size_t triangle(int row, int column) {
   return static_cast<std::size_t>(row) * (static_cast<std::size_t>(row) + 1) / 2 + static_cast<std::size_t>(column);
 }
 
-template <class S>
-FW_INLINE S larger(const S& a, const S& b) {
-  return select(a > b, a, b);
-}
-
 // F with the inverses of D on its diagonal, of A + shift: lower triangles by rows. A may be F. No pivoting.
 template <class S>
 [[gnu::noinline]] void factorise_packed(int n, const S* A, const S& shift, S* F) {

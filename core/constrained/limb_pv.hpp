@@ -166,10 +166,9 @@ class LimbPv {
     for (int slot = 0; slot < problem.constraints.n_rows; ++slot) {
       const int k = problem.constraints.limbs.order[slot];
       const ConstraintRow<C>& row = problem.constraints.rows[k];
-      const Force<C> K = row_direction(row);
       const Motion<S>& a = w_.aba.motion[row.link];
       answer.forces[k] = w_.f[slot];
-      const S reached = dot(K.lin, a.lin) + dot(K.ang, a.ang) + row.compliance * w_.f[slot];
+      const S reached = row_direction(row) * a + row.compliance * w_.f[slot];
       w_.missed[slot] = w_.targets[slot] - problem.active[k] * reached;
       answer.residual = larger(answer.residual, abs(w_.missed[slot]));
     }

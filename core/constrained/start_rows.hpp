@@ -14,8 +14,8 @@ struct Row {
   S k;
 };
 
-template <class S>
-FW_INLINE S operator*(const Force<S>& f, const Motion<S>& m) {
+template <class C, class S>
+FW_INLINE S operator*(const Force<C>& f, const Motion<S>& m) {
   return dot(f.lin, m.lin) + dot(f.ang, m.ang);
 }
 

@@ -1,25 +1,8 @@
 #include "constrained/survey.hpp"
 
-#include <cmath>
+#include "model/configurations.hpp"
 
 namespace featherweight::host {
-namespace {
-
-// Neither neutral nor special in any way.
-std::vector<double> generic_configuration(const Tree<double>& tree, int which) {
-  std::vector<double> q(static_cast<std::size_t>(tree.nq));
-  for (int k = 0; k < tree.nq; ++k)
-    q[static_cast<std::size_t>(k)] = 1.5 * std::sin(1.0 + 1.7 * k + 2.3 * which * k + which);
-  for (int k = 0; k < tree.n_quaternions; ++k) {
-    double* x = q.data() + tree.quaternions[k];
-    const double norm = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
-    for (int c = 0; c < 4; ++c) x[c] /= norm;
-  }
-  return q;
-}
-
-}  // namespace
-
 Survey::Survey(const Tree<double>& tree) : tree_(tree), none_(static_cast<std::size_t>(tree.nv), 0.0) {
   Memory memory;
   {
@@ -31,7 +14,7 @@ Survey::Survey(const Tree<double>& tree) : tree_(tree), none_(static_cast<std::s
     Memory measured{owned.get(), memory.required, 0};
     Arena arena(measured);
     Posture posture{std::move(owned), AbaWorkspace<double>(tree, arena), nothing_outboard<double>()};
-    move_outward(tree, generic_configuration(tree, k).data(), none_.data(), posture.sweep);
+    move_outward(tree, sample_configuration(tree, 1 + k).data(), none_.data(), posture.sweep);
     postures_.push_back(std::move(posture));
   }
 }

@@ -43,12 +43,6 @@ void constraint_jacobian(const Tree<C>& tree, const ConstraintRows<C>& constrain
   }
 }
 
-template <class S, class C>
-FW_INLINE S along_row(const ConstraintRow<C>& row, const Motion<S>& m) {
-  const Force<C> K = row_direction(row);
-  return dot(K.lin, m.lin) + dot(K.ang, m.ang);
-}
-
 // J v, in the user's order of rows. `links` has room for one motion per compiled link.
 template <class S, class C>
 void constraint_velocity(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, const S* v, S* state,
@@ -63,7 +57,7 @@ void constraint_velocity(const Tree<C>& tree, const ConstraintRows<C>& constrain
   }
   for (int r = 0; r < constraints.n_rows; ++r) {
     const ConstraintRow<C>& row = constraints.rows[r];
-    out[row.row] = along_row(row, links[row.link]);
+    out[row.row] = row_direction(row) * links[row.link];
   }
 }
 
@@ -82,7 +76,7 @@ void constraint_acceleration(const Tree<C>& tree, const ConstraintRows<C>& const
     const ConstraintRow<C>& row = constraints.rows[r];
     const VelocityAndAcceleration<S>& link = links[row.link];
     const Vec3<S> given = given_acceleration(row, link.v, zero3<S>());
-    out[row.row] = along_row(row, link.a) + dot(row_direction(row).lin, given) - targets[row.row];
+    out[row.row] = row_direction(row) * link.a + dot(row_direction(row).lin, given) - targets[row.row];
   }
 }
 

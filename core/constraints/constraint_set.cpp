@@ -37,8 +37,31 @@ ConstraintRow<double> make_row(const Pose<double>& frame, int axis, bool point) 
     row.p[k] = frame.p[k];
   }
   row.axis = axis;
-  row.of_point = linear && point;
+  row.of_point = point;
   return row;
+}
+
+// Links with rows outboard, level by level: neighbours in the list are on different limbs, so that a processor can
+// work on several at once.
+std::vector<SupportingLink> supporting_links(const Tree<double>& tree, const std::vector<RowRange>& of_link) {
+  const auto at = [](int k) { return static_cast<std::size_t>(k); };
+  std::vector<SupportingLink> found;
+  std::vector<int> depth;
+  for (int i = 0; i < tree.n_links; ++i) {
+    const int parent = tree.links[i].parent;
+    depth.push_back(parent < 0 ? 0 : depth[at(parent)] + 1);
+    if (of_link[at(i)].begin < of_link[at(i)].end) found.push_back({i, 1, 0});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const auto& a, const auto& b) { return depth[at(a.link)] < depth[at(b.link)]; });
+  std::vector<bool> reached(at(tree.n_links), false);
+  for (auto l = found.rbegin(); l != found.rend(); ++l) {
+    const int parent = tree.links[l->link].parent;
+    l->is_tip = !reached[at(l->link)];
+    l->arrives_first = parent >= 0 && !reached[at(parent)];
+    if (parent >= 0) reached[at(parent)] = true;
+  }
+  return found;
 }
 
 }  // namespace
@@ -83,7 +106,10 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     entries += (range.end - range.begin) * tree.links[i].nv;
     of_link_.push_back(range);
   }
-  compiled_ = {n_rows(), n_constraints_, entries, rows_.data(), of_link_.data(), frames_.data(), {}};
+  supporting_ = supporting_links(tree, of_link_);
+  compiled_ = {
+      n_rows(),           n_constraints_, entries, static_cast<int>(supporting_.size()), rows_.data(), of_link_.data(),
+      supporting_.data(), frames_.data(), {}};
   const std::vector<double> mobility = mobilities(tree, compiled_);
   for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r].mobility = mobility[r];
   limbs_ = plan_limbs(tree, compiled_);

@@ -35,6 +35,7 @@ class ConstraintSet {
   int n_constraints_;
   std::vector<ConstraintRow<double>> rows_;
   std::vector<RowRange> of_link_;
+  std::vector<SupportingLink> supporting_;
   std::vector<Mount<double>> frames_;
   LimbPlanStorage limbs_;
   ConstraintRows<double> compiled_{};

@@ -15,7 +15,7 @@ struct ConstraintRow {
   int row;         // its place in the user's vector of all rows
   int path_end;    // where its entries along the path to the root end (constrained/path_rows.hpp)
   int axis;        // which of its frame's axes: 0..2 along, 3..5 about
-  int of_point;    // 1: the acceleration of a material point, which adds n . (w x v) to the spatial one
+  int of_point;    // 1: its constraint is of a material point, which adds n . (w x v) to the spatial acceleration
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
   C compliance;    // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
@@ -27,12 +27,20 @@ struct RowRange {
   int begin, own_end, end, entries;
 };
 
+// A link that has rows, or has them outboard.
+struct SupportingLink {
+  int link;           // compiled link
+  int is_tip;         // 1: has none outboard
+  int arrives_first;  // 1: in an inward sweep it is the first of its siblings
+};
+
 template <class C>
 struct ConstraintRows {
-  int n_rows, n_constraints, n_entries;
+  int n_rows, n_constraints, n_entries, n_supporting;
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
-  const Mount<C>* frames;  // of each constraint
+  const SupportingLink* supporting;  // level by level from the root
+  const Mount<C>* frames;            // of each constraint
   LimbPlan limbs;
 };
 

@@ -183,27 +183,34 @@ template <class S, class C>
   out.I += body(l);
   add_velocity_bias(out.p, body(l), v);
 
-  Sym3<S> D = out.I.C;
-  for (int k = 0; k < 3; ++k) D(k, k) = D(k, k) + l.armature[k];
+  const Ldl<3, S> D = ldl(out.I.C, l.armature);
   factor.D_inverse = inverse(D);
-  factor.D_inverse_u = factor.D_inverse * Vec3<S>{tau[0] - out.p.ang[0], tau[1] - out.p.ang[1], tau[2] - out.p.ang[2]};
-  for (int k = 0; k < 3; ++k) {
-    const Vec3<S> D_k = column(factor.D_inverse, k);
-    factor.UD[k] = {out.I.B * D_k, out.I.C * D_k};
+  factor.D_inverse_u = {tau[0] - out.p.ang[0], tau[1] - out.p.ang[1], tau[2] - out.p.ang[2]};
+  D.solve(factor.D_inverse_u.e);
+  Mat3<S> BD = out.I.B;
+  for (int r = 0; r < 3; ++r) D.solve(BD.rows[r].e);
+  for (int k = 0; k < 3; ++k) {  // C D^-1 = 1 - R D^-1 with the armature R
+    factor.UD[k].lin = column(BD, k);
+    for (int r = 0; r < 3; ++r) factor.UD[k].ang[r] = S(r == k ? 1 : 0) - factor.D_inverse(r, k) * l.armature[r];
   }
   if (l.parent < 0) return;
 
-  const ArticulatedInertia<S> U = out.I;
+  // As along the axis of other joints, only the armature R is left of B and C, and nothing but R and tau of the moment:
+  //   B <- B D^-1 R,   C <- (1 - R D^-1) R,   p.ang <- tau - R D^-1 u
+  // A loses B D^-1 B^T one rotation after the other, for none of them may cancel by more than it takes.
+  out.p.lin += out.I.B * factor.D_inverse_u;
+  Mat3<S> W = out.I.B;
+  for (int r = 0; r < 3; ++r) D.solve_lower(W.rows[r].e);
   for (int k = 0; k < 3; ++k) {
-    for (int r = 0; r < 3; ++r)
-      for (int c = 0; c < 3; ++c) {
-        if (c >= r) out.I.A(r, c) -= U.B(r, k) * factor.UD[k].lin[c];
-        if (c >= r) out.I.C(r, c) -= U.C(r, k) * factor.UD[k].ang[c];
-        out.I.B(r, c) -= U.B(r, k) * factor.UD[k].ang[c];
-      }
-    add_scaled(out.p.lin, column(U.B, k), factor.D_inverse_u[k]);
-    add_scaled(out.p.ang, column(U.C, k), factor.D_inverse_u[k]);
+    const Vec3<S> W_k = column(W, k);
+    out.I.A = minus_outer(out.I.A, W_k, W_k * D.e[D.at(k, k)]);
+    out.p.ang[k] = tau[k] - factor.D_inverse_u[k] * l.armature[k];
   }
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 3; ++c) {
+      out.I.B(r, c) = BD(r, c) * l.armature[c];
+      if (c >= r) out.I.C(r, c) = factor.UD[c].ang[r] * l.armature[c];
+    }
   Motion<S> c = zero_motion<S>();
   Spherical::add_velocity_product(l, v, rate, c);
   out.p += out.I * c;

@@ -106,6 +106,11 @@ using ElementOf = typename ScalarTraits<S>::Element;
 template <class S>
 inline constexpr int width_of = ScalarTraits<S>::width;
 
+template <class S>
+FW_INLINE S larger(const S& a, const S& b) {
+  return select(a > b, a, b);
+}
+
 // Applies a scalar function lane by lane: for the rare operations that are not worth a vector form.
 template <class S, class F>
 FW_INLINE S map_lanes(const S& x, F&& f) {

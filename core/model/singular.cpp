@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dynamics/aba.hpp"
+#include "model/configurations.hpp"
 
 namespace featherweight {
 namespace {
@@ -40,19 +41,6 @@ bool regular(Free, const Link<double>&, const FreeFactor<double>& f, const Scale
   return all;
 }
 
-// Configuration number `which`: 0 is neutral, others are generic.
-std::vector<double> configuration(const Tree<double>& tree, int which) {
-  std::vector<double> q(static_cast<std::size_t>(tree.nq));
-  for (int k = 0; k < tree.nq; ++k) q[static_cast<std::size_t>(k)] = which * std::sin(1.0 + 1.7 * k);
-  for (int k = 0; k < tree.n_quaternions; ++k) {
-    double* x = q.data() + tree.quaternions[k];
-    x[3] += which ? 0 : 1;
-    const double norm = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
-    for (int c = 0; c < 4; ++c) x[c] /= norm;
-  }
-  return q;
-}
-
 }  // namespace
 
 int find_singular_joint(const Tree<double>& tree) {
@@ -72,7 +60,7 @@ int find_singular_joint(const Tree<double>& tree) {
 
   int found = -1;
   for (int which = 0; which < 2; ++which) {
-    const std::vector<double> q = configuration(tree, which);
+    const std::vector<double> q = sample_configuration(tree, which);
     move_outward(tree, q.data(), none.data(), w);
     project_inward(tree, none.data(), none.data(), static_cast<const Force<double>*>(nullptr), w,
                    [&](int i, const Outboard<double>& outboard) {

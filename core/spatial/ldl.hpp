@@ -32,11 +32,15 @@ struct Ldl {
       e[at(r, r)] = S(1) / d;
     }
   }
-  FW_INLINE void solve(S* x) const {
+  // L^-1 x
+  FW_INLINE void solve_lower(S* x) const {
 #pragma GCC unroll 6
     for (int r = 1; r < N; ++r)
 #pragma GCC unroll 6
       for (int c = 0; c < r; ++c) x[r] = x[r] - e[at(r, c)] * x[c];
+  }
+  FW_INLINE void solve(S* x) const {
+    solve_lower(x);
 #pragma GCC unroll 6
     for (int r = 0; r < N; ++r) x[r] = x[r] * e[at(r, r)];
 #pragma GCC unroll 6
@@ -64,10 +68,14 @@ FW_INLINE Ldl<6, S> ldl(const ArticulatedInertia<S>& I, const C (&diagonal)[6]) 
   return f;
 }
 
-template <class S>
-FW_INLINE Sym3<S> inverse(const Sym3<S>& m) {
-  Ldl<3, S> f{{m(0, 0), m(1, 0), m(1, 1), m(2, 0), m(2, 1), m(2, 2)}};
+template <class S, class C>
+FW_INLINE Ldl<3, S> ldl(const Sym3<S>& m, const C (&diagonal)[6]) {
+  Ldl<3, S> f{{m(0, 0) + diagonal[0], m(1, 0), m(1, 1) + diagonal[1], m(2, 0), m(2, 1), m(2, 2) + diagonal[2]}};
   f.factorise();
+  return f;
+}
+template <class S>
+FW_INLINE Sym3<S> inverse(const Ldl<3, S>& f) {
   Sym3<S> r;
 #pragma GCC unroll 3
   for (int c = 0; c < 3; ++c) {

@@ -15,7 +15,7 @@ from .constraints import Constraint, ConstraintSet, compiled_for
 from .description import Array
 from .model import Model
 
-Method = Literal["auto", "limb_pv", "pv", "prox_pv", "ltl", "kkt"]
+Method = Literal["auto", "limb_pv", "pv", "prox_pv", "ltl", "kkt", "pv_soft", "constrained_aba"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class ConstrainedSolution:
     a: Array  # (..., nv) joint accelerations
     forces: Array  # (..., n_rows), all rows in the order of the constraints
     residual: Array  # (...) largest error of a row: |J a + gamma - desired|, the least possible where rows contradict
-    iterations: NDArray[np.int64]  # (...) solves with the factor of the root system
+    iterations: NDArray[np.int64]  # (...) solves with one factor: of the root system, or sweeps over the tree
     converged: NDArray[np.bool_]  # (...)
     constraints: ConstraintSet
 
@@ -61,6 +61,8 @@ def constrained_dynamics(
     default, also handles those and contradictory rows: least-squares accelerations, forces of least norm.
     "ltl" solves the same rows as "pv", in joint space, by the sparse factor of H.
     "kkt" solves the same rows as "prox_pv", by dense algebra: for small problems and comparisons.
+    "constrained_aba" handles any rows by sweeps of O(n + m), to nine digits; ``max_iterations`` of them at most.
+    "pv_soft" is one sweep of O(n + m), for rows that all have compliance.
     tolerance: on the rows' residual, relative to 1 + the accelerations asked for. active: (n_constraints,) or
     (batch, n_constraints), False where a constraint does not act. f_ext: see :func:`featherweight.aba`.
 
@@ -75,6 +77,8 @@ def constrained_dynamics(
     """
     check_settings(method, tolerance, max_iterations)
     compiled = compiled_for(model, constraints)
+    if method == "pv_soft":
+        _require_compliance(compiled)
     result = _core.constrained_dynamics(
         model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
         resolved(method), float(tolerance), max_iterations, num_threads,
@@ -95,13 +99,22 @@ def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
         raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, got {method!r}")
     if not np.isfinite(tolerance) or tolerance <= 0:
         raise ValueError(f"tolerance: expected a positive number, got {tolerance!r}")
-    if not isinstance(max_iterations, int) or max_iterations < 2:
-        raise ValueError(f"max_iterations: expected an integer of at least 2, got {max_iterations!r}")
+    if not isinstance(max_iterations, int) or max_iterations < 1:
+        raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
 
 
 def resolved(method: Method) -> str:
     """The method that "auto" stands for."""
     return "limb_pv" if method == "auto" else method
+
+
+def _require_compliance(constraints: ConstraintSet) -> None:
+    for k, constraint in enumerate(constraints.constraints):
+        if np.min(constraint.compliance) <= 0:
+            raise ValueError(
+                f"constraint {k} on {constraint.frame!r}: method 'pv_soft' needs compliance > 0 in every row, "
+                f"got {constraint.compliance!r}; for rigid rows use 'constrained_aba' or 'prox_pv'"
+            )
 
 
 def activity(active: ArrayLike | None) -> Array | None:
