@@ -57,12 +57,14 @@ def constrained_dynamics(
     """Accelerations of a robot whose frames are held: H a + h = tau + J^T f, J a + gamma = desired.
 
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
-    method: "pv" solves the rows exactly and says so in ``converged`` if they are redundant or singular; "prox_pv", the
-    default, also handles those and contradictory rows: least-squares accelerations, forces of least norm.
-    "ltl" solves the same rows as "pv", in joint space, by the sparse factor of H.
-    "kkt" solves the same rows as "prox_pv", by dense algebra: for small problems and comparisons.
-    "constrained_aba" handles any rows by sweeps of O(n + m), to nine digits; ``max_iterations`` of them at most.
-    "pv_soft" is one sweep of O(n + m), for rows that all have compliance.
+    method:
+      "limb_pv"          any rows, exact; O(n + m) where limbs can move all their rows ("auto" takes it)
+      "pv"               independent rows, O(n + m^2 d + m^3); ``converged`` is False where they are not
+      "prox_pv"          any rows, at the same cost: least-squares accelerations, forces of least norm
+      "constrained_aba"  any rows to about nine digits, O(n + m) per iteration, ``max_iterations`` of them at most
+      "pv_soft"          rows that all have compliance, one sweep of O(n + m)
+      "ltl"              independent rows in joint space, by the sparse factor of H
+      "kkt"              any rows by dense algebra: for small problems and comparisons
     tolerance: on the rows' residual, relative to 1 + the accelerations asked for. active: (n_constraints,) or
     (batch, n_constraints), False where a constraint does not act. f_ext: see :func:`featherweight.aba`.
 
@@ -77,8 +79,7 @@ def constrained_dynamics(
     """
     check_settings(method, tolerance, max_iterations)
     compiled = compiled_for(model, constraints)
-    if method == "pv_soft":
-        _require_compliance(compiled)
+    check_method(method, compiled)
     result = _core.constrained_dynamics(
         model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
         resolved(method), float(tolerance), max_iterations, num_threads,
@@ -108,7 +109,10 @@ def resolved(method: Method) -> str:
     return "limb_pv" if method == "auto" else method
 
 
-def _require_compliance(constraints: ConstraintSet) -> None:
+def check_method(method: Method, constraints: ConstraintSet) -> None:
+    """That the method can solve such rows at all."""
+    if method != "pv_soft":
+        return
     for k, constraint in enumerate(constraints.constraints):
         if np.min(constraint.compliance) <= 0:
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from .constrained import Method, activity, check_settings, resolved
+from .constrained import Method, activity, check_method, check_settings, resolved
 from .constraints import Constraint, ConstraintSet, compiled_for
 from .description import Array
 from .model import Model
@@ -68,6 +68,7 @@ def impulse_dynamics(
     """
     check_settings(method, tolerance, max_iterations)
     compiled = compiled_for(model, constraints)
+    check_method(method, compiled)
     e = _per_row(restitution, compiled)
     before = _core.constraint_velocity(model, q, v, compiled, num_threads)
     result = _core.impulse_dynamics(

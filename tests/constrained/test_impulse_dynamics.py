@@ -21,8 +21,14 @@ from featherweight.reference.impulse import impulse_dynamics
 from featherweight.reference.kkt import equations
 
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
-METHODS = [method for method in get_args(Method) if method != "auto"]
+METHODS = [method for method in get_args(Method) if method not in ("auto", "pv_soft")]  # rigid rows here
 every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def digits(method: Method) -> float:
+    """To which a method is exact on these small problems."""
+    return 1e-9 if method == "constrained_aba" else 1e-13
+
 
 
 def single_body(mass: float, inertia: float | None = None, length: float = 0.0) -> fw.Model:
@@ -56,8 +62,8 @@ def test_a_ball_bounces(method: Method, e: float) -> None:
     floor = [fw.PointConstraint("body", ("z",))]
     after = fw.impulse_dynamics(model, model.neutral(), v, floor, restitution=e, method=method)
     assert after.converged
-    np.testing.assert_allclose(after.v, [0.7, -0.2, 3.0 * e, 0.1, 0.2, 0.3], atol=1e-14)
-    np.testing.assert_allclose(after.impulses, [(1 + e) * 0.4 * 3.0], rtol=1e-14)
+    np.testing.assert_allclose(after.v, [0.7, -0.2, 3.0 * e, 0.1, 0.2, 0.3], atol=digits(method))
+    np.testing.assert_allclose(after.impulses, [(1 + e) * 0.4 * 3.0], rtol=digits(method))
 
 
 @every_method
@@ -72,9 +78,9 @@ def test_a_falling_rod_hits_with_one_end(method: Method, e: float) -> None:
         model, model.neutral(), v, [fw.PointConstraint("end", ("z",))], restitution=e, method=method
     )
     impulse = (1 + e) * m * speed / 4
-    np.testing.assert_allclose(after.impulses, [impulse], rtol=1e-13)
-    np.testing.assert_allclose(after.v[2], -speed + impulse / m, rtol=1e-13)
-    np.testing.assert_allclose(after.v[4], -impulse * length / 2 / inertia, rtol=1e-13)
+    np.testing.assert_allclose(after.impulses, [impulse], rtol=digits(method))
+    np.testing.assert_allclose(after.v[2], -speed + impulse / m, rtol=digits(method))
+    np.testing.assert_allclose(after.v[4], -impulse * length / 2 / inertia, rtol=digits(method))
 
 
 @given(forests(), st.integers(1, 3), st.sampled_from([0.0, 0.4, 1.0]))
@@ -125,6 +131,12 @@ def test_landing_changes_the_momentum_by_the_impulses(method: Method) -> None:
     )
     assert_close(gained[:, :3], pushed, 1e-9)
     assert_close(fw.constraint_velocity(model, q, after.v, feet), np.zeros((40, 12)), 1e-9)
+
+
+def test_rows_without_compliance_are_not_for_pv_soft() -> None:
+    model = single_body(0.4)
+    with pytest.raises(ValueError, match="needs compliance > 0"):
+        fw.impulse_dynamics(model, model.neutral(), np.ones(6), [fw.PointConstraint("body")], method="pv_soft")
 
 
 def test_gravity_and_velocity_products_play_no_part() -> None:

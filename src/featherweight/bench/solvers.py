@@ -70,10 +70,10 @@ class Solver:
     def solve(self, q: Array, v: Array, tau: Array) -> ConstrainedSolution:
         return fw.constrained_dynamics(self.model, q, v, tau, self.compiled, method=self.method, num_threads=1)
 
-    def flops(self, q: Array) -> int:
-        """Operations of one evaluation."""
+    def flops(self, q: Array, **options: Any) -> int:
+        """Operations of one evaluation; ``options`` are settings of the method."""
         compiled = self.compiled
         counts = _core.operation_counts(
-            self.model, self.method, q=q, constraints=compiled, targets=compiled.targets, **SETTINGS
+            self.model, self.method, q=q, constraints=compiled, targets=compiled.targets, **{**SETTINGS, **options}
         )
         return total_flops(counts)
