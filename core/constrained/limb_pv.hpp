@@ -103,10 +103,10 @@ class LimbPv {
     reduce_rows(n, w_.rows + group.begin, w_.L + group.L);
     const int* order = problem.constraints.limbs.order + group.begin;
     S stiffness(0);
-    for (int r = 0; r < n; ++r) {
+    for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
       const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
       stiffness = larger(stiffness, select(ratio > S(0), ratio, stiffest));  // also where it is NaN
-    }
+    });
     singular_ = select(stiffness < stiffest, singular_, S(1));
     return stiffness;
   }
@@ -119,6 +119,7 @@ class LimbPv {
     const RowGroup& group = plan.groups[at.group];
     if (at.n_own == 0 && at.joins == at.last) return;
     S* L = w_.L + group.L;
+    if (at.joins == at.last) return with_row_count(at.n_own, [&](auto n) { start(problem, i, n, group); });
     for (std::size_t k = 0; k < triangle(group.end - group.begin, 0); ++k) L[k] = S(0);
     for (int k = at.joins; k < at.last; ++k) {
       const RowGroup& joining = plan.groups[plan.arrivals[k]];
@@ -129,12 +130,19 @@ class LimbPv {
           L[triangle(first + r, first + s)] = from[triangle(r, s)];
         }
     }
-    const int first = problem.constraints.of_link[i].begin;  // own rows keep their order
-    start_rows(problem, i, w_.aba.motion[i], w_.gravity[i], w_.rows + group.begin);
-    for (int r = 0; r < at.n_own; ++r) {
-      w_.targets[group.begin + r] = w_.rows[group.begin + r].k;
-      L[triangle(r, r)] = own_compliance(problem.constraints.rows[first + r], problem.active[first + r]);
-    }
+    start(problem, i, at.n_own, group);
+  }
+  // The n rows of link i itself, in their own order the first of the group.
+  template <class C, class N>
+  FW_INLINE void start(const ConstrainedProblem<S, C>& problem, int i, N n, const RowGroup& group) {
+    const int first = problem.constraints.of_link[i].begin;
+    Row<S>* rows = w_.rows + group.begin;
+    start_rows(problem, i, n, w_.aba.motion[i], w_.gravity[i], rows);
+    for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
+      w_.targets[group.begin + r] = rows[r].k;
+      for (int s = 0; s < r; ++s) w_.L[group.L + triangle(r, s)] = S(0);
+      w_.L[group.L + triangle(r, r)] = own_compliance(problem.constraints.rows[first + r], problem.active[first + r]);
+    });
   }
 
   // The world's acceleration is known.

@@ -9,27 +9,6 @@
 
 namespace featherweight::FW_ISA {
 
-// A number of rows known when compiling: blocks of three and six are most of what robots need.
-template <int N>
-struct Fixed {
-  constexpr operator int() const { return N; }  // NOLINT(google-explicit-constructor): it is a number
-};
-template <class F>
-FW_INLINE void with_row_count(int n, F&& f) {
-  if (n == 3) return f(Fixed<3>{});
-  if (n == 6) return f(Fixed<6>{});
-  f(n);
-}
-template <class F>
-FW_INLINE void for_each_row(int n, F&& f) {
-  for (int r = 0; r < n; ++r) f(r);
-}
-template <int N, class F>
-FW_INLINE void for_each_row(Fixed<N>, F&& f) {
-#pragma GCC unroll 6
-  for (int r = 0; r < N; ++r) f(r);
-}
-
 // n rows, and their entries of L: those from row and column `first` on.
 template <class N, class First, class S>
 struct RowBlock {

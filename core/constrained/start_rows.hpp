@@ -4,6 +4,7 @@
 // for that the direction of gravity is needed in the axes of every link with rows.
 #pragma once
 #include "constrained/method.hpp"
+#include "constrained/row_count.hpp"
 #include "dynamics/aba.hpp"
 
 namespace featherweight::FW_ISA {
@@ -19,19 +20,14 @@ FW_INLINE S operator*(const Force<C>& f, const Motion<S>& m) {
   return dot(f.lin, m.lin) + dot(f.ang, m.ang);
 }
 
-template <class J, class S, class C>
-[[gnu::noinline]] void rotate_gravity(J, const Link<C>& l, const S* state, const Vec3<S>& parent, Vec3<S>& gravity) {
-  gravity = J::axes_to_child(l, state, parent);
-}
-
 // Gravity in the axes of link i, from that of its parent, if it has rows outboard.
 template <class J, class S, class C>
-FW_INLINE void rotate_gravity(J joint, const Tree<C>& tree, const ConstraintRows<C>& constraints, int i, const S* state,
+FW_INLINE void rotate_gravity(J, const Tree<C>& tree, const ConstraintRows<C>& constraints, int i, const S* state,
                               Vec3<S>* gravity) {
   if (constraints.of_link[i].begin == constraints.of_link[i].end) return;
   const Link<C>& l = tree.links[i];
   const Vec3<S> world{S(tree.gravity[0]), S(tree.gravity[1]), S(tree.gravity[2])};
-  rotate_gravity(joint, l, state + l.state, l.parent < 0 ? world : gravity[l.parent], gravity[i]);
+  gravity[i] = J::axes_to_child(l, state + l.state, l.parent < 0 ? world : gravity[l.parent]);
 }
 
 // What the rows of a constraint have before the sweeps give them anything: gravity and, for a material point, w x v.
@@ -59,20 +55,26 @@ FW_INLINE Force<S> active_row(const ConstraintRow<C>& constraint, const S& activ
           Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}};
 }
 
-// The rows of link i, which moves at v.
+// The n rows of link i, which moves at v.
+template <class N, class S, class C>
+FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, N n, const Motion<S>& v,
+                          const Vec3<S>& gravity, Row<S>* rows) {
+  const int first = problem.constraints.of_link[i].begin;
+  const ConstraintRow<C>* constraints = problem.constraints.rows + first;
+  Vec3<S> given = gravity;
+  for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
+    if (r == 0 || constraints[r].constraint != constraints[r - 1].constraint)
+      given = given_acceleration(constraints[r], v, gravity);
+    const S active = problem.active[first + r];
+    rows[r] = {active_row(constraints[r], active),
+               (problem.targets[first + r] - dot(row_direction(constraints[r]).lin, given)) * active};
+  });
+}
 template <class S, class C>
 FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, const Motion<S>& v, const Vec3<S>& gravity,
                           Row<S>* rows) {
-  const int first = problem.constraints.of_link[i].begin, last = problem.constraints.of_link[i].own_end;
-  Vec3<S> given = gravity;
-  for (int k = first; k < last; ++k) {
-    const ConstraintRow<C>& constraint = problem.constraints.rows[k];
-    if (k == first || constraint.constraint != problem.constraints.rows[k - 1].constraint)
-      given = given_acceleration(constraint, v, gravity);
-    const S active = problem.active[k];
-    rows[k - first] = {active_row(constraint, active),
-                       (problem.targets[k] - dot(row_direction(constraint).lin, given)) * active};
-  }
+  const RowRange range = problem.constraints.of_link[i];
+  start_rows(problem, i, range.own_end - range.begin, v, gravity, rows);
 }
 
 // What a row yields to its own force; one that is inactive yields as usual, to no force.
