@@ -23,7 +23,8 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
 
 Algorithm find_method(const std::string& name) {
   static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv), FW_DOUBLE_ALGORITHM(pv),
-                                      FW_DOUBLE_ALGORITHM(prox_pv), FW_DOUBLE_ALGORITHM(ltl), FW_DOUBLE_ALGORITHM(kkt)};
+                                      FW_DOUBLE_ALGORITHM(prox_pv), FW_DOUBLE_ALGORITHM(pv_early),
+                                      FW_DOUBLE_ALGORITHM(ltl),     FW_DOUBLE_ALGORITHM(kkt)};
   std::string names;
   for (const Algorithm& method : all) {
     if (name == method.name) return method;

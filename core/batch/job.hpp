@@ -58,6 +58,7 @@ struct Kernels {
   Kernel<T> integrate, difference;
   // constrained dynamics, float64 only: contact forces need the digits
   Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
+  Kernel<T> pv_early = nullptr;
 };
 
 // One build of the kernels.

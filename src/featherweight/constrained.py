@@ -14,7 +14,7 @@ from .constraints import Constraint, ConstraintSet
 from .description import Array
 from .model import Model
 
-Method = Literal["auto", "limb_pv", "pv", "prox_pv", "ltl", "kkt"]
+Method = Literal["auto", "limb_pv", "pv", "prox_pv", "pv_early", "ltl", "kkt"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,7 @@ def constrained_dynamics(
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
     method: "pv" solves the rows exactly and says so in ``converged`` if they are redundant or singular; "prox_pv", the
     default, also handles those and contradictory rows: least-squares accelerations, forces of least norm.
+    "pv_early" solves the same rows as "prox_pv" with work that grows only linearly with them.
     "ltl" solves the same rows as "pv", in joint space, by the sparse factor of H.
     "kkt" solves the same rows as "prox_pv", by dense algebra: for small problems and comparisons.
     tolerance: on the rows' residual, relative to 1 + the accelerations asked for. active: (n_constraints,) or

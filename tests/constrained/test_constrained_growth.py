@@ -44,7 +44,14 @@ CUBIC_ROOT: dict[str, float] = {
     "trunk joint over m": 2,
     "trunk joint over d": 0,
 }
-EXPONENTS: dict[Method, dict[str, float]] = {"pv": CUBIC_ROOT, "prox_pv": CUBIC_ROOT}
+# O(n + m); what one joint more costs depends on which rows the posture sends past it, and shows nothing.
+LINEAR: dict[str, float] = {
+    "chain over n": 1,
+    "tree over n": 1,
+    "tree over n, one row": 1,
+    "star over m": 1,
+}
+EXPONENTS: dict[Method, dict[str, float]] = {"pv": CUBIC_ROOT, "prox_pv": CUBIC_ROOT, "pv_early": LINEAR}
 
 CLAIMS = [(method, family, power) for method, claims in EXPONENTS.items() for family, power in claims.items()]
 
