@@ -22,13 +22,10 @@ std::vector<ConstraintSpec> specifications(const Model& model, const std::vector
 }  // namespace
 
 Algorithm find_method(const std::string& name) {
-  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv),
-                                      FW_DOUBLE_ALGORITHM(pv),
-                                      FW_DOUBLE_ALGORITHM(prox_pv),
-                                      FW_DOUBLE_ALGORITHM(ltl),
-                                      FW_DOUBLE_ALGORITHM(kkt),
-                                      FW_DOUBLE_ALGORITHM(pv_soft),
-                                      FW_DOUBLE_ALGORITHM(constrained_aba)};
+  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(limb_pv), FW_DOUBLE_ALGORITHM(pv),
+                                      FW_DOUBLE_ALGORITHM(prox_pv), FW_DOUBLE_ALGORITHM(pv_early),
+                                      FW_DOUBLE_ALGORITHM(ltl),     FW_DOUBLE_ALGORITHM(kkt),
+                                      FW_DOUBLE_ALGORITHM(pv_soft), FW_DOUBLE_ALGORITHM(constrained_aba)};
   std::string names;
   for (const Algorithm& method : all) {
     if (name == method.name) return method;
@@ -50,7 +47,10 @@ void bind_constrained(nb::module_& m) {
           },
           nb::arg("model"), nb::arg("constraints"), nb::keep_alive<1, 2>())
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
-      .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.");
+      .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.")
+      .def_prop_ro(
+          "rows_at_root", [](const ConstraintSet& set) { return set.compiled().limbs.largest_irregular; },
+          "Most rows that no limb can move by itself, and that limb_pv solves for together at the root of a tree.");
   m.def(
       "impulse_dynamics",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle targets, nb::handle active,

@@ -62,7 +62,7 @@ struct Kernels {
   Kernel<T> integrate, difference;
   // constrained dynamics, float64 only: contact forces need the digits
   Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
-  Kernel<T> pv_soft = nullptr, constrained_aba = nullptr;
+  Kernel<T> pv_early = nullptr, pv_soft = nullptr, constrained_aba = nullptr;
   Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
   Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
 };

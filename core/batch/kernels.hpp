@@ -28,6 +28,7 @@ struct KernelOf {
   static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned limb_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned prox_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_early(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_soft(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned constrained_aba(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned ltl(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);

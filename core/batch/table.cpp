@@ -27,6 +27,7 @@ constexpr Kernels<T> kernels() {
     table.pv = K::pv;
     table.limb_pv = K::limb_pv;
     table.prox_pv = K::prox_pv;
+    table.pv_early = K::pv_early;
     table.pv_soft = K::pv_soft;
     table.constrained_aba = K::constrained_aba;
     table.ltl = K::ltl;

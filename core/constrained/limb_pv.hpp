@@ -50,7 +50,7 @@ class LimbPv {
           });
           if (plan.of_link[i].group >= 0) gather(problem, i);
         },
-        [&](int i, auto joint) {
+        [&](int i, auto joint, const Outboard<S>&) {
           const Link<C>& l = tree.links[i];
           if (plan.of_link[i].group < 0) return;
           const RowGroup& group = plan.groups[plan.of_link[i].group];

@@ -35,14 +35,15 @@ class PvSweeps {
 
     // sweep 2, leaf to root: project out joint i; the rows outboard pass it too
     for (std::size_t k = 0; k < triangle(m, 0); ++k) L[k] = S(0);
-    project_inward(tree, problem.v, problem.tau, problem.f_ext, aba_, Unobserved{}, [&](int i, auto joint) {
-      const Link<C>& l = tree.links[i];
-      const RowRange range = constraints.of_link[i];
-      start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + range.begin);
-      pass_joint(
-          joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
-          RowBlock<int, int, S>{range.end - range.begin, range.begin, rows_ + range.begin, L, G_ + range.entries});
-    });
+    project_inward(
+        tree, problem.v, problem.tau, problem.f_ext, aba_, Unobserved{}, [&](int i, auto joint, const Outboard<S>&) {
+          const Link<C>& l = tree.links[i];
+          const RowRange range = constraints.of_link[i];
+          start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + range.begin);
+          pass_joint(
+              joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
+              RowBlock<int, int, S>{range.end - range.begin, range.begin, rows_ + range.begin, L, G_ + range.entries});
+        });
 
     // the world's acceleration is known
     const Motion<S> world = minus_gravity<S>(tree);

@@ -99,23 +99,47 @@ template <class S, class C, class N, class First>
   }
 }
 
-// The forces act on the joint as a further joint force G^T f.
-template <int K, bool turned, bool rotates, bool travels, class S, class N>
-FW_INLINE void push_joint(AxisJoint<K, turned, rotates, travels>, AxisFactor<S>& factor, const S* G, const S* f, N n) {
-  S u(0);
-  for_each_row(n, [&](int r) FW_LAMBDA_INLINE { u = u + G[r] * f[r]; });
-  factor.D_inverse_u = factor.D_inverse_u + factor.D_inverse * u;
+// The same where only joint forces change: k -= G D^-1 u, with u as dynamics/affine.hpp leaves it.
+template <int K, bool turned, bool rotates, bool travels, class S>
+FW_INLINE void pass_increment(AxisJoint<K, turned, rotates, travels>, const AxisFactor<S>&, const S* u, const S* G,
+                              int n, S* k) {
+  for (int r = 0; r < n; ++r) k[r] = k[r] - G[r] * u[0];
 }
 template <class S>
-FW_INLINE void push_joint(Spherical, SphericalFactor<S>& factor, const S* G, const S* f, int n) {
-  Vec3<S> u = zero3<S>();
-  for (int r = 0; r < n; ++r) u = u + Vec3<S>{G[3 * r], G[3 * r + 1], G[3 * r + 2]} * f[r];
-  factor.D_inverse_u += factor.D_inverse * u;
+FW_INLINE void pass_increment(Spherical, const SphericalFactor<S>&, const S* u, const S* G, int n, S* k) {
+  for (int r = 0; r < n; ++r) k[r] = k[r] - G[3 * r] * u[0] - G[3 * r + 1] * u[1] - G[3 * r + 2] * u[2];
 }
 template <class S>
-FW_INLINE void push_joint(Free, FreeFactor<S>& factor, const S* G, const S* f, int n) {
+FW_INLINE void pass_increment(Free, const FreeFactor<S>& factor, const S* u, const S* G, int n, S* k) {
+  S x[6] = {u[0], u[1], u[2], u[3], u[4], u[5]};
+  factor.D.solve(x);
   for (int r = 0; r < n; ++r)
-    for (int k = 0; k < 6; ++k) factor.u[k] = factor.u[k] + G[6 * r + k] * f[r];
+    for (int j = 0; j < 6; ++j) k[r] = k[r] - G[6 * r + j] * x[j];
+}
+
+// The forces act on the joint as a further joint force G^T f. u: what solve_joint is given.
+template <int K, bool turned, bool rotates, bool travels, class S, class N>
+FW_INLINE void push_joint(AxisJoint<K, turned, rotates, travels>, const AxisFactor<S>& factor, const S* G, const S* f,
+                          N n, S* u) {
+  S x(0);
+  for_each_row(n, [&](int r) FW_LAMBDA_INLINE { x = x + G[r] * f[r]; });
+  u[0] = u[0] + factor.D_inverse * x;
+}
+template <class S>
+FW_INLINE void push_joint(Spherical, const SphericalFactor<S>& factor, const S* G, const S* f, int n, S* u) {
+  Vec3<S> x = zero3<S>();
+  for (int r = 0; r < n; ++r) x = x + Vec3<S>{G[3 * r], G[3 * r + 1], G[3 * r + 2]} * f[r];
+  const Vec3<S> solved = factor.D_inverse * x;
+  for (int k = 0; k < 3; ++k) u[k] = u[k] + solved[k];
+}
+template <class S>
+FW_INLINE void push_joint(Free, const FreeFactor<S>&, const S* G, const S* f, int n, S* u) {
+  for (int r = 0; r < n; ++r)
+    for (int k = 0; k < 6; ++k) u[k] = u[k] + G[6 * r + k] * f[r];
+}
+template <class J, class F, class S, class N>
+FW_INLINE void push_joint(J joint, F& factor, const S* G, const S* f, N n) {
+  push_joint(joint, factor, G, f, n, right_hand_side(factor));
 }
 
 }  // namespace featherweight::FW_ISA

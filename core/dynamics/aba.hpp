@@ -47,7 +47,8 @@ void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& 
 }
 
 // Sweep 2, leaf to root: project out joint i, hand the rest to its parent. f_ext: force on each compiled link in its
-// coordinates, or null. `before(i, outboard)` and `after(i, joint)` see each link at its turn.
+// coordinates, or null. `before(i, outboard)` and `after(i, joint, outboard)` see each link at its turn, and may add to
+// what is outboard.
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
 FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau, const Force<S>* f_ext,
                             const Outboard<S>& nothing, AbaWorkspace<S>& w, Outboard<S>& carry,
@@ -58,7 +59,7 @@ FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau
   before(i, carry);
   visit(l.kind, [&](auto joint) {
     project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
-    after(i, joint);
+    after(i, joint, carry);
   });
   hand_over(l, carry, w.accumulators);
 }

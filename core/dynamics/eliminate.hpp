@@ -300,15 +300,15 @@ FW_INLINE void solve_joint(Free, const Link<C>& l, const FreeFactor<S>& factor, 
 }
 
 template <class S>
-FW_INLINE const S* right_hand_side(const AxisFactor<S>& factor) {
+FW_INLINE S* right_hand_side(AxisFactor<S>& factor) {
   return &factor.D_inverse_u;
 }
 template <class S>
-FW_INLINE const S* right_hand_side(const SphericalFactor<S>& factor) {
+FW_INLINE S* right_hand_side(SphericalFactor<S>& factor) {
   return factor.D_inverse_u.e;
 }
 template <class S>
-FW_INLINE const S* right_hand_side(const FreeFactor<S>& factor) {
+FW_INLINE S* right_hand_side(FreeFactor<S>& factor) {
   return factor.u;
 }
 
@@ -326,7 +326,7 @@ FW_INLINE void clear_right_hand_side(FreeFactor<S>& factor) {
 }
 
 template <class J, class S, class C>
-[[gnu::noinline]] void accelerate(J, const Link<C>& l, const S* state, const S* rate, const Factor<J, S>& factor,
+[[gnu::noinline]] void accelerate(J, const Link<C>& l, const S* state, const S* rate, Factor<J, S>& factor,
                                   const Motion<S>& a_parent, Motion<S>& motion, S* joint_acceleration) {
   Motion<S> a = J::to_child(l, state, a_parent);
   J::add_velocity_product(l, motion, rate, a);

@@ -3,19 +3,13 @@
 //   Axis joints add; rotations compose with exp; free joints move along the twist dv (SE(3) exponential), so that
 //   difference(q, integrate(q, dv)) == dv for rotations below pi. Quaternions are kept with unit length.
 #pragma once
+#include "lanes/square_root.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
 
-FW_INLINE double library_sqrt(double x) { return __builtin_sqrt(x); }
-FW_INLINE float library_sqrt(float x) { return __builtin_sqrtf(x); }
 FW_INLINE double library_atan2(double y, double x) { return __builtin_atan2(y, x); }
 FW_INLINE float library_atan2(float y, float x) { return __builtin_atan2f(y, x); }
-
-template <class S>
-FW_INLINE S square_root(const S& x) {
-  return map_lanes(x, [](ElementOf<S> e) { return library_sqrt(e); });
-}
 
 // Below this squared angle the series is exact to the last bit of a double.
 template <class S>

@@ -15,7 +15,7 @@ from .constraints import Constraint, ConstraintSet, compiled_for
 from .description import Array
 from .model import Model
 
-Method = Literal["auto", "limb_pv", "pv", "prox_pv", "ltl", "kkt", "pv_soft", "constrained_aba"]
+Method = Literal["auto", "limb_pv", "pv", "prox_pv", "pv_early", "constrained_aba", "pv_soft", "ltl", "kkt"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,11 @@ def constrained_dynamics(
 
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
     method:
-      "limb_pv"          any rows, exact; O(n + m) where limbs can move all their rows ("auto" takes it)
+      "auto"             "limb_pv", or "pv_early" where many rows cannot be moved by the limbs they are on
+      "limb_pv"          any rows, exact; O(n + m) where limbs can move all their rows
       "pv"               independent rows, O(n + m^2 d + m^3); ``converged`` is False where they are not
       "prox_pv"          any rows, at the same cost: least-squares accelerations, forces of least norm
+      "pv_early"         any rows, O(n + m) whatever they are: solved for on the way to the root
       "constrained_aba"  any rows to about nine digits, O(n + m) per iteration, ``max_iterations`` of them at most
       "pv_soft"          rows that all have compliance, one sweep of O(n + m)
       "ltl"              independent rows in joint space, by the sparse factor of H
@@ -82,7 +84,7 @@ def constrained_dynamics(
     check_method(method, compiled)
     result = _core.constrained_dynamics(
         model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
-        resolved(method), float(tolerance), max_iterations, num_threads,
+        resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
     nv, m = model.nv, compiled.n_rows
     return ConstrainedSolution(
@@ -104,9 +106,16 @@ def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
         raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
 
 
-def resolved(method: Method) -> str:
+#: Above so many rows left at the root, its cubic cost exceeds that of solving for forces on the way (measured on trees
+#: of hinges with three rows at each leaf).
+MOST_ROWS_AT_ROOT = 48
+
+
+def resolved(method: Method, constraints: ConstraintSet) -> Method:
     """The method that "auto" stands for."""
-    return "limb_pv" if method == "auto" else method
+    if method != "auto":
+        return method
+    return "limb_pv" if constraints.rows_at_root <= MOST_ROWS_AT_ROOT else "pv_early"
 
 
 def check_method(method: Method, constraints: ConstraintSet) -> None:

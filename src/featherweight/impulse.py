@@ -73,7 +73,7 @@ def impulse_dynamics(
     before = _core.constraint_velocity(model, q, v, compiled, num_threads)
     result = _core.impulse_dynamics(
         model, q, compiled, -(1.0 + e) * before, activity(active),
-        resolved(method), float(tolerance), max_iterations, num_threads,
+        resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
     nv, m = model.nv, compiled.n_rows
     return ImpulseSolution(

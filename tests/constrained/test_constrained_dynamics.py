@@ -18,7 +18,7 @@ from featherweight.reference.kkt import equations, kkt
 
 Array = NDArray[np.float64]
 EXACT: list[Method] = ["pv", "ltl"]  # for independent rows
-ROBUST: list[Method] = ["limb_pv", "prox_pv", "kkt"]  # for any rows
+ROBUST: list[Method] = ["limb_pv", "prox_pv", "pv_early", "kkt"]  # for any rows
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 
 

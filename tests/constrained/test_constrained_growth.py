@@ -66,6 +66,8 @@ EXPONENTS: dict[Method, dict[str, float]] = {
     "pv": CUBIC_ROOT,
     "prox_pv": CUBIC_ROOT,
     "limb_pv": LINEAR,
+    # what one joint more costs depends on which rows the posture sends past it
+    "pv_early": {family: power for family, power in LINEAR.items() if "joint" not in family},
     "pv_soft": LINEAR,
     "constrained_aba": LINEAR,
     "ltl": JOINT_SPACE,
