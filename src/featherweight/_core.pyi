@@ -149,6 +149,12 @@ class ConstraintSet:
     def n_constraints(self) -> int:
         """Number of constraints."""
 
+    @property
+    def rows_at_root(self) -> int:
+        """
+        Most rows that no limb can move by itself, and that limb_pv solves for together at the root of a tree.
+        """
+
 def impulse_dynamics(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, targets: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, method: str, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """
     Per sample [velocity change, impulses, residual, iterations, converged]; targets are those of J dv.

@@ -168,7 +168,7 @@ def test_a_sample_keeps_its_bits_whatever_its_neighbours_do() -> None:
         ({"constraints": []}, "at least one"),
         ({"constraints": [fw.PointConstraint("nose")]}, "unknown frame 'nose'"),
         ({"tolerance": np.nan}, "tolerance"),
-        ({"max_iterations": 1}, "max_iterations"),
+        ({"max_iterations": 0}, "max_iterations"),
         ({"active": np.ones(1)}, "active: expected an array of bool"),
         ({"q": np.full(19, np.nan)}, "q: entry 0"),
         ({"v": np.full(18, np.nan)}, "v: entry 0"),

@@ -30,7 +30,6 @@ def digits(method: Method) -> float:
     return 1e-9 if method == "constrained_aba" else 1e-13
 
 
-
 def single_body(mass: float, inertia: float | None = None, length: float = 0.0) -> fw.Model:
     """A free body; with a length, a thin rod along x."""
     builder = fw.ModelBuilder("body")
