@@ -167,9 +167,11 @@ LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double
 }
 
 LimbPlan LimbPlanStorage::view() const {
-  LimbPlan plan{n_entries, 0, n_bases, 0, order.data(), groups.data(), of_link.data(), arrivals.data()};
+  LimbPlan plan{n_entries, 0, n_bases, 0, 0, order.data(), groups.data(), of_link.data(), arrivals.data()};
   for (const RowGroup& group : groups)
     plan.n_triangle = std::max(plan.n_triangle, group.L + static_cast<int>(triangle(group.end - group.begin, 0)));
+  for (std::size_t i = 0; i + 1 < of_link.size(); ++i)
+    if (of_link[i].base < 0) plan.n_inside += of_link[i].joins - of_link[i].ends;
   const LinkGroups& world = of_link.back();
   for (int k = world.ends; k < world.joins; ++k)
     if (const RowGroup& group = groups[at(arrivals[at(k)])]; !group.regular)

@@ -1,10 +1,18 @@
 #include "constrained/limb_pv.hpp"
 
+#include "constrained/prox_pv.hpp"
+#include "constrained/pv_early.hpp"
+
 namespace featherweight::FW_ISA {
+
+// So many rows together cost as much at the root as on the way to it.
+constexpr int few_rows = 48;
 
 template <class T>
 unsigned KernelOf<T>::limb_pv(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
-  return solve_batch<LimbPv<Native<T>>>(tree, job, begin, end, memory);
+  using S = Native<T>;
+  return job.constraints->n_rows <= few_rows ? solve_batch<LimbPv<S, ProxPv<S>>>(tree, job, begin, end, memory)
+                                             : solve_batch<LimbPv<S, PvEarly<S>>>(tree, job, begin, end, memory);
 }
 FW_INSTANTIATE_DOUBLE_KERNEL(limb_pv);
 

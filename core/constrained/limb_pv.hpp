@@ -2,18 +2,19 @@
 //   A limb's rows are carried to the link where it meets another limb, a free base or the world. By then all its joints
 //   have answered, and if those can move every row, one unpivoted block elimination turns the rows into inertia of that
 //   link, exactly. Groups of rows that no posture makes independent go on as one, in the end to the world, where
-//   proximal steps solve for them; so do all rows of a lane whose posture leaves a limb singular.
+//   proximal steps solve for them. A lane whose posture leaves a limb singular is solved once more, carefully.
 //   Source: ours, docs/theory.md "Rows at the end of a limb".   Oracle: dense KKT, its pseudo-inverse.
 //
 // Which group goes where is decided once per set of constraints (constrained/limb_plan.cpp): control flow is the same
 // for all lanes.
 #pragma once
 #include "constrained/limb_refine.hpp"
-#include "constrained/prox_pv.hpp"
+#include "constrained/proximal.hpp"
 
 namespace featherweight::FW_ISA {
 
-template <class S>
+// Careful: the method for lanes whose posture leaves a limb singular.
+template <class S, class Careful>
 class LimbPv {
  public:
   template <class C>
@@ -182,7 +183,7 @@ class LimbPv {
     }
   }
 
-  // Lanes with a singular limb take the answer of prox_pv, which carries all rows to the world.
+  // Lanes with a singular limb take the answer of a method for any rows.
   template <class C>
   [[gnu::noinline, gnu::cold]] void solve_carefully(const ConstrainedProblem<S, C>& problem,
                                                     const ConstrainedSettings& settings, ConstrainedAnswer<S>& answer) {
@@ -201,7 +202,7 @@ class LimbPv {
   S singular_;  // 1 where a limb turned out to be
   S stiffness_at_world_;
   ProximalSystem<S> root_;
-  ProxPv<S> careful_;
+  Careful careful_;
   S *careful_a_, *careful_forces_;
 };
 

@@ -23,6 +23,7 @@ struct LinkGroups {
 
 struct LimbPlan {
   int n_entries, n_triangle, n_bases;
+  int n_inside;           // groups that end on links that move on, floating bases apart
   int largest_irregular;  // most rows of a group that reaches the world without being regular
   const int* order;       // of each slot the compiled row
   const RowGroup* groups;

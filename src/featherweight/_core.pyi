@@ -150,6 +150,12 @@ class ConstraintSet:
         """Number of constraints."""
 
     @property
+    def limbs_inside(self) -> int:
+        """
+        Limbs that limb_pv ends on links that move on, where a singular posture asks for a careful solve.
+        """
+
+    @property
     def rows_at_root(self) -> int:
         """
         Most rows that no limb can move by itself, and that limb_pv solves for together at the root of a tree.

@@ -58,7 +58,7 @@ def constrained_dynamics(
 
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
     method:
-      "auto"             "limb_pv", or "pv_early" where many rows cannot be moved by the limbs they are on
+      "auto"             "limb_pv", or "pv_early" where many rows or limbs are beyond it
       "limb_pv"          any rows, exact; O(n + m) where limbs can move all their rows
       "pv"               independent rows, O(n + m^2 d + m^3); ``converged`` is False where they are not
       "prox_pv"          any rows, at the same cost: least-squares accelerations, forces of least norm
@@ -106,16 +106,17 @@ def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
         raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
 
 
-#: Above so many rows left at the root, its cubic cost exceeds that of solving for forces on the way (measured on trees
-#: of hinges with three rows at each leaf).
-MOST_ROWS_AT_ROOT = 48
+#: Above so many rows left at the root, its cubic cost exceeds that of solving for forces on the way; above so many limbs
+#: inside the tree, some are singular in most postures. Both as measured on binary trees held at their leaves.
+MOST_ROWS_AT_ROOT, MOST_LIMBS_INSIDE = 48, 32
 
 
 def resolved(method: Method, constraints: ConstraintSet) -> Method:
     """The method that "auto" stands for."""
     if method != "auto":
         return method
-    return "limb_pv" if constraints.rows_at_root <= MOST_ROWS_AT_ROOT else "pv_early"
+    suits = constraints.rows_at_root <= MOST_ROWS_AT_ROOT and constraints.limbs_inside <= MOST_LIMBS_INSIDE
+    return "limb_pv" if suits else "pv_early"
 
 
 def check_method(method: Method, constraints: ConstraintSet) -> None:
