@@ -36,8 +36,26 @@ def main() -> None:
     if (run / "benchmark.json").exists():
         fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
         fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
+    if (run / "constrained.json").exists():
+        fill(ROOT / "README.md", "constrained", held(json.loads((run / "constrained.json").read_text())["rows"]))
     for mark, content in constrained(run):
         fill(ROOT / "docs" / "which-algorithm.md", mark, content)
+
+
+def held(rows: list[dict[str, Any]]) -> str:
+    """README's table of constrained dynamics: the default method beside Pinocchio's fastest builds, by case."""
+    table = []
+    for case in dict.fromkeys(row["case"] for row in rows if row["case"].split()[0] in ROBOTS):
+        of_case = {row["method"]: row for row in rows if row["case"] == case}
+        times = {name: row["microseconds"]["us"] for name, row in of_case.items()}
+        peers = {method: times.get(f"pin clang {method}") for method in ("constraintDynamics", "pv")}
+        ours, error = times["limb_pv"], of_case["limb_pv"]["error"]
+        cells = {"robot": f"{case} (nv {of_case['limb_pv']['nv']})"}
+        cells |= {f"Pinocchio `{method}` (clang)": f"{time:.2f}" for method, time in peers.items() if time}
+        cells |= {"`limb_pv`, lanes": f"{ours:.3f}", "worst error": f"{error:.0e}"}
+        cells |= {f"`{method}` / `limb_pv`": f"{time / ours:.1f}x" for method, time in peers.items() if time}
+        table.append(cells)
+    return markdown_table(table)
 
 
 def constrained(run: Path) -> Iterator[tuple[str, str]]:

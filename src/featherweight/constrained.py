@@ -106,8 +106,8 @@ def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
         raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
 
 
-#: Above so many rows left at the root, its cubic cost exceeds that of solving for forces on the way; above so many limbs
-#: inside the tree, some are singular in most postures. Both as measured on binary trees held at their leaves.
+#: Above so many rows at the root its cubic cost exceeds that of solving for forces on the way (binary trees held at
+#: their leaves: equal at 64 rows); above so many limbs inside the tree, some are singular in many postures.
 MOST_ROWS_AT_ROOT, MOST_LIMBS_INSIDE = 48, 32
 
 

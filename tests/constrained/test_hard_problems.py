@@ -1,7 +1,7 @@
 """The default method where others give up: straight limbs, redundant rows, contradictory rows, in extended precision.
 
-Conditions of J H^-1 J^T reach 1e11 before they are infinite. Every answer is held to 1e-9 of its scale, and a hard sample
-must not touch its neighbours.
+Conditions of J H^-1 J^T reach 1e11 before they are infinite. Every answer is held to 1e-9 of its scale, and a hard
+sample must not touch its neighbours.
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ array([9.81])
 """
 
 from featherweight.reference.aba import aba
+from featherweight.reference.constrained_aba import constrained_aba
+from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
+from featherweight.reference.constraints import frame_rows, point_rows
 from featherweight.reference.crba import crba
 from featherweight.reference.energy import (
     center_of_mass,
@@ -23,6 +26,7 @@ from featherweight.reference.energy import (
     masses,
     potential_energy,
 )
+from featherweight.reference.impulse import impulse_dynamics
 from featherweight.reference.kinematics import (
     forward_kinematics,
     frame_acceleration,
@@ -30,7 +34,14 @@ from featherweight.reference.kinematics import (
     frame_velocity,
     jacobian,
 )
+from featherweight.reference.kkt import kkt
+from featherweight.reference.limb_pv import limb_pv
+from featherweight.reference.ltl import ltl
 from featherweight.reference.minverse import minverse
+from featherweight.reference.prox_pv import prox_pv
+from featherweight.reference.pv import pv
+from featherweight.reference.pv_early import pv_early
+from featherweight.reference.pv_soft import pv_soft
 from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
 from featherweight.reference.tree import difference, integrate, neutral, sizes
 
@@ -39,20 +50,32 @@ __all__ = [
     "bias_forces",
     "center_of_mass",
     "centroidal_momentum",
+    "constrained_aba",
+    "constrained_inverse_dynamics",
     "crba",
     "difference",
     "forward_kinematics",
     "frame_acceleration",
     "frame_placement",
+    "frame_rows",
     "frame_velocity",
     "gravity_forces",
+    "impulse_dynamics",
     "integrate",
     "jacobian",
     "kinetic_energy",
+    "kkt",
+    "limb_pv",
+    "ltl",
     "masses",
     "minverse",
     "neutral",
+    "point_rows",
     "potential_energy",
+    "prox_pv",
+    "pv",
+    "pv_early",
+    "pv_soft",
     "rnea",
     "sizes",
 ]
