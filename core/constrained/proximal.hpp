@@ -3,7 +3,7 @@
 // In increments: (L + eps) df = missed, f += df, and eps df is exactly what the rows miss then. Per eigenvalue s of L
 // that shrinks by eps / (s + eps) a step. Where rows contradict each other it settles at its least-squares value while
 // f drifts away; the part of the targets that cannot be met is then taken out of them and the lane starts again, which
-// keeps f of the size of the answer (and of least norm, as it starts from zero). To take it out before it has settled
+// keeps f of the size of the answer. To take it out before it has settled
 // would take a part with it that can be met. A lane that is done keeps its bits whatever its neighbours do.
 #pragma once
 #include "constrained/dense_ldl.hpp"
@@ -71,9 +71,38 @@ class ProximalSystem {
       if (!any(done, done < S(T(0.5)))) break;
     }
     for (int k = 0; k < m; ++k) answer.residual = larger(answer.residual, abs(unreachable_[k]));
+    remove_idle(m, eps, f);
   }
 
  private:
+  // Where rows depend on each other, rounding, divided by eps, leaves forces that move nothing. The same steps, with
+  // the forces for their target, leave just those, and they are taken off: the smallest forces remain. What rounding
+  // makes of them meanwhile is a small part, and goes the second time.
+  [[gnu::noinline]] void remove_idle(int m, const S& eps, S* f) {
+    using T = ElementOf<S>;
+    S weakest(0);
+    for (int k = 0; k < m; ++k) weakest = larger(weakest, factor_.inverse_pivot(k) * eps);
+    const auto dependent = weakest > S(T(1e-2));  // a pivot that is hardly more than eps
+    if (!any(weakest, dependent)) return;
+    for (int round = 0; round < 2; ++round) {
+      for (int k = 0; k < m; ++k) missed_[k] = f[k];
+      S found(0);
+      for (int step = 0; step < 30 && any(found, select(dependent, found, S(1)) < S(T(0.5))); ++step) {
+        for (int k = 0; k < m; ++k) df_[k] = missed_[k];
+        factor_.solve(df_);
+        S change(0), size(0);
+        for (int k = 0; k < m; ++k) {
+          const S idle = eps * df_[k];
+          change = larger(change, abs(idle - missed_[k]));
+          size = larger(size, abs(f[k]) * S(T(1e-12)) + abs(idle) * S(T(1e-5)));
+          missed_[k] = select(found > S(T(0.5)), missed_[k], idle);
+        }
+        found = larger(found, select(change <= size, S(1), S(0)));
+      }
+      for (int k = 0; k < m; ++k) f[k] = select(dependent, f[k] - select(found > S(T(0.5)), missed_[k], S(0)), f[k]);
+    }
+  }
+
   static constexpr double relative_eps = 1e-10;
   static constexpr double smallest = 1e-14;  // all rows inactive, or along no freedom but for rounding
 

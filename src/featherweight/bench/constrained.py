@@ -61,6 +61,7 @@ class ConstrainedRow:
             cells |= _ratio("best Pinocchio / single", min(filter(None, rivals.values()), default=None), us["single"])
         cells |= {form: f"{us[form]:.2f}" for form in ("python", "python, batch 1") if form in us}
         if "three iterations" in us:
+            cells["3 iterations / aba"] = f"{us['three iterations'] / aba:.2f}"
             cells["one more"] = f"{(us['three iterations'] - us['two iterations']) / us['us']:.0%}"
         if self.error is not None and self.median_error is not None:
             cells |= {"error": f"{self.error:.0e}", "median error": f"{self.median_error:.0e}"}
