@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from helpers.constraints import dense_rows
 from helpers.forests import State, random_forest
 from numpy.typing import NDArray
 
@@ -25,17 +26,9 @@ FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hin
 def dense(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence[Constraint]) -> tuple[Array, Array]:
     """Least-squares acceleration and least-norm forces by dense algebra."""
     H, h = fw.crba(model, q), fw.bias_forces(model, q, v)
-    J_rows, targets, compliance = [], [], []
-    for c in constraints:
-        rows = [ROWS.index(row) for row in c.rows]
-        point = isinstance(c, fw.PointConstraint)
-        drift = fw.frame_acceleration(model, q, v, np.zeros(model.nv), c.frame, classical=point)
-        J_rows.append(fw.jacobian(model, q, c.frame)[rows])
-        targets.append(np.broadcast_to(np.asarray(c.acceleration, float), len(rows)) - drift[rows])
-        compliance.append(np.broadcast_to(np.asarray(c.compliance, float), len(rows)))
-    J, b = np.vstack(J_rows), np.concatenate(targets)
+    J, b, R = dense_rows(model, q, v, constraints)
     free = np.linalg.solve(H, tau - h)
-    delassus = J @ np.linalg.solve(H, J.T) + np.diag(np.concatenate(compliance))
+    delassus = J @ np.linalg.solve(H, J.T) + R
     forces = np.linalg.pinv(delassus, rcond=1e-11, hermitian=True) @ (b - J @ free)
     return free + np.linalg.solve(H, J.T @ forces), forces
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.compare import assert_same_bits, relative_error
+from helpers.constraints import dense_rows
 from helpers.forests import Forest, LinkPlan, random_forest
 
 import featherweight as fw
@@ -30,26 +31,19 @@ def dense(
     Y, whose condition is only the root of that of the matrix.
     """
     H, h = fw.crba(model, q), fw.rnea(model, q, v, np.zeros(model.nv), f_ext)
-    J_rows, targets, compliance = [], [], []
-    for c in constraints:
-        rows = [ROWS.index(row) for row in c.rows]
-        point = isinstance(c, fw.PointConstraint)
-        drift = fw.frame_acceleration(model, q, v, np.zeros(model.nv), c.frame, classical=point)
-        J_rows.append(fw.jacobian(model, q, c.frame)[rows])
-        targets.append(np.broadcast_to(np.asarray(c.acceleration, float), len(rows)) - drift[rows])
-        compliance.append(np.broadcast_to(np.asarray(c.compliance, float), len(rows)))
-    J, R = np.vstack(J_rows), np.diag(np.concatenate(compliance))
+    J, targets, R = dense_rows(model, q, v, constraints)
     C = np.linalg.cholesky(H)
     Y = np.linalg.solve(C, J.T).T
     free = np.linalg.solve(H, tau - h)
-    b = np.concatenate(targets) - J @ free
+    b = targets - J @ free
     values = np.linalg.svd(Y, compute_uv=False)
     if R.any():
         forces = np.linalg.solve(Y @ Y.T + R, b)
     else:
         inverse = np.linalg.pinv(Y, rcond=1e-9)
         forces = inverse.T @ (inverse @ b)
-    return free + np.linalg.solve(C.T, Y.T @ forces), forces, values
+    a = free + np.linalg.solve(C.T, Y.T @ forces)
+    return a, np.asarray(forces, np.float64), np.asarray(values, np.float64)
 
 
 def forest_problems(n: int) -> Iterator[tuple[fw.Model, dict[str, Array], list[Constraint], np.random.Generator]]:

@@ -67,3 +67,16 @@ def bare_rows(description: ModelDescription, q: Array, v: Array, constraints: Se
     """The rows with nothing asked of them: their targets are then only what velocities contribute."""
     bare = [type(c)(c.frame, c.rows) for c in constraints]
     return twin_rows(description, q, v, bare)
+
+
+def dense_rows(model: fw.Model, q: Array, v: Array, constraints: Sequence[Constraint]) -> tuple[Array, Array, Array]:
+    """J, what J a is to be, and the matrix of compliances, row by row from the motion of the constraints' frames."""
+    J, targets, compliance = [], [], []
+    for c in constraints:
+        rows = [ROWS.index(row) for row in c.rows]
+        point = isinstance(c, fw.PointConstraint)
+        drift = fw.frame_acceleration(model, q, v, np.zeros(model.nv), c.frame, classical=point)
+        J.append(fw.jacobian(model, q, c.frame)[rows])
+        targets.append(np.broadcast_to(np.asarray(c.acceleration, float), len(rows)) - drift[rows])
+        compliance.append(np.broadcast_to(np.asarray(c.compliance, float), len(rows)))
+    return np.vstack(J), np.concatenate(targets), np.diag(np.concatenate(compliance))
