@@ -9,6 +9,7 @@ void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);
 void bind_constraints(nb::module_& m);
+void bind_delassus(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_measure(nb::module_& m);
 
@@ -17,8 +18,13 @@ int find_frame(const Model& model, nb::handle frame);
 // A method for constrained dynamics; throws naming the known ones.
 Algorithm find_method(const std::string& name);
 
+// An algorithm for Delassus matrices, null if there is none of that name.
+const Algorithm* find_delassus_method(const std::string& name);
+
 // Throws unless the constraints were compiled for this model.
 void check_model(const Model& model, const ConstraintSet& constraints);
+// And unless each is on one link.
+void check_single_links(const Model& model, const ConstraintSet& constraints);
 
 #define FW_ALGORITHM(name) \
   ::featherweight::bindings::Algorithm { #name, &Kernels<double>::name, &Kernels<float>::name }

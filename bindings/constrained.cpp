@@ -10,12 +10,14 @@
 namespace featherweight::bindings {
 namespace {
 
-using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>>;
+using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>,
+                                   nb::object, std::array<double, 16>>;
 
 std::vector<ConstraintSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
   std::vector<ConstraintSpec> specs;
-  for (const auto& [frame, offset, point, axes, compliance] : constraints)
-    specs.push_back({find_frame(model, frame), offset, point, axes, compliance});
+  for (const auto& [frame, offset, point, axes, compliance, to, to_offset] : constraints)
+    specs.push_back({find_frame(model, frame), offset, point, axes, compliance,
+                     to.is_none() ? -1 : find_frame(model, to), to_offset});
   return specs;
 }
 
@@ -38,6 +40,14 @@ void check_model(const Model& model, const ConstraintSet& constraints) {
   if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
 }
 
+void check_single_links(const Model& model, const ConstraintSet& constraints) {
+  check_model(model, constraints);
+  if (constraints.between_links())
+    throw std::invalid_argument(
+        "constraints: some are between two links, which only delassus, constraint_jacobian and constraint_velocity know "
+        "how to treat yet");
+}
+
 void bind_constrained(nb::module_& m) {
   nb::class_<ConstraintSet>(m, "ConstraintSet", "Constraints on the links of one model, compiled to rows.")
       .def(
@@ -58,7 +68,7 @@ void bind_constrained(nb::module_& m) {
       "impulse_dynamics",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle targets, nb::handle active,
          const std::string& method, double tolerance, int max_iterations, nb::handle num_threads) {
-        check_model(model, constraints);
+        check_single_links(model, constraints);
         Arguments arguments{{"q", q}, {}, {}, {}, false, {"targets", targets}, optional("active", active)};
         return call(model, find_method(method), arguments,
                     {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
@@ -82,7 +92,7 @@ void bind_constrained(nb::module_& m) {
       [](const Model& model, nb::handle q, nb::handle v, nb::handle tau, const ConstraintSet& constraints,
          nb::handle targets, nb::handle active, nb::handle f_ext, const std::string& method, double tolerance,
          int max_iterations, nb::handle num_threads) {
-        check_model(model, constraints);
+        check_single_links(model, constraints);
         Arguments arguments{{"q", q},
                             {"v", v},
                             {"tau", tau},

@@ -62,7 +62,7 @@ class ConstraintArguments {
                       int max_iterations)
       : set_(set), tolerance_(tolerance), max_iterations_(max_iterations) {
     if (!set) return;
-    if (&set->model() != &model) throw std::invalid_argument("constraints: compiled for another model");
+    check_model(model, *set);
     targets_.assign(static_cast<std::size_t>(set->n_rows()), 0.0);
     if (targets.is_none()) return;
     ArrayArgument given("targets", targets);
@@ -71,10 +71,16 @@ class ConstraintArguments {
     std::copy_n(given.data<double>(), targets_.size(), targets_.begin());
   }
   Measurable find(const std::string& name) const {
-    return set_ ? Measurable{find_method(name), 3} : find_algorithm(name);
+    if (!set_) return find_algorithm(name);
+    if (const Algorithm* delassus = find_delassus_method(name)) return {*delassus, 1};
+    check_single_links(set_->model(), *set_);
+    return {find_method(name), 3};
   }
   std::size_t result_size(const Model& model, const Algorithm& algorithm) const {
-    return set_ ? static_cast<std::size_t>(model.nv() + set_->n_rows() + 3) : bindings::result_size(model, algorithm);
+    if (!set_) return bindings::result_size(model, algorithm);
+    const std::size_t m = static_cast<std::size_t>(set_->compiled().n_rows);
+    if (find_delassus_method(algorithm.name)) return m * (m + 1) / 2;  // packed
+    return static_cast<std::size_t>(model.nv()) + m + 3;
   }
   void apply(Job<double>& job) const {
     if (!set_) return;
@@ -110,8 +116,8 @@ class AlignedBuffer {
   std::unique_ptr<T, Delete> data_;
 };
 
-// Runs the kernel back to back, without Python and on one thread. crba leaves its packed rows, as a caller in C++
-// would use them.
+// Runs the kernel back to back, without Python and on one thread. crba and Delassus algorithms leave their packed
+// rows, as a caller in C++ would use them.
 template <class T>
 std::vector<double> time_kernel(const Model& model, Kernel<T> kernel, Job<T> job, std::size_t n_out, std::size_t batch,
                                 int repeats, bool single) {
@@ -124,10 +130,10 @@ std::vector<double> time_kernel(const Model& model, Kernel<T> kernel, Job<T> job
   const auto pass = [&] {
     unsigned faults = 0;
     if (!single) return run_kernel(model, kernel, job, batch, 1);
+    Job<T> one = job;
     for (std::size_t k = 0; k < batch; ++k) {  // one sample after the other, all into the same place
-      Job<T> one = job;
-      for (Input<T>* in : {&one.q, &one.v, &one.x}) in->data += static_cast<std::ptrdiff_t>(k) * in->stride;
       faults |= run_kernel(model, kernel, one, 1, 1);
+      for (Input<T>* in : {&one.q, &one.v, &one.x}) in->data += in->stride;
     }
     return faults;
   };
@@ -221,7 +227,7 @@ void bind_measure(nb::module_& m) {
                 "constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: "
                 "float = 1e-10, max_iterations: int = 60) -> dict[str, int]"),
         "Floating-point operations of one sample, counted by running the kernel with a counting scalar.\n\n"
-        "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics.");
+        "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, or an\nalgorithm for Delassus matrices by its full name, such as 'pv_osim'.");
   m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
         nb::kw_only(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
         nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60, nb::arg("dtype") = "float64",
@@ -231,7 +237,7 @@ void bind_measure(nb::module_& m) {
                 "| None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: "
                 "int = 10, single: bool = False, isa: str = '') -> dict[str, float]"),
         "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.\n\n"
-        "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces.");
+        "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm for\nDelassus matrices by its full name, such as 'pv_osim'.");
 }
 
 }  // namespace featherweight::bindings

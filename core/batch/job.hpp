@@ -65,6 +65,7 @@ struct Kernels {
   Kernel<T> pv_early = nullptr, pv_soft = nullptr, constrained_aba = nullptr;
   Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
   Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
+  Kernel<T> ltl_osim = nullptr, pv_osim = nullptr;
 };
 
 // One build of the kernels.

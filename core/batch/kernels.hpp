@@ -39,6 +39,9 @@ struct KernelOf {
   static unsigned constraint_acceleration(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned constraint_position_error(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned constrained_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  // Delassus matrices
+  static unsigned ltl_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

@@ -5,6 +5,7 @@
 // Loading also watches the values: x * 0 is NaN exactly for what is not finite, which costs one operation per pack.
 #pragma once
 #include "batch/arena.hpp"
+#include "lanes/transpose.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
@@ -34,6 +35,19 @@ class Watch {
   S poison_ = S(0), off_unit_ = S(0);
 };
 
+// All n numbers of the samples, several at a time; the last ones are moved together with some that already were. Fewer
+// than that are moved one by one.
+template <class S, class Several, class One>
+FW_INLINE void for_columns(int n, Several&& several, One&& one) {
+  constexpr int columns = Transpose<S>::columns;
+  int k = 0;
+  for (; k + columns <= n; k += columns) several(k);
+  if (k == n) return;
+  if (n > columns) return several(n - columns);
+  for (; k < n; ++k)
+    for (int lane = 0; lane < width_of<S>; ++lane) one(k, lane);
+}
+
 template <class S, class T>
 FW_INLINE void load(const Input<T>& in, const Pack& pack, int n, S* x, Watch<S>& watch) {
   constexpr int width = width_of<S>;
@@ -42,13 +56,16 @@ FW_INLINE void load(const Input<T>& in, const Pack& pack, int n, S* x, Watch<S>&
     sample[lane] =
         in.data + in.stride * static_cast<std::ptrdiff_t>(pack.first + (lane < pack.count ? lane : pack.count - 1));
   S poison(0);  // a register: the sum would otherwise wait for memory at every step
-  for (int k = 0; k < n; ++k) {
-    S value;
-#pragma GCC unroll 16
-    for (int lane = 0; lane < width; ++lane) ScalarTraits<S>::set(value, lane, sample[lane][k]);
-    poison = poison + value * S(0);
-    x[k] = value;
-  }
+  for_columns<S>(
+      n,
+      [&](int k) FW_LAMBDA_INLINE {
+        Transpose<S>::load(sample, k, x + k);
+        for (int c = 0; c < Transpose<S>::columns; ++c) poison = poison + x[k + c] * S(0);
+      },
+      [&](int k, int lane) FW_LAMBDA_INLINE {
+        ScalarTraits<S>::set(x[k], lane, sample[lane][k]);
+        poison = poison + sample[lane][k] * T(0);
+      });
   watch.see(poison);
 }
 
@@ -73,9 +90,9 @@ FW_INLINE void store(const S* x, int n, const Pack& pack, T* out, std::ptrdiff_t
   for (int lane = 0; lane < width; ++lane)
     sample[lane] = out + stride * static_cast<std::ptrdiff_t>(pack.first + (lane < pack.count ? lane : pack.count - 1));
   // surplus lanes repeat the last sample, so writing them again changes nothing
-  for (int k = 0; k < n; ++k)
-#pragma GCC unroll 16
-    for (int lane = 0; lane < width; ++lane) sample[lane][k] = static_cast<T>(ScalarTraits<S>::get(x[k], lane));
+  for_columns<S>(
+      n, [&](int k) FW_LAMBDA_INLINE { Transpose<S>::store(sample, k, x + k); },
+      [&](int k, int lane) FW_LAMBDA_INLINE { sample[lane][k] = static_cast<T>(ScalarTraits<S>::get(x[k], lane)); });
 }
 
 // External forces on the user's links, summed on the compiled links that carry them.

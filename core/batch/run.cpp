@@ -56,13 +56,8 @@ unsigned run_range(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std
   return faults;
 }
 
-}  // namespace
-
 template <class T>
-unsigned run_kernel(const Model& model, Kernel<T> kernel, const Job<T>& job, std::size_t batch, int n_threads) {
-  Tree<T> tree = model.tree<T>();
-  if (job.weightless)
-    for (T& g : tree.gravity) g = T(0);
+unsigned run_batch(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std::size_t batch, int n_threads) {
   const std::size_t n_tiles = (batch + tile_size - 1) / tile_size;
   if (n_threads == 1 || n_tiles == 1) {
     const FlushDenormals flush;
@@ -80,6 +75,16 @@ unsigned run_kernel(const Model& model, Kernel<T> kernel, const Job<T>& job, std
   });
   if (faults & fault::memory) throw std::bad_alloc();
   return faults;
+}
+
+}  // namespace
+
+template <class T>
+unsigned run_kernel(const Model& model, Kernel<T> kernel, const Job<T>& job, std::size_t batch, int n_threads) {
+  if (!job.weightless) return run_batch(model.tree<T>(), kernel, job, batch, n_threads);
+  Tree<T> tree = model.tree<T>();
+  for (T& g : tree.gravity) g = T(0);
+  return run_batch(tree, kernel, job, batch, n_threads);
 }
 
 template unsigned run_kernel(const Model&, Kernel<double>, const Job<double>&, std::size_t, int);

@@ -37,6 +37,8 @@ constexpr Kernels<T> kernels() {
     table.constraint_acceleration = K::constraint_acceleration;
     table.constraint_position_error = K::constraint_position_error;
     table.constrained_inverse = K::constrained_inverse;
+    table.ltl_osim = K::ltl_osim;
+    table.pv_osim = K::pv_osim;
   }
   return table;
 }

@@ -39,29 +39,28 @@ class LimbPv {
     });
 
     // sweep 2, leaf to root: limbs that end at link i become inertia; project out its joint; the other rows pass it
-    project_inward(
-        tree, problem.v, problem.tau, problem.f_ext, w_.aba,
-        [&](int i, Outboard<S>& outboard) {
-          const int base = plan.of_link[i].base;
-          if (base >= 0) w_.bases[base] = {outboard, S(0)};
-          for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
-            const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
-            if (base >= 0) w_.bases[base].stiffness = larger(w_.bases[base].stiffness, stiffness);
-            add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard);
-          });
-          if (plan.of_link[i].group >= 0) gather(problem, i);
-        },
-        [&](int i, auto joint, const Outboard<S>&) {
-          const Link<C>& l = tree.links[i];
-          if (plan.of_link[i].group < 0) return;
-          const RowGroup& group = plan.groups[plan.of_link[i].group];
-          with_row_count(group.end - group.begin, [&](auto n) {
-            pass_joint(joint, l, w_.aba.state + l.state, w_.aba.motion[i], problem.v + l.v,
-                       factor_of(joint, l, w_.aba.factors),
-                       RowBlock<decltype(n), Fixed<0>, S>{
-                           n, {}, w_.rows + group.begin, w_.L + group.L, w_.G + plan.of_link[i].entries});
-          });
-        });
+    const auto end_limbs = [&](int i, Outboard<S>& outboard) {
+      const int base = plan.of_link[i].base;
+      if (base >= 0) w_.bases[base] = {outboard, S(0)};
+      for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
+        const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
+        if (base >= 0) w_.bases[base].stiffness = larger(w_.bases[base].stiffness, stiffness);
+        add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard);
+      });
+      if (plan.of_link[i].group >= 0) gather(problem, i);
+    };
+    const auto pass_rows = [&](int i, auto joint, const Outboard<S>&) {
+      const Link<C>& l = tree.links[i];
+      if (plan.of_link[i].group < 0) return;
+      const RowGroup& group = plan.groups[plan.of_link[i].group];
+      with_row_count(group.end - group.begin, [&](auto n) {
+        pass_joint(joint, l, w_.aba.state + l.state, factor_of(joint, l, w_.aba.factors),
+                   JointMotion<S>{w_.aba.motion[i], problem.v + l.v},
+                   RowBlock<decltype(n), Fixed<0>, S>{
+                       n, {}, w_.rows + group.begin, w_.L + group.L, w_.G + plan.of_link[i].entries});
+      });
+    };
+    project_inward(tree, problem.v, problem.tau, problem.f_ext, w_.aba, SparingLeaves{end_limbs}, pass_rows);
 
     solve_at_world(problem, settings, answer);
 

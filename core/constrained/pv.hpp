@@ -41,7 +41,8 @@ class PvSweeps {
           const RowRange range = constraints.of_link[i];
           start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + range.begin);
           pass_joint(
-              joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
+              joint, l, aba_.state + l.state, factor_of(joint, l, aba_.factors),
+              JointMotion<S>{aba_.motion[i], problem.v + l.v},
               RowBlock<int, int, S>{range.end - range.begin, range.begin, rows_ + range.begin, L, G_ + range.entries});
         });
 

@@ -83,7 +83,8 @@ class EarlySweeps {
           const Link<C>& l = problem.tree.links[i];
           HeldRows<S>& block = blocks_[depth_ - 1];
           const int first = passages_[i].begin, n = passages_[i].end - first;
-          pass_joint(joint, l, aba_.state + l.state, aba_.motion[i], problem.v + l.v, factor_of(joint, l, aba_.factors),
+          pass_joint(joint, l, aba_.state + l.state, factor_of(joint, l, aba_.factors),
+                     JointMotion<S>{aba_.motion[i], problem.v + l.v},
                      RowBlock<int, int, S>{n, first, block.rows + first, block.L, G_ + most_rows * l.v});
           hand_on(plan, i, outboard);
         });

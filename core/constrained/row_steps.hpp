@@ -9,6 +9,23 @@
 
 namespace featherweight::FW_ISA {
 
+// How a joint moves, if it does; if only K and L are asked for, it is AtRest and the k of the rows stay as they are.
+struct AtRest {
+  static constexpr bool moves = false;
+};
+template <class S>
+struct JointMotion {
+  static constexpr bool moves = true;
+  const Motion<S>& v;  // of the link
+  const S* rate;
+};
+template <class J, class S, class C>
+FW_INLINE Motion<S> velocity_product(J, const Link<C>& l, const JointMotion<S>& motion) {
+  Motion<S> c = zero_motion<S>();
+  J::add_velocity_product(l, motion.v, motion.rate, c);
+  return c;
+}
+
 // n rows, and their entries of L: those from row and column `first` on.
 template <class N, class First, class S>
 struct RowBlock {
@@ -21,14 +38,13 @@ struct RowBlock {
   FW_INLINE S& at(int r, int s) const { return L[triangle(first + r, first + s)]; }
 };
 
-template <int K, bool turned, bool rotates, bool travels, class S, class C, class N, class First>
-[[gnu::noinline]] void pass_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
-                                  const Motion<S>& v, const S* rate, const AxisFactor<S>& factor,
-                                  const RowBlock<N, First, S>& block) {
+template <int K, bool turned, bool rotates, bool travels, class S, class C, class M, class N, class First>
+[[gnu::noinline]] void pass_joint(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, const S* state,
+                                  const AxisFactor<S>& factor, const M& motion, const RowBlock<N, First, S>& block) {
   using J = AxisJoint<K, turned, rotates, travels>;
   constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
-  Motion<S> c = zero_motion<S>();  // nothing along the axis
-  J::add_velocity_product(l, v, rate, c);
+  Motion<S> c;  // nothing along the axis
+  if constexpr (M::moves) c = velocity_product(joint, l, motion);
   const AxisFactor<S> f = factor;
   const S kept = f.D_inverse * l.armature[0];
   for_each_row(block.n, [&](int r) FW_LAMBDA_INLINE {
@@ -44,17 +60,17 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C, clas
     // along the axis only the armature is left: written as a product, it does not cancel
     if constexpr (rotates && !travels) k.ang[K] = g * kept;
     if constexpr (travels && !rotates) k.lin[K] = g * kept;
-    S target = row.k - g * f.D_inverse_u - k.lin[i] * c.lin[i] - k.lin[j] * c.lin[j];
-    if constexpr (rotates) target = target - k.ang[i] * c.ang[i] - k.ang[j] * c.ang[j];
-    row.k = target;
+    if constexpr (M::moves) {
+      S target = row.k - g * f.D_inverse_u - k.lin[i] * c.lin[i] - k.lin[j] * c.lin[j];
+      if constexpr (rotates) target = target - k.ang[i] * c.ang[i] - k.ang[j] * c.ang[j];
+      row.k = target;
+    }
     row.K = J::to_parent(l, state, k);
   });
 }
-template <class S, class C, class N, class First>
-[[gnu::noinline]] void pass_joint(Spherical, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                  const SphericalFactor<S>& factor, const RowBlock<N, First, S>& block) {
-  Motion<S> c = zero_motion<S>();
-  Spherical::add_velocity_product(l, v, rate, c);
+template <class S, class C, class M, class N, class First>
+[[gnu::noinline]] void pass_joint(Spherical joint, const Link<C>& l, const S* state, const SphericalFactor<S>& factor,
+                                  const M& motion, const RowBlock<N, First, S>& block) {
   for (int r = 0; r < block.n; ++r) {
     Row<S> row = block.rows[r];
     const Vec3<S> g = row.K.ang, gD = factor.D_inverse * g;
@@ -67,15 +83,15 @@ template <class S, class C, class N, class First>
       row.K.lin = row.K.lin - factor.UD[k].lin * g[k];
       row.K.ang = row.K.ang - factor.UD[k].ang * g[k];
     }
-    block.rows[r] = {Spherical::to_parent(l, state, row.K), row.k - dot(g, factor.D_inverse_u) - row.K * c};
+    if constexpr (M::moves)
+      block.rows[r].k = row.k - dot(g, factor.D_inverse_u) - row.K * velocity_product(joint, l, motion);
+    block.rows[r].K = Spherical::to_parent(l, state, row.K);
   }
 }
 // U = D - R with the armature R: K D^-1 U^T leaves R D^-1 K, usually nothing.
-template <class S, class C, class N, class First>
-[[gnu::noinline]] void pass_joint(Free, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                  const FreeFactor<S>& factor, const RowBlock<N, First, S>& block) {
-  Motion<S> c = zero_motion<S>();
-  Free::add_velocity_product(l, v, rate, c);
+template <class S, class C, class M, class N, class First>
+[[gnu::noinline]] void pass_joint(Free joint, const Link<C>& l, const S* state, const FreeFactor<S>& factor,
+                                  const M& motion, const RowBlock<N, First, S>& block) {
   for (int r = 0; r < block.n; ++r) {
     const Row<S> row = block.rows[r];
     S* g = block.G + 6 * r;
@@ -88,14 +104,17 @@ template <class S, class C, class N, class First>
       for (int k = 0; k < 6; ++k) sum = sum + x[k] * h[k];
       block.at(r, s) = sum;
     }
-    S k = row.k;
-    for (int j = 0; j < 6; ++j) k = k - x[j] * factor.u[j];
     Force<S> left;
     for (int j = 0; j < 3; ++j) {
       left.lin[j] = x[j] * l.armature[j];
       left.ang[j] = x[3 + j] * l.armature[3 + j];
     }
-    block.rows[r] = {Free::to_parent(l, state, left), k - left * c};
+    if constexpr (M::moves) {
+      S k = row.k;
+      for (int j = 0; j < 6; ++j) k = k - x[j] * factor.u[j];
+      block.rows[r].k = k - left * velocity_product(joint, l, motion);
+    }
+    block.rows[r].K = Free::to_parent(l, state, left);
   }
 }
 

@@ -13,7 +13,7 @@ Survey::Survey(const Tree<double>& tree) : tree_(tree), none_(static_cast<std::s
     auto owned = std::make_unique<double[]>(memory.required / sizeof(double));
     Memory measured{owned.get(), memory.required, 0};
     Arena arena(measured);
-    Posture posture{std::move(owned), AbaWorkspace<double>(tree, arena), nothing_outboard<double>()};
+    Posture posture{std::move(owned), AbaWorkspace<double>(tree, arena), {}};
     move_outward(tree, sample_configuration(tree, 1 + k).data(), none_.data(), posture.sweep);
     postures_.push_back(std::move(posture));
   }
@@ -21,8 +21,8 @@ Survey::Survey(const Tree<double>& tree) : tree_(tree), none_(static_cast<std::s
 
 void Survey::project_out(int i) {
   for (Posture& posture : postures_)
-    project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr),
-                 nothing_outboard<double>(), posture.sweep, posture.carry);
+    project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr), posture.sweep,
+                 posture.carry);
 }
 
 void Survey::pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L) {
@@ -31,8 +31,7 @@ void Survey::pass_joint(int i, int posture, std::vector<Row<double>>& rows, std:
   G_.resize(rows.size() * static_cast<std::size_t>(l.nv));
   const RowBlock<int, int, double> block{static_cast<int>(rows.size()), 0, rows.data(), L.data(), G_.data()};
   visit(l.kind, [&](auto joint) {
-    host::pass_joint(joint, l, sweep.state + l.state, sweep.motion[i], none_.data() + l.v,
-                     factor_of(joint, l, sweep.factors), block);
+    host::pass_joint(joint, l, sweep.state + l.state, factor_of(joint, l, sweep.factors), AtRest{}, block);
   });
 }
 

@@ -38,6 +38,17 @@ ConstraintRow<double> make_row(const Pose<double>& frame, int axis, bool point) 
   }
   row.axis = axis;
   row.of_point = point;
+  row.first_link = -1;
+  return row;
+}
+
+// The other end of a row: all but its point depends on the configuration.
+ConstraintRow<double> second_end(const ConstraintRow<double>& first, int link, const Pose<double>& frame) {
+  ConstraintRow<double> row = first;
+  row.first_link = first.link;
+  row.link = link;
+  for (int k = 0; k < 3; ++k) row.p[k] = frame.p[k];
+  for (double& k : row.K) k = 0;
   return row;
 }
 
@@ -76,6 +87,9 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     if (mount.link < 0) throw std::invalid_argument(what + "the world holds that frame, it cannot be constrained");
     if (spec.axes.empty()) throw std::invalid_argument(what + "no rows");
     if (spec.compliance.size() != spec.axes.size()) throw std::invalid_argument(what + "one compliance per row");
+    const Mount<double>* to = spec.to_mount < 0 ? nullptr : &tree.mounts[spec.to_mount];
+    if (to && to->link == mount.link)
+      throw std::invalid_argument(what + "'" + model_.frame_name(spec.to_mount) + "' is on the same link");
     const Pose<double> frame = frame_on_link(mount, spec.offset);
     frames_.push_back(mount_at(mount.link, frame));
     for (std::size_t k = 0; k < spec.axes.size(); ++k) {
@@ -84,9 +98,10 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
       ConstraintRow<double> row = make_row(frame, spec.axes[k], spec.point);
       row.link = mount.link;
       row.constraint = static_cast<int>(c);
-      row.row = static_cast<int>(rows_.size());
+      row.row = n_rows_++;
       row.compliance = spec.compliance[k];
       rows_.push_back(row);
+      if (to && to->link >= 0) rows_.push_back(second_end(row, to->link, frame_on_link(*to, spec.to_offset)));
     }
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
@@ -107,9 +122,17 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     of_link_.push_back(range);
   }
   supporting_ = supporting_links(tree, of_link_);
-  compiled_ = {
-      n_rows(),           n_constraints_, entries, static_cast<int>(supporting_.size()), rows_.data(), of_link_.data(),
-      supporting_.data(), frames_.data(), {}};
+  compiled_ = {.n_rows = static_cast<int>(rows_.size()),
+               .n_constraints = n_constraints_,
+               .n_entries = entries,
+               .n_supporting = static_cast<int>(supporting_.size()),
+               .n_user_rows = n_rows_,
+               .rows = rows_.data(),
+               .of_link = of_link_.data(),
+               .supporting = supporting_.data(),
+               .frames = frames_.data(),
+               .limbs = {}};
+  if (between_links()) return;  // what follows is for constrained dynamics, which knows rows on one link only
   const std::vector<double> mobility = mobilities(tree, compiled_);
   for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r].mobility = mobility[r];
   limbs_ = plan_limbs(tree, compiled_);

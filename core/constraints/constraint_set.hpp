@@ -15,6 +15,8 @@ struct ConstraintSpec {
   bool point = true;   // linear rows are of the material point, not of the spatial acceleration
   std::vector<int> axes;
   std::vector<double> compliance;  // per row
+  int to_mount = -1;               // the motion is relative to this link or frame; -1: to the world
+  PoseArray to_offset{};           // of the point of a point constraint in that frame
 };
 
 class ConstraintSet {
@@ -26,14 +28,15 @@ class ConstraintSet {
   ConstraintSet& operator=(const ConstraintSet&) = delete;
 
   const Model& model() const { return model_; }
-  int n_rows() const { return static_cast<int>(rows_.size()); }
+  int n_rows() const { return n_rows_; }
   int n_constraints() const { return n_constraints_; }
+  bool between_links() const { return n_rows_ < compiled_.n_rows; }  // some of them
   const ConstraintRows<double>& compiled() const { return compiled_; }
 
  private:
   const Model& model_;
-  int n_constraints_;
-  std::vector<ConstraintRow<double>> rows_;
+  int n_constraints_, n_rows_ = 0;
+  std::vector<ConstraintRow<double>> rows_;  // ends of the user's rows
   std::vector<RowRange> of_link_;
   std::vector<SupportingLink> supporting_;
   std::vector<Mount<double>> frames_;

@@ -1,7 +1,8 @@
 // constraints/rows.hpp -- equality constraints as kernels read them: rows K a = k on links. Plain data, no code.
 //
 // A row is a force-like six-vector fixed to its link: K^T lambda is the force it exerts there, K a the acceleration it
-// constrains. Rows are sorted by link, so those outboard of a link are a contiguous range.
+// constrains. Rows are sorted by link, so those outboard of a link are a contiguous range. A row between two links is
+// compiled to two, its ends: one on each (delassus/ends.hpp).
 #pragma once
 #include "constraints/limbs.hpp"
 #include "model/tree.hpp"
@@ -15,6 +16,7 @@ struct ConstraintRow {
   int row;         // its place in the user's vector of all rows
   int path_end;    // where its entries along the path to the root end (constrained/path_rows.hpp)
   int axis;        // which of its frame's axes: 0..2 along, 3..5 about
+  int first_link;  // of the second end of a row between two links: the link of the first; else -1
   int of_point;    // 1: its constraint is of a material point, which adds n . (w x v) to the spatial acceleration
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
@@ -37,6 +39,7 @@ struct SupportingLink {
 template <class C>
 struct ConstraintRows {
   int n_rows, n_constraints, n_entries, n_supporting;
+  int n_user_rows;  // less than n_rows where rows have two ends
   const ConstraintRow<C>* rows;
   const RowRange* of_link;
   const SupportingLink* supporting;  // level by level from the root

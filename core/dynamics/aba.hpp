@@ -28,9 +28,25 @@ struct AbaWorkspace {
 };
 
 struct Unobserved {
+  static constexpr bool spares_leaves = true;
   template <class... Anything>
   FW_INLINE void operator()(const Anything&...) const {}
 };
+
+// An observer that adds nothing to the inertia of a leaf.
+template <class F>
+struct SparingLeaves : F {
+  static constexpr bool spares_leaves = true;
+};
+template <class F>
+SparingLeaves(F) -> SparingLeaves<F>;
+
+// Whether leaves may be treated as single bodies. On lanes their constants would have to be broadcast, which costs what
+// it saves.
+template <class Observer, class S>
+constexpr bool spares_leaves() {
+  return width_of<S> == 1 && requires { Observer::spares_leaves; };
+}
 
 // Sweep 1, root to leaf: joint states and link velocities. `after(i, joint)` sees each link at its turn.
 template <class S, class C, class After = Unobserved>
@@ -51,14 +67,23 @@ void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& 
 // what is outboard.
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
 FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau, const Force<S>* f_ext,
-                            const Outboard<S>& nothing, AbaWorkspace<S>& w, Outboard<S>& carry,
-                            const Before& before = {}, const After& after = {}) {
+                            AbaWorkspace<S>& w, Outboard<S>& carry, const Before& before = {},
+                            const After& after = {}) {
+  constexpr bool leaves_are_bodies = spares_leaves<Before, S>();
   const Link<C>& l = tree.links[i];
-  take_over(l, w.accumulators, nothing, carry);
+  const bool leaf = !l.carries;
+  if (leaf) carry.p = zero_force<S>();
+  if (leaf && !leaves_are_bodies) carry.I = zero_inertia<S>();
+  collect(l, w.accumulators, carry);
   if (f_ext) carry.p -= f_ext[i];
   before(i, carry);
   visit(l.kind, [&](auto joint) {
-    project_out(joint, l, w.state + l.state, w.motion[i], v + l.v, tau + l.v, factor_of(joint, l, w.factors), carry);
+    const Motion<S>* const motion = w.motion + i;
+    auto& factor = factor_of(joint, l, w.factors);
+    if (leaf && leaves_are_bodies)
+      project_out<true>(joint, l, w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
+    else
+      project_out<false>(joint, l, w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
     after(i, joint, carry);
   });
   hand_over(l, carry, w.accumulators);
@@ -66,9 +91,8 @@ FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
 void project_inward(const Tree<C>& tree, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
                     const Before& before = {}, const After& after = {}) {
-  const Outboard<S> nothing = nothing_outboard<S>();
-  Outboard<S> carry = nothing;
-  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, nothing, w, carry, before, after);
+  Outboard<S> carry;
+  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, w, carry, before, after);
 }
 
 // Sweep 3, root to leaf: joint and link accelerations. `before(i, joint)` and `after(i)` see each link at its turn.

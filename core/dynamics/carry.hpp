@@ -7,11 +7,16 @@
 
 namespace featherweight::FW_ISA {
 
-// What the children of link l left for it.
+// What the children of link l left for it, beside the carry.
+template <class X, class C>
+FW_INLINE void collect(const Link<C>& l, const X* accumulators, X& carry) {
+  if (l.collects >= 0) carry += accumulators[l.collects];
+}
+// All that the children of link l left for it.
 template <class X, class C>
 FW_INLINE void take_over(const Link<C>& l, const X* accumulators, const X& nothing, X& carry) {
   if (!l.carries) carry = nothing;
-  if (l.collects >= 0) carry += accumulators[l.collects];
+  collect(l, accumulators, carry);
 }
 // What link l leaves for its parent. The first to arrive at an accumulator clears it.
 template <class X, class C>

@@ -25,10 +25,6 @@ struct Outboard {
     p += b.p;
   }
 };
-template <class S>
-FW_INLINE Outboard<S> nothing_outboard() {
-  return {zero_inertia<S>(), zero_force<S>()};
-}
 
 // What an eliminated joint leaves behind. UD = U D^-1.
 template <class S>
@@ -80,25 +76,113 @@ template <class J, class S, class C>
   v = r;
 }
 
+// Steps that project out a joint change what is outboard: an Outboard, if they are given v, rate and tau; or only an
+// ArticulatedInertia, at rest, weightless and without forces. (Three arguments, for in a struct they would pass through
+// memory.)
+template <class S>
+FW_INLINE ArticulatedInertia<S>& inertia_of(Outboard<S>& out) {
+  return out.I;
+}
+template <class S>
+FW_INLINE ArticulatedInertia<S>& inertia_of(ArticulatedInertia<S>& I) {
+  return I;
+}
+
+template <class S>
+struct BiasInputs {
+  const Motion<S>* v = nullptr;
+  const S *rate = nullptr, *tau = nullptr;
+};
+
+// The bias force on its way through an axis joint: p <- p + U D^-1 u + I c, block by block as those of I become known.
+template <class J, bool planar, class S, class C, class Out>
+class AxisBias {
+  static constexpr int K = J::axis, i = (K + 1) % 3, j = (K + 2) % 3;
+
+ public:
+  FW_INLINE AxisBias(const Link<C>& l, const RigidInertia<C>& b, Out& out, const Motion<S>* v, const S* rate,
+                     const S* tau)
+      : l_(l), out_(out), v_(*v), rate_(rate), tau_(tau), p_(out.p) {
+    add_velocity_bias(p_, b, v_);
+  }
+  FW_INLINE void meet(const S& D_inverse, AxisFactor<S>& factor) {
+    u_ = tau_[0] * l_.sign;
+    if constexpr (J::rotates) u_ = u_ - p_.ang[K];
+    if constexpr (J::travels) u_ = u_ - p_.lin[K] * J::pitch(l_);
+    du_ = D_inverse * u_;
+    factor.D_inverse_u = du_;
+  }
+  // c = v x S rate, which has no component along the axis
+  FW_INLINE void accelerate() {
+    const S x = rate_[0] * l_.sign;
+    if constexpr (J::rotates)
+      cl_i_ = v_.lin[j] * x, cl_j_ = -(v_.lin[i] * x), ca_i_ = v_.ang[j] * x, ca_j_ = -(v_.ang[i] * x);
+    if constexpr (J::travels && !J::rotates) cl_i_ = v_.ang[j] * x, cl_j_ = -(v_.ang[i] * x);
+    if constexpr (J::travels && J::rotates) cl_i_ = cl_i_ + ca_i_ * l_.pitch, cl_j_ = cl_j_ + ca_j_ * l_.pitch;
+  }
+  FW_INLINE void pass_A(const Force<S>& U, const Sym3<S>& A) {
+    p_.lin = p_.lin + U.lin * du_ + column(A, i) * cl_i_ + column(A, j) * cl_j_;
+  }
+  FW_INLINE void pass_B(const Force<S>& U, const Mat3<S>& B) {
+    if constexpr (J::rotates) p_.lin = p_.lin + column(B, i) * ca_i_ + column(B, j) * ca_j_;
+    if constexpr (planar) {
+      p_.ang[i] = p_.ang[i] + U.ang[i] * du_ + B(i, i) * cl_i_ + B(j, i) * cl_j_;
+      p_.ang[j] = p_.ang[j] + U.ang[j] * du_ + B(i, j) * cl_i_ + B(j, j) * cl_j_;
+    } else {
+      p_.ang = p_.ang + B.rows[i] * cl_i_ + B.rows[j] * cl_j_;
+    }
+  }
+  FW_INLINE void pass_C(const Force<S>& U, const Sym3<S>& R) {
+    if constexpr (planar) {
+      p_.ang[i] = p_.ang[i] + R(i, i) * ca_i_ + R(i, j) * ca_j_;
+      p_.ang[j] = p_.ang[j] + R(j, i) * ca_i_ + R(j, j) * ca_j_;
+      p_.ang[K] = p_.ang[K] + u_;  // U D^-1 u, where U = D
+    } else {
+      p_.ang = p_.ang + U.ang * du_;
+      if constexpr (J::rotates) p_.ang = p_.ang + column(R, i) * ca_i_ + column(R, j) * ca_j_;
+    }
+  }
+  FW_INLINE void leave(const S* state) { out_.p = J::to_parent(l_, state, p_); }
+
+ private:
+  const Link<C>& l_;
+  Out& out_;
+  const Motion<S>& v_;
+  const S *rate_, *tau_;
+  Force<S> p_;
+  S u_, du_;
+  S cl_i_ = S(0), cl_j_ = S(0), ca_i_ = S(0), ca_j_ = S(0);
+};
+template <class J, bool planar, class S, class C>
+class AxisBias<J, planar, S, C, ArticulatedInertia<S>> {
+ public:
+  FW_INLINE AxisBias(const Link<C>&, const RigidInertia<C>&, ArticulatedInertia<S>&) {}
+  FW_INLINE void meet(const S&, AxisFactor<S>&) {}
+  FW_INLINE void accelerate() {}
+  FW_INLINE void pass_A(const Force<S>&, const Sym3<S>&) {}
+  FW_INLINE void pass_B(const Force<S>&, const Mat3<S>&) {}
+  FW_INLINE void pass_C(const Force<S>&, const Sym3<S>&) {}
+  FW_INLINE void leave(const S*) {}
+};
+
 // One freedom. Written block by block (A, then B, then C) because 21 lane scalars do not fit in 16 registers: each
 // block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a whole.
 // Without a rotor nothing is left of the inertia about the axis of a revolute joint: `planar` skips those zeros.
-template <bool planar, int K, bool turned, bool rotates, bool travels, class S, class C>
+// A `leaf` has nothing outboard; its articulated inertia is its own.
+template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Out,
+          class... Given>
 [[gnu::noinline]] void project_out_axis(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
-                                        const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor,
-                                        Outboard<S>& out) {
+                                        AxisFactor<S>& factor, Out& out, Given... given) {
   using J = AxisJoint<K, turned, rotates, travels>;
-  constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
   constexpr bool revolute = rotates && !travels, prismatic = travels && !rotates;
   const RigidInertia<C> b = body(l);
-
-  Force<S> p = out.p;
-  add_velocity_bias(p, b, v);
+  AxisBias<J, planar, S, C, Out> bias(l, b, out, given...);
+  ArticulatedInertia<S>& I = inertia_of(out);
 
   // The link's own inertia joins what its children handed over, block by block, when it is needed.
-  const auto A_all = [&]() FW_LAMBDA_INLINE { return plus_mass(out.I.A, b.m); };
-  const auto B_all = [&]() FW_LAMBDA_INLINE { return minus_skew(out.I.B, b.h); };
-  const auto C_all = [&]() FW_LAMBDA_INLINE { return out.I.C + b.I; };
+  const auto A_all = [&]() FW_LAMBDA_INLINE { return leaf ? mass_block<S>(b) : plus_mass(I.A, b.m); };
+  const auto B_all = [&]() FW_LAMBDA_INLINE { return leaf ? coupling_block<S>(b) : minus_skew(I.B, b.h); };
+  const auto C_all = [&]() FW_LAMBDA_INLINE { return leaf ? rotational_block<S>(b) : I.C + b.I; };
 
   // U = I S, D = S^T U + armature, u = tau - S^T p
   Force<S> U;
@@ -106,22 +190,16 @@ template <bool planar, int K, bool turned, bool rotates, bool travels, class S, 
   if constexpr (prismatic) U = {column(A_all(), K), B_all().rows[K]};
   if constexpr (rotates && travels)
     U = {column(B_all(), K) + column(A_all(), K) * l.pitch, column(C_all(), K) + B_all().rows[K] * l.pitch};
-  S D = S(l.armature[0]), u = tau[0] * l.sign;
-  if constexpr (rotates) D = D + U.ang[K], u = u - p.ang[K];
-  if constexpr (travels) D = D + U.lin[K] * J::pitch(l), u = u - p.lin[K] * J::pitch(l);
-  const S D_inverse = S(1) / D, du = D_inverse * u;
+  S D = S(l.armature[0]);
+  if constexpr (rotates) D = D + U.ang[K];
+  if constexpr (travels) D = D + U.lin[K] * J::pitch(l);
+  const S D_inverse = S(1) / D;
   const Force<S> UD{U.lin * D_inverse, U.ang * D_inverse};
   factor.UD = UD;
   factor.D_inverse = D_inverse;
-  factor.D_inverse_u = du;
+  bias.meet(D_inverse, factor);
   if (l.parent < 0) return;  // the world takes anything
-
-  // c = v x S rate, which has no component along the axis
-  const S x = rate[0] * l.sign;
-  S cl_i(0), cl_j(0), ca_i(0), ca_j(0);
-  if constexpr (rotates) cl_i = v.lin[j] * x, cl_j = -(v.lin[i] * x), ca_i = v.ang[j] * x, ca_j = -(v.ang[i] * x);
-  if constexpr (prismatic) cl_i = v.ang[j] * x, cl_j = -(v.ang[i] * x);
-  if constexpr (travels && rotates) cl_i = cl_i + ca_i * l.pitch, cl_j = cl_j + ca_j * l.pitch;
+  bias.accelerate();
 
   // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
   // Along the axis only the armature is left of the inertia: written as a product, it does not cancel.
@@ -129,33 +207,20 @@ template <bool planar, int K, bool turned, bool rotates, bool travels, class S, 
 
   Sym3<S> A = minus_outer(A_all(), U.lin, UD.lin);
   if constexpr (prismatic) A(0, K) = U.lin[0] * kept, A(1, K) = U.lin[1] * kept, A(2, K) = U.lin[2] * kept;
-  p.lin = p.lin + U.lin * du + column(A, i) * cl_i + column(A, j) * cl_j;
+  bias.pass_A(U, A);
   if constexpr (rotates) A = J::rotation(state).to_parent(A);
   if constexpr (turned) A = Rotation<C>{mat3(l.R)}.to_parent(A);
-  out.I.A = A;
+  I.A = A;
 
   Mat3<S> B = minus_outer(B_all(), U.lin, UD.ang);
   if constexpr (revolute && !planar) B(0, K) = U.lin[0] * kept, B(1, K) = U.lin[1] * kept, B(2, K) = U.lin[2] * kept;
   if constexpr (prismatic) B(K, 0) = U.ang[0] * kept, B(K, 1) = U.ang[1] * kept, B(K, 2) = U.ang[2] * kept;
-  if constexpr (rotates) p.lin = p.lin + column(B, i) * ca_i + column(B, j) * ca_j;
-  if constexpr (planar) {
-    p.ang[i] = p.ang[i] + U.ang[i] * du + B(i, i) * cl_i + B(j, i) * cl_j;
-    p.ang[j] = p.ang[j] + U.ang[j] * du + B(i, j) * cl_i + B(j, j) * cl_j;
-  } else {
-    p.ang = p.ang + B.rows[i] * cl_i + B.rows[j] * cl_j;
-  }
+  bias.pass_B(U, B);
 
   Sym3<S> R = minus_outer(C_all(), U.ang, UD.ang);
   if constexpr (revolute && !planar) R(0, K) = U.ang[0] * kept, R(1, K) = U.ang[1] * kept, R(2, K) = U.ang[2] * kept;
-  if constexpr (planar) {
-    p.ang[i] = p.ang[i] + R(i, i) * ca_i + R(i, j) * ca_j;
-    p.ang[j] = p.ang[j] + R(j, i) * ca_i + R(j, j) * ca_j;
-    p.ang[K] = p.ang[K] + u;  // U D^-1 u, where U = D
-  } else {
-    p.ang = p.ang + U.ang * du;
-    if constexpr (rotates) p.ang = p.ang + column(R, i) * ca_i + column(R, j) * ca_j;
-  }
-  out.p = J::to_parent(l, state, p);
+  bias.pass_C(U, R);
+  bias.leave(state);
 
   if constexpr (rotates) {
     B = J::rotation(state).template to_parent<planar>(B);
@@ -163,31 +228,36 @@ template <bool planar, int K, bool turned, bool rotates, bool travels, class S, 
   }
   if constexpr (turned) B = Rotation<C>{mat3(l.R)}.to_parent(B), R = Rotation<C>{mat3(l.R)}.to_parent(R);
   const Mat3<S> B_parent = shift_coupling<planar ? K : -1>(A, B, J::origin(l, state));
-  out.I.B = B_parent;
-  out.I.C = shift_rotational<planar ? K : -1>(R, B, B_parent, J::origin(l, state));
+  I.B = B_parent;
+  I.C = shift_rotational<planar ? K : -1>(R, B, B_parent, J::origin(l, state));
 }
-template <int K, bool turned, bool rotates, bool travels, class S, class C>
+template <bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Out, class... Given>
 FW_INLINE void project_out(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, const S* state,
-                           const Motion<S>& v, const S* rate, const S* tau, AxisFactor<S>& factor, Outboard<S>& out) {
+                           AxisFactor<S>& factor, Out& out, Given... given) {
   constexpr bool can_be_planar = rotates && !travels && !turned;
   if (can_be_planar && l.armature[0] == C(0))
-    project_out_axis<can_be_planar>(joint, l, state, v, rate, tau, factor, out);
+    project_out_axis<can_be_planar, leaf>(joint, l, state, factor, out, given...);
   else
-    project_out_axis<false>(joint, l, state, v, rate, tau, factor, out);
+    project_out_axis<false, leaf>(joint, l, state, factor, out, given...);
 }
 
 // Three rotations: U is 6 x 3 with the linear part B and the angular part C.
-template <class S, class C>
-[[gnu::noinline]] void project_out(Spherical, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                   const S* tau, SphericalFactor<S>& factor, Outboard<S>& out) {
-  out.I += body(l);
-  add_velocity_bias(out.p, body(l), v);
-
-  const Ldl<3, S> D = ldl(out.I.C, l.armature);
+template <bool leaf, class S, class C, class Out, class... Given>
+[[gnu::noinline]] void project_out(Spherical, const Link<C>& l, const S* state, SphericalFactor<S>& factor, Out& out,
+                                   Given... given) {
+  constexpr bool biased = sizeof...(Given) > 0;
+  const BiasInputs<S> bias{given...};
+  ArticulatedInertia<S>& I = inertia_of(out);
+  if constexpr (leaf) I = zero_inertia<S>();
+  I += body(l);
+  const Ldl<3, S> D = ldl(I.C, l.armature);
   factor.D_inverse = inverse(D);
-  factor.D_inverse_u = {tau[0] - out.p.ang[0], tau[1] - out.p.ang[1], tau[2] - out.p.ang[2]};
-  D.solve(factor.D_inverse_u.e);
-  Mat3<S> BD = out.I.B;
+  if constexpr (biased) {
+    add_velocity_bias(out.p, body(l), *bias.v);
+    factor.D_inverse_u = {bias.tau[0] - out.p.ang[0], bias.tau[1] - out.p.ang[1], bias.tau[2] - out.p.ang[2]};
+    D.solve(factor.D_inverse_u.e);
+  }
+  Mat3<S> BD = I.B;
   for (int r = 0; r < 3; ++r) D.solve(BD.rows[r].e);
   for (int k = 0; k < 3; ++k) {  // C D^-1 = 1 - R D^-1 with the armature R
     factor.UD[k].lin = column(BD, k);
@@ -198,23 +268,28 @@ template <class S, class C>
   // As along the axis of other joints, only the armature R is left of B and C, and nothing but R and tau of the moment:
   //   B <- B D^-1 R,   C <- (1 - R D^-1) R,   p.ang <- tau - R D^-1 u
   // A loses B D^-1 B^T one rotation after the other, for none of them may cancel by more than it takes.
-  out.p.lin += out.I.B * factor.D_inverse_u;
-  Mat3<S> W = out.I.B;
+  if constexpr (biased) {
+    out.p.lin += I.B * factor.D_inverse_u;
+    for (int k = 0; k < 3; ++k) out.p.ang[k] = bias.tau[k] - factor.D_inverse_u[k] * l.armature[k];
+  }
+  Mat3<S> W = I.B;
   for (int r = 0; r < 3; ++r) D.solve_lower(W.rows[r].e);
   for (int k = 0; k < 3; ++k) {
     const Vec3<S> W_k = column(W, k);
-    out.I.A = minus_outer(out.I.A, W_k, W_k * D.e[D.at(k, k)]);
-    out.p.ang[k] = tau[k] - factor.D_inverse_u[k] * l.armature[k];
+    I.A = minus_outer(I.A, W_k, W_k * D.e[D.at(k, k)]);
   }
   for (int r = 0; r < 3; ++r)
     for (int c = 0; c < 3; ++c) {
-      out.I.B(r, c) = BD(r, c) * l.armature[c];
-      if (c >= r) out.I.C(r, c) = factor.UD[c].ang[r] * l.armature[c];
+      I.B(r, c) = BD(r, c) * l.armature[c];
+      if (c >= r) I.C(r, c) = factor.UD[c].ang[r] * l.armature[c];
     }
-  Motion<S> c = zero_motion<S>();
-  Spherical::add_velocity_product(l, v, rate, c);
-  out.p += out.I * c;
-  out = {Spherical::to_parent(l, state, out.I), Spherical::to_parent(l, state, out.p)};
+  if constexpr (biased) {
+    Motion<S> c = zero_motion<S>();
+    Spherical::add_velocity_product(l, *bias.v, bias.rate, c);
+    out.p += I * c;
+    out.p = Spherical::to_parent(l, state, out.p);
+  }
+  I = Spherical::to_parent(l, state, I);
 }
 
 // tau - R D^-1 u
@@ -228,20 +303,25 @@ FW_INLINE Force<S> passed_by_free_joint(const Link<C>& l, const FreeFactor<S>& f
 
 // Six freedoms: D = I + R with the armature R. What passes to the parent depends on R alone, and R is usually zero:
 //   I - I D^-1 I = R - R D^-1 R,   p + I D^-1 u = tau - R D^-1 u
-template <class S, class C>
-[[gnu::noinline]] void project_out(Free, const Link<C>& l, const S* state, const Motion<S>& v, const S* rate,
-                                   const S* tau, FreeFactor<S>& factor, Outboard<S>& out) {
-  out.I += body(l);
-  add_velocity_bias(out.p, body(l), v);
-  factor.D = ldl(out.I, l.armature);
+template <bool leaf, class S, class C, class Out, class... Given>
+[[gnu::noinline]] void project_out(Free, const Link<C>& l, const S* state, FreeFactor<S>& factor, Out& out,
+                                   Given... given) {
+  constexpr bool biased = sizeof...(Given) > 0;
+  const BiasInputs<S> bias{given...};
+  ArticulatedInertia<S>& I = inertia_of(out);
+  if constexpr (leaf) I = zero_inertia<S>();
+  I += body(l);
+  factor.D = ldl(I, l.armature);
+  if constexpr (biased) {
+    add_velocity_bias(out.p, body(l), *bias.v);
 #pragma GCC unroll 3
-  for (int k = 0; k < 3; ++k) {
-    factor.u[k] = tau[k] - out.p.lin[k];
-    factor.u[3 + k] = tau[3 + k] - out.p.ang[k];
+    for (int k = 0; k < 3; ++k) {
+      factor.u[k] = bias.tau[k] - out.p.lin[k];
+      factor.u[3 + k] = bias.tau[3 + k] - out.p.ang[k];
+    }
   }
   if (l.parent < 0) return;
 
-  ArticulatedInertia<S> I;
   for (int k = 0; k < 6; ++k) {
     S x[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
     x[k] = S(l.armature[k]);
@@ -253,12 +333,14 @@ template <class S, class C>
       if (k >= 3) I.C(r, k - 3) = x[3 + r];
     }
   }
-  Motion<S> c = zero_motion<S>();
-  Free::add_velocity_product(l, v, rate, c);
-  Force<S> p = passed_by_free_joint(l, factor, tau, factor.u);
-  p += I * c;
-  out.I = Free::to_parent(l, state, I);
-  out.p = Free::to_parent(l, state, p);
+  if constexpr (biased) {
+    Motion<S> c = zero_motion<S>();
+    Free::add_velocity_product(l, *bias.v, bias.rate, c);
+    Force<S> p = passed_by_free_joint(l, factor, bias.tau, factor.u);
+    p += I * c;
+    out.p = Free::to_parent(l, state, p);
+  }
+  I = Free::to_parent(l, state, I);
 }
 
 // rate' = D^-1 u - D^-1 U^T a', a = a' + S rate'. `u` is D^-1 u, for a free joint u itself.

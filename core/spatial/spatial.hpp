@@ -80,6 +80,20 @@ FW_INLINE void operator+=(ArticulatedInertia<S>& a, const ArticulatedInertia<S>&
 }
 
 // Blocks of a rigid body added to those of an articulated one: A + m 1, B - [h], C + I.
+// The blocks of the inertia of a single body.
+template <class S, class C>
+FW_INLINE Sym3<S> mass_block(const RigidInertia<C>& b) {
+  return {S(b.m), S(0), S(0), S(b.m), S(0), S(b.m)};
+}
+template <class S, class C>
+FW_INLINE Mat3<S> coupling_block(const RigidInertia<C>& b) {
+  return {{S(0), S(b.h[2]), S(-b.h[1])}, {S(-b.h[2]), S(0), S(b.h[0])}, {S(b.h[1]), S(-b.h[0]), S(0)}};
+}
+template <class S, class C>
+FW_INLINE Sym3<S> rotational_block(const RigidInertia<C>& b) {
+  return {S(b.I(0, 0)), S(b.I(0, 1)), S(b.I(0, 2)), S(b.I(1, 1)), S(b.I(1, 2)), S(b.I(2, 2))};
+}
+
 template <class S, class C>
 FW_INLINE Sym3<S> plus_mass(const Sym3<S>& A, const C& m) {
   return {A(0, 0) + m, A(0, 1), A(0, 2), A(1, 1) + m, A(1, 2), A(2, 2) + m};

@@ -139,7 +139,7 @@ def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing
 class ConstraintSet:
     """Constraints on the links of one model, compiled to rows."""
 
-    def __init__(self, model: Model, constraints: Sequence[tuple[object, Sequence[float], bool, Sequence[int], Sequence[float]]]) -> None: ...
+    def __init__(self, model: Model, constraints: Sequence[tuple[object, Sequence[float], bool, Sequence[int], Sequence[float], object, Sequence[float]]]) -> None: ...
 
     @property
     def n_rows(self) -> int:
@@ -195,6 +195,9 @@ def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: num
     Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
+def delassus(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, active: numpy.typing.ArrayLike | None, method: str, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """J H^-1 J^T, (..., n_rows, n_rows), by the kernel of that name."""
+
 def build_info() -> dict[str, Any]:
     """
     How this build runs: version, instruction set in use and available, lanes, threads, compiler.
@@ -214,12 +217,14 @@ def operation_counts(model: Model, algorithm: str, *, q: numpy.typing.ArrayLike 
     """
     Floating-point operations of one sample, counted by running the kernel with a counting scalar.
 
-    q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics.
+    q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, or an
+    algorithm for Delassus matrices by its full name, such as 'pv_osim'.
     """
 
 def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: numpy.typing.ArrayLike, *, constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: int = 10, single: bool = False, isa: str = '') -> dict[str, float]:
     """
     Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.
 
-    With constraints, algorithm is a method of constrained_dynamics and x are the joint forces.
+    With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm for
+    Delassus matrices by its full name, such as 'pv_osim'.
     """

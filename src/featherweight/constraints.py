@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -29,6 +29,9 @@ class PointConstraint:
 
     ``stiffness`` [1/s^2] draws the point back to ``position``, (3,) or one per sample (batch, 3) in the world, and
     ``damping`` [1/s] to rest: numbers for all rows or one per row.
+
+    With a second frame ``to`` the motion is that relative to the point at ``to_offset`` of it, still along the axes of
+    the first, and the opposite force acts there. :func:`featherweight.delassus` takes such constraints.
     """
 
     frame: str | int
@@ -39,6 +42,8 @@ class PointConstraint:
     position: ArrayLike | None = None
     stiffness: ArrayLike = 0.0
     damping: ArrayLike = 0.0
+    to: str | int | None = None
+    to_offset: ArrayLike = (0.0, 0.0, 0.0)  # (3,) [m], in that frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,9 @@ class FrameConstraint:
 
     ``stiffness`` [1/s^2] draws the frame back to the pose ``position``, (4, 4) or one per sample (batch, 4, 4) in the
     world, and ``damping`` [1/s] to rest: numbers for all rows or one per row.
+
+    With a second frame ``to`` the motion is that relative to its link, as seen from the first frame, and the opposite
+    force acts there. :func:`featherweight.delassus` takes such constraints.
     """
 
     frame: str | int
@@ -61,6 +69,7 @@ class FrameConstraint:
     position: ArrayLike | None = None
     stiffness: ArrayLike = 0.0
     damping: ArrayLike = 0.0
+    to: str | int | None = None
 
 
 Constraint: TypeAlias = PointConstraint | FrameConstraint
@@ -70,6 +79,7 @@ class ConstraintSet(_core.ConstraintSet):
     """Constraints compiled for a model, to be used in many calls."""
 
     targets: Array  # (n_rows,) accelerations asked for, feedback aside
+    compliance: Array  # (n_rows,) [1/kg, 1/(kg m^2)]
     stiffness: Array  # (n_rows,) [1/s^2]
     damping: Array  # (n_rows,) [1/s]
     positions: Array | None  # (n_constraints, 4, 4) or (batch, n_constraints, 4, 4), if any constraint has one
@@ -82,6 +92,7 @@ class ConstraintSet(_core.ConstraintSet):
         checked = [_checked(k, constraint) for k, constraint in enumerate(self.constraints)]
         super().__init__(model, [each.specification for each in checked])
         self.targets = _frozen(np.concatenate([each.acceleration for each in checked]))
+        self.compliance = _frozen(np.concatenate([each.specification[4] for each in checked]))
         self.stiffness = _frozen(np.concatenate([each.stiffness for each in checked]))
         self.damping = _frozen(np.concatenate([each.damping for each in checked]))
         self.positions = _positions([each.position for each in checked])
@@ -97,8 +108,12 @@ def compiled_for(model: Model, constraints: Sequence[Constraint] | ConstraintSet
     return constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
 
 
+#: What the core wants to know: frame, offset, whether it is a point, axes, compliance, the second frame and its offset.
+_Specification: TypeAlias = tuple[str | int, list[float], bool, list[int], list[float], str | int | None, list[float]]
+
+
 class _Checked(NamedTuple):
-    specification: tuple[str | int, list[float], bool, list[int], list[float]]  # what the core wants to know
+    specification: _Specification
     acceleration: Array  # per row, as stiffness and damping
     stiffness: Array
     damping: Array
@@ -115,9 +130,14 @@ def _checked(k: int, constraint: Constraint) -> _Checked:
     if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
         raise ValueError(f"{what}: rows must be different ones of {', '.join(known)}, got {constraint.rows!r}")
     pose = _placed_points if point else _poses
-    offset = pose(what, "offset", constraint.offset)
-    if offset.ndim > 2:
-        raise ValueError(f"{what}: offset is one for all samples, got shape {np.shape(constraint.offset)}")
+    offset = _offset(what, "offset", constraint.offset, pose)
+    to_offset = np.eye(4)
+    if isinstance(constraint, PointConstraint):
+        to_offset = _offset(what, "to_offset", constraint.to_offset, pose)
+        if constraint.to is None and np.any(to_offset != np.eye(4)):
+            raise ValueError(f"{what}: to_offset is a point of the second frame, which is not given")
+    if constraint.to is not None and constraint.position is not None:
+        raise ValueError(f"{what}: a position in the world means nothing to a motion relative to {constraint.to!r}")
     position = None if constraint.position is None else pose(what, "position", constraint.position)
     stiffness = _not_negative(what, "stiffness", constraint.stiffness, len(rows))
     if position is None and stiffness.any():
@@ -125,12 +145,27 @@ def _checked(k: int, constraint: Constraint) -> _Checked:
     compliance = _not_negative(what, "compliance", constraint.compliance, len(rows))
     axes = [ROWS.index(row) for row in rows]
     return _Checked(
-        specification=(constraint.frame, offset.ravel().tolist(), point, axes, compliance.tolist()),
+        specification=(
+            constraint.frame,
+            offset.ravel().tolist(),
+            point,
+            axes,
+            compliance.tolist(),
+            constraint.to,
+            to_offset.ravel().tolist(),
+        ),
         acceleration=_per_row(what, "acceleration", constraint.acceleration, len(rows)),
         stiffness=stiffness,
         damping=_not_negative(what, "damping", constraint.damping, len(rows)),
         position=position,
     )
+
+
+def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> Array:
+    offset = pose(what, name, value)
+    if offset.ndim > 2:
+        raise ValueError(f"{what}: {name} is one for all samples, got shape {np.shape(value)}")
+    return offset
 
 
 def _positions(positions: list[Array | None]) -> Array | None:

@@ -33,6 +33,18 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
+    "delassus": {
+        "lanes",
+        "spatial",
+        "model",
+        "constraints",
+        "constrained",
+        "kinematics",
+        "dynamics",
+        "batch/arena.hpp",
+        "batch/kernels.hpp",
+        "batch/lane_io.hpp",
+    },
     "batch": {"lanes", "spatial", "model", "constraints"},
 }
 

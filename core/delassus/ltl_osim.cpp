@@ -1,0 +1,11 @@
+#include "delassus/ltl_osim.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class T>
+unsigned KernelOf<T>::ltl_osim(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+  return delassus_batch<LtlOsim<Native<T>>>(tree, job, begin, end, memory);
+}
+FW_INSTANTIATE_DOUBLE_KERNEL(ltl_osim);
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,100 @@
+// delassus/method.hpp -- what every Delassus algorithm is given, and its batch loop.
+//   Delta = J H^-1 J^T: acceleration of each row per force along each.
+//
+// A method is a class with a workspace taken from the arena and one function:
+//   Method(tree, constraints, arena)
+//   compute(problem, delta)      delta: lower triangle by rows, of the ends in compiled order
+#pragma once
+#include "batch/kernels.hpp"
+#include "batch/lane_io.hpp"
+#include "constrained/dense_ldl.hpp"
+#include "delassus/ends.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S, class C>
+struct DelassusProblem {
+  const Tree<C>& tree;
+  const ConstraintRows<C>& constraints;
+  const S* q;
+  const Force<S>* K;  // of each end, delassus/ends.hpp
+};
+
+// The problem of each pack: ends and, per end, whether it is active.
+template <class T>
+class DelassusInputs {
+ public:
+  using S = Native<T>;
+  S* active;  // per end
+
+  DelassusInputs(const Tree<T>& tree, const Job<T>& job, Arena& arena)
+      : active(arena.take<S>(job.constraints->n_rows)),
+        job_(job),
+        constraints_(*job.constraints),
+        mask_(arena.take<S>(constraints_.n_constraints)),
+        ends_(tree, constraints_, arena),
+        constant_(job.active.stride == 0 && !RowEnds<S>::depends_on_q(constraints_)) {}
+
+  DelassusProblem<S, T> problem(const Tree<T>& tree, const S* q, const Pack& pack) {
+    if (!constant_ || !set_) {
+      if (job_.active.data) load(job_.active, pack, constraints_.n_constraints, mask_, watch_);
+      for (int r = 0; r < constraints_.n_rows; ++r)
+        active[r] = job_.active.data ? mask_[constraints_.rows[r].constraint] : S(1);
+      ends_.set(tree, constraints_, q, active);
+      set_ = true;
+    }
+    return {tree, constraints_, q, ends_.K};
+  }
+
+ private:
+  const Job<T>& job_;
+  const ConstraintRows<T>& constraints_;
+  S* mask_;
+  RowEnds<S> ends_;
+  bool constant_, set_ = false;
+  Watch<S> watch_;
+};
+
+// The full matrix of the user's rows from the triangle of the ends.
+template <class S, class C>
+FW_INLINE void add_up_ends(const ConstraintRows<C>& constraints, const S* delta, S* full) {
+  const std::size_t m = static_cast<std::size_t>(constraints.n_user_rows);
+  const auto place = [&](int r, int s) FW_LAMBDA_INLINE -> S& {
+    return full[static_cast<std::size_t>(constraints.rows[r].row) * m + constraints.rows[s].row];
+  };
+  if (constraints.n_user_rows == constraints.n_rows) {
+    for (int r = 0; r < constraints.n_rows; ++r)
+      for (int s = 0; s <= r; ++s) place(r, s) = place(s, r) = delta[triangle(r, s)];
+  } else {
+    for (std::size_t k = 0; k < m * m; ++k) full[k] = S(0);
+    for (int r = 0; r < constraints.n_rows; ++r)
+      for (int s = 0; s <= r; ++s) {
+        place(r, s) = place(r, s) + delta[triangle(r, s)];
+        if (s != r) place(s, r) = place(s, r) + delta[triangle(r, s)];
+      }
+  }
+}
+
+// Full matrices in the user's order of rows; packed: triangles in compiled order, lanes innermost.
+template <class Method, class T>
+unsigned delassus_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, std::size_t end, Memory& memory) {
+  using S = Native<T>;
+  const ConstraintRows<T>& constraints = *job.constraints;
+  const std::size_t n_packed = triangle(constraints.n_rows, 0);
+  const int n_full = constraints.n_user_rows * constraints.n_user_rows;
+  Arena arena(memory);
+  LaneInputs<T> in(tree, job, arena);
+  DelassusInputs<T> rows(tree, job, arena);
+  S *delta = arena.take<S>(n_packed), *full = arena.take<S>(static_cast<std::size_t>(n_full));
+  Method method(tree, constraints, arena);
+  return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
+    S* const packs = reinterpret_cast<S*>(job.out);
+    S* const result = job.packed ? packs + pack.first / width_of<S> * n_packed : delta;
+    method.compute(rows.problem(tree, in.q, pack), result);
+    if (job.packed) return;
+    add_up_ends(constraints, delta, full);
+    store(full, n_full, pack, job.out, job.out_stride);
+  });
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,11 @@
+#include "delassus/pv_osim.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class T>
+unsigned KernelOf<T>::pv_osim(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+  return delassus_batch<PvOsim<Native<T>>>(tree, job, begin, end, memory);
+}
+FW_INSTANTIATE_DOUBLE_KERNEL(pv_osim);
+
+}  // namespace featherweight::FW_ISA
