@@ -111,6 +111,11 @@ def random_forest(seed: int, n_links: int = 12, joints: tuple[JointType, ...] = 
     return Forest(plans, seed)
 
 
+def leg(hip: LinkPlan) -> list[LinkPlan]:
+    """Three links, the first on the hip."""
+    return [hip, LinkPlan("revolute", axis="+y", placement="shifted"), LinkPlan("revolute", placement="shifted")]
+
+
 @st.composite
 def forests(
     draw: st.DrawFn, max_links: int = 9, joints: tuple[JointType, ...] = get_args(JointType), min_links: int = 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from helpers.compare import assert_close, relative_error
-from helpers.forests import Forest, LinkPlan, State, forests, random_forest
+from helpers.forests import Forest, LinkPlan, State, forests, leg, random_forest
 from hypothesis import assume, given
 
 from featherweight import reference
@@ -75,10 +75,6 @@ def random_problem(seed: int) -> Problem:
 RANDOM = [random_problem(seed) for seed in range(90)]
 REGULAR = [problem for problem in RANDOM if problem.condition <= 1e5]
 DEPENDENT = [problem for problem in RANDOM if problem.condition >= 1e13]
-
-
-def leg(hip: LinkPlan) -> list[LinkPlan]:
-    return [hip, LinkPlan("revolute", axis="+y", placement="shifted"), LinkPlan("revolute", placement="shifted")]
 
 
 def quadruped(seed: int) -> Forest:

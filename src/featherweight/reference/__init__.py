@@ -19,6 +19,15 @@ from featherweight.reference.constrained_aba import constrained_aba
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.constraints import frame_rows, point_rows
 from featherweight.reference.crba import crba
+from featherweight.reference.delassus.caba_osim import caba_osim
+from featherweight.reference.delassus.efpa import efpa
+from featherweight.reference.delassus.ends import frame_rows_between, point_rows_between
+from featherweight.reference.delassus.kjr import kjr
+from featherweight.reference.delassus.ltl_osim import ltl_osim
+from featherweight.reference.delassus.operator import DelassusOperator
+from featherweight.reference.delassus.pv_osim import pv_osim
+from featherweight.reference.delassus.pv_osim_base import pv_osim_base
+from featherweight.reference.delassus.pv_osimr import pv_osimr
 from featherweight.reference.energy import (
     center_of_mass,
     centroidal_momentum,
@@ -46,35 +55,45 @@ from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
 from featherweight.reference.tree import difference, integrate, neutral, sizes
 
 __all__ = [
+    "DelassusOperator",
     "aba",
     "bias_forces",
+    "caba_osim",
     "center_of_mass",
     "centroidal_momentum",
     "constrained_aba",
     "constrained_inverse_dynamics",
     "crba",
     "difference",
+    "efpa",
     "forward_kinematics",
     "frame_acceleration",
     "frame_placement",
     "frame_rows",
+    "frame_rows_between",
     "frame_velocity",
     "gravity_forces",
     "impulse_dynamics",
     "integrate",
     "jacobian",
     "kinetic_energy",
+    "kjr",
     "kkt",
     "limb_pv",
     "ltl",
+    "ltl_osim",
     "masses",
     "minverse",
     "neutral",
     "point_rows",
+    "point_rows_between",
     "potential_energy",
     "prox_pv",
     "pv",
     "pv_early",
+    "pv_osim",
+    "pv_osim_base",
+    "pv_osimr",
     "pv_soft",
     "rnea",
     "sizes",

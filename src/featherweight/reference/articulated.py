@@ -76,10 +76,22 @@ def accelerate(links: list[LinkState], joints: list[Joint], tau: Array, c: Array
     return a, acceleration
 
 
+def carry(link: LinkState, joint: Joint) -> Array:
+    """(6, 6): the acceleration of a link per acceleration of its parent, when nothing drives its joint."""
+    Phi: Array = (np.eye(6) - link.S @ joint.D_inverse @ joint.U.T) @ link.X
+    return Phi
+
+
 def compliances(links: list[LinkState], joints: list[Joint]) -> Array:
     """(n + 1, 6, 6): the acceleration of each link per force on it, root to leaf; zero for the world."""
     omega = np.zeros((len(links) + 1, 6, 6))
     for i, (link, joint) in enumerate(zip(links, joints, strict=True)):
-        carried = (np.eye(6) - link.S @ joint.D_inverse @ joint.U.T) @ link.X
-        omega[i] = link.S @ joint.D_inverse @ link.S.T + carried @ omega[link.parent] @ carried.T
+        Phi = carry(link, joint)
+        omega[i] = link.S @ joint.D_inverse @ link.S.T + Phi @ omega[link.parent] @ Phi.T
     return omega
+
+
+def mobilities(links: list[LinkState], joints: list[Joint], K: Array) -> Array:
+    """(m,): the diagonal of J H^-1 J^T, of rows by link."""
+    diagonal: Array = np.einsum("imj,ijk,imk->m", K, compliances(links, joints), K)
+    return diagonal

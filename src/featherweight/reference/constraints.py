@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from featherweight.description import Array, ModelDescription
-from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, link_motion
+from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, jacobian, link_motion
 from featherweight.reference.spatial import inverse, motion_transform, quaternion_log
+from featherweight.reference.tree import sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,12 @@ def rows_by_link(rows: Sequence[Rows], n: int) -> Array:
     return K
 
 
+def row_jacobian(model: ModelDescription, q: Array, rows: Sequence[Rows]) -> Array:
+    """(m, nv): J of all rows, stacked."""
+    names = [link.name for link in model.links] + ["world"]
+    return np.vstack([np.zeros((0, sizes(model)[1])), *(row.K @ jacobian(model, q, names[row.link]) for row in rows)])
+
+
 def row_values(K: Array, acceleration: Array) -> Array:
     """(m,) K a of all rows, from rows by link and the accelerations of the links."""
     values: Array = np.einsum("imj,ij->m", K, acceleration)
@@ -114,12 +121,23 @@ def row_values(K: Array, acceleration: Array) -> Array:
 
 def solve_independent(delassus: Array, r: Array) -> Array:
     """delassus^-1 r by Cholesky, refused where a row says nothing that the rows before it have not said."""
+    factor = cholesky(delassus, 1e-12 * np.diag(delassus))
+    if factor is None:
+        raise ValueError("constraint rows are redundant, or singular in this posture: use a proximal method or damping")
+    return solve_factored(factor, r)
+
+
+def cholesky(A: Array, least: Array) -> Array | None:
+    """The lower factor C of A = C C^T, or None where a pivot is not larger than the ``least`` one allowed (m,)."""
     try:
-        factor = np.linalg.cholesky(delassus)
+        factor = np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
-        factor = np.zeros_like(delassus)
-    if np.any(np.diag(factor) ** 2 <= 1e-12 * np.diag(delassus)):
-        raise ValueError("constraint rows are redundant, or singular in this posture: use a proximal method")
+        return None
+    return factor if np.all(np.diag(factor) ** 2 > least) else None
+
+
+def solve_factored(factor: Array, r: Array) -> Array:
+    """(C C^T)^-1 r."""
     solution: Array = np.linalg.solve(factor.T, np.linalg.solve(factor, r))
     return solution
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from featherweight.description import Array, ModelDescription
-from featherweight.reference.constraints import Rows, Solution, solution
+from featherweight.reference.constraints import Rows, Solution, row_jacobian, solution
 from featherweight.reference.crba import crba
-from featherweight.reference.kinematics import jacobian, link_motion
+from featherweight.reference.kinematics import link_motion
 from featherweight.reference.rnea import rnea
 
 
@@ -37,7 +37,5 @@ def equations(
     """(H, h, J, b) of H a + h = tau + J^T f, J a = b."""
     H, h = crba(model, q), rnea(model, q, v, np.zeros_like(v), f_ext)
     _, at_rest = link_motion(model, q, v, np.zeros_like(v))  # acceleration of the links when the joints have none
-    names = [link.name for link in model.links] + ["world"]
-    J = np.vstack([np.zeros((0, v.size)), *(row.K @ jacobian(model, q, names[row.link]) for row in rows)])
     b = np.concatenate([np.zeros(0), *(row.k - row.K @ at_rest[row.link] for row in rows)])
-    return H, h, J, b
+    return H, h, row_jacobian(model, q, rows), b

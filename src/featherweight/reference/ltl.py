@@ -13,7 +13,7 @@ import numpy as np
 from featherweight.description import Array, ModelDescription
 from featherweight.reference.constraints import Rows, Solution, solution, solve_independent
 from featherweight.reference.kkt import equations
-from featherweight.reference.tree import WORLD, evaluate
+from featherweight.reference.tree import evaluate, path
 
 
 def ltl(
@@ -33,11 +33,8 @@ def freedoms_above(model: ModelDescription, q: Array) -> list[list[int]]:
     """Per freedom, those between it and the root, nearest first; those of one joint follow each other in a chain."""
     links, above = evaluate(model, q), []
     for link in links:
-        ancestor, path = link.parent, []
-        while ancestor != WORLD:
-            path += list(range(links[ancestor].dofs.start, links[ancestor].dofs.stop))[::-1]
-            ancestor = links[ancestor].parent
-        above += [list(range(link.dofs.start, k))[::-1] + path for k in range(link.dofs.start, link.dofs.stop)]
+        beyond = [k for i in path(links, link.parent) for k in _downwards(links[i].dofs)]
+        above += [_downwards(slice(link.dofs.start, k)) + beyond for k in range(link.dofs.start, link.dofs.stop)]
     return above
 
 
@@ -68,3 +65,7 @@ def solve_lower(L: Array, above: list[list[int]], x: Array) -> Array:
     for k in range(len(L)):
         x[k] = (x[k] - L[k, above[k]] @ x[above[k]]) / L[k, k]
     return x
+
+
+def _downwards(dofs: slice) -> list[int]:
+    return list(range(dofs.start, dofs.stop))[::-1]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from featherweight.description import Array
-from featherweight.reference.articulated import Bodies, articulate, compliances
+from featherweight.reference.articulated import Bodies, articulate, mobilities
 
 #: (target, drive) -> (a, f): the motion that solves J a + eps f = target, with all other forces and velocity terms
 #: multiplied by drive: 1 for the problem itself, 0 for an increment.
@@ -55,6 +55,6 @@ def exhaust(
 
 def largest_mobility(bodies: Bodies, K: Array) -> float:
     """The largest entry on the diagonal of G: what is small relative to it is small for a finger and an excavator."""
-    mobility = compliances(bodies.links, articulate(bodies.links, bodies.inertia))
-    largest = float(np.max(np.einsum("imj,ijk,imk->m", K, mobility, K), initial=0.0))
+    mobility = mobilities(bodies.links, articulate(bodies.links, bodies.inertia), K)
+    largest = float(np.max(mobility, initial=0.0))
     return largest if largest > 0 else 1.0

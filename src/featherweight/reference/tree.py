@@ -70,6 +70,15 @@ def evaluate(model: ModelDescription, q: Array, v: Array | None = None) -> list[
     return states
 
 
+def path(links: list[LinkState], i: int) -> list[int]:
+    """Link ``i`` and the links between it and the world, nearest first; none for the world."""
+    result = []
+    while i != WORLD:
+        result.append(i)
+        i = links[i].parent
+    return result
+
+
 def world_acceleration(model: ModelDescription) -> Array:
     """(6,) the world, accelerating against gravity: every link then feels gravity as if it were inertia."""
     return np.concatenate([-model.gravity, np.zeros(3)])
