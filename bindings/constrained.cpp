@@ -44,8 +44,8 @@ void check_single_links(const Model& model, const ConstraintSet& constraints) {
   check_model(model, constraints);
   if (constraints.between_links())
     throw std::invalid_argument(
-        "constraints: some are between two links, which only delassus, constraint_jacobian and constraint_velocity know "
-        "how to treat yet");
+        "constraints: some are between two links, which only delassus knows how "
+        "to treat yet");
 }
 
 void bind_constrained(nb::module_& m) {

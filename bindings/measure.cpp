@@ -227,7 +227,8 @@ void bind_measure(nb::module_& m) {
                 "constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: "
                 "float = 1e-10, max_iterations: int = 60) -> dict[str, int]"),
         "Floating-point operations of one sample, counted by running the kernel with a counting scalar.\n\n"
-        "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, or an\nalgorithm for Delassus matrices by its full name, such as 'pv_osim'.");
+        "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, "
+        "or an\nalgorithm for Delassus matrices by its full name, such as 'pv_osim'.");
   m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
         nb::kw_only(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
         nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60, nb::arg("dtype") = "float64",
@@ -237,7 +238,8 @@ void bind_measure(nb::module_& m) {
                 "| None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: "
                 "int = 10, single: bool = False, isa: str = '') -> dict[str, float]"),
         "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.\n\n"
-        "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm for\nDelassus matrices by its full name, such as 'pv_osim'.");
+        "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm "
+        "for\nDelassus matrices by its full name, such as 'pv_osim'.");
 }
 
 }  // namespace featherweight::bindings
