@@ -7,7 +7,8 @@
 namespace featherweight::bindings {
 
 const Algorithm* find_delassus_method(const std::string& name) {
-  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(ltl_osim), FW_DOUBLE_ALGORITHM(pv_osim)};
+  static constexpr Algorithm all[] = {FW_DOUBLE_ALGORITHM(ltl_osim), FW_DOUBLE_ALGORITHM(pv_osim),
+                                      FW_DOUBLE_ALGORITHM(efpa), FW_DOUBLE_ALGORITHM(kjr)};
   for (const Algorithm& method : all)
     if (name == method.name) return &method;
   return nullptr;

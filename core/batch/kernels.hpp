@@ -42,6 +42,8 @@ struct KernelOf {
   // Delassus matrices
   static unsigned ltl_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned efpa(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned kjr(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

@@ -39,6 +39,8 @@ constexpr Kernels<T> kernels() {
     table.constrained_inverse = K::constrained_inverse;
     table.ltl_osim = K::ltl_osim;
     table.pv_osim = K::pv_osim;
+    table.efpa = K::efpa;
+    table.kjr = K::kjr;
   }
   return table;
 }

@@ -13,7 +13,7 @@ from .constraints import Constraint, ConstraintSet, compiled_for
 from .description import Array
 from .model import Model
 
-DelassusMethod = Literal["auto", "ltl", "pv_osim"]
+DelassusMethod = Literal["auto", "ltl", "pv_osim", "efpa", "kjr"]
 
 
 def delassus(

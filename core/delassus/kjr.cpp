@@ -1,0 +1,11 @@
+#include "delassus/kjr.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class T>
+unsigned KernelOf<T>::kjr(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
+  return delassus_batch<Kjr<Native<T>>>(tree, job, begin, end, memory);
+}
+FW_INSTANTIATE_DOUBLE_KERNEL(kjr);
+
+}  // namespace featherweight::FW_ISA
