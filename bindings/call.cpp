@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -109,7 +110,11 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
   if constexpr (sizeof(T) == sizeof(double)) {
     if (options.constraints) {
       job.constraints = &options.constraints->compiled();
-      job.targets = input(arguments.targets, {options.constraints->n_rows()});
+      job.targets = options.n_sides ? input(arguments.targets, {options.constraints->n_rows(), options.n_sides})
+                                    : input(arguments.targets, {options.constraints->n_rows()});
+      job.n_sides = options.n_sides;
+      job.factors = options.factors;
+      job.factor_bytes = options.factor_bytes;
       job.active = input(arguments.active, {options.constraints->n_constraints()});
       job.tolerance = options.tolerance;
       job.max_iterations = options.max_iterations;
@@ -131,7 +136,7 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
 
   const std::size_t n = batch.value_or(1);
   const int threads = thread_count(options.num_threads);
-  const Kernel<T> kernel = algorithm.kernel<T>(active_isa());
+  const Kernel<T> kernel = algorithm.kernel<T>(options.isa ? *options.isa : active_isa());
   unsigned faults;
   if (n * static_cast<std::size_t>(nv + n_links) < worth_releasing) {
     faults = run_kernel(model, kernel, job, n, 1);
@@ -150,7 +155,8 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
     if constexpr (sizeof(T) == sizeof(double)) {
       if (faults & fault::targets)
         report_not_finite(model, arguments.targets, job.targets,
-                          static_cast<std::size_t>(options.constraints->n_rows()), n, -1);
+                          static_cast<std::size_t>(options.constraints->n_rows() * std::max(options.n_sides, 1)), n,
+                          -1);
       if (faults & fault::positions)
         report_not_finite(model, arguments.positions, job.positions,
                           static_cast<std::size_t>(16 * options.constraints->n_constraints()), n, -1);
@@ -189,7 +195,10 @@ nb::object call(const Model& model, const Algorithm& algorithm, Arguments& argum
     check(arguments.x, {nv});
   check(arguments.f_ext, {n_links, 6});
   if (options.constraints) {
-    check(arguments.targets, {options.constraints->n_rows()});
+    if (options.n_sides)
+      check(arguments.targets, {options.constraints->n_rows(), options.n_sides});
+    else
+      check(arguments.targets, {options.constraints->n_rows()});
     check(arguments.active, {options.constraints->n_constraints()});
     check(arguments.positions, {options.constraints->n_constraints(), 4, 4});
     single_precision = false;

@@ -38,6 +38,10 @@ struct Options {
   int max_iterations = 1;
   const std::vector<int>* unactuated = nullptr;
   bool weightless = false;
+  int n_sides = 0;  // targets are (n_rows, n_sides) if not 0
+  void* factors = nullptr;
+  std::size_t factor_bytes = 0;
+  const Isa* isa = nullptr;  // the active one unless given
 };
 
 // `sample` is the shape of one sample's result.

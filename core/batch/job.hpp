@@ -30,7 +30,10 @@ struct Job {
   const int* unactuated = nullptr;  // freedoms without a motor
   int n_unactuated = 0;
   bool weightless = false;  // gravity is switched off
-  bool packed = false;      // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
+  void* factors = nullptr;  // of a DelassusOperator, factor_bytes for each pack of samples
+  std::size_t factor_bytes = 0;
+  int n_sides = 1;      // right-hand sides per sample, given as targets: rows x sides
+  bool packed = false;  // crba: leave the packed rows of dynamics/crba.hpp, lanes innermost, in 64-byte aligned out
 };
 
 // Memory a kernel works in; `required` is filled in by the kernel.
@@ -65,8 +68,10 @@ struct Kernels {
   Kernel<T> pv_early = nullptr, pv_soft = nullptr, constrained_aba = nullptr;
   Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
   Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
-  Kernel<T> ltl_osim = nullptr, pv_osim = nullptr;
-  Kernel<T> ltl_inverse = nullptr, pv_inverse = nullptr, pv_osim_base = nullptr;
+  Kernel<T> ltl_osim = nullptr, kjr = nullptr, efpa = nullptr, pv_osim = nullptr, pv_osimr = nullptr;
+  Kernel<T> ltl_inverse = nullptr, pv_inverse = nullptr, pv_osim_base = nullptr, caba_osim = nullptr;
+  Kernel<T> operator_factorise = nullptr, operator_apply = nullptr, operator_solve = nullptr;
+  std::size_t (*operator_bytes)(const Tree<T>&, const ConstraintRows<T>&) = nullptr;
 };
 
 // One build of the kernels.

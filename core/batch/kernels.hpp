@@ -42,10 +42,18 @@ struct KernelOf {
   // Delassus matrices
   static unsigned ltl_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_osimr(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   // and their inverses
   static unsigned ltl_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_osim_base(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned caba_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned operator_factorise(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned operator_apply(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned operator_solve(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static std::size_t operator_bytes(const Tree<T>&, const ConstraintRows<T>&);  // of a pack's factors
+  static unsigned efpa(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned kjr(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

@@ -39,9 +39,17 @@ constexpr Kernels<T> kernels() {
     table.constrained_inverse = K::constrained_inverse;
     table.ltl_osim = K::ltl_osim;
     table.pv_osim = K::pv_osim;
+    table.pv_osimr = K::pv_osimr;
     table.ltl_inverse = K::ltl_inverse;
     table.pv_inverse = K::pv_inverse;
     table.pv_osim_base = K::pv_osim_base;
+    table.caba_osim = K::caba_osim;
+    table.operator_factorise = K::operator_factorise;
+    table.operator_apply = K::operator_apply;
+    table.operator_solve = K::operator_solve;
+    table.operator_bytes = K::operator_bytes;
+    table.efpa = K::efpa;
+    table.kjr = K::kjr;
   }
   return table;
 }

@@ -78,7 +78,7 @@ class ConstrainedAba {
     for (int r = 0; r < constraints.n_rows; ++r) largest = larger(largest, constraints.rows[r].mobility);
     eps_ = largest > 0 ? T(relative_eps) * largest : T(relative_eps);
     stiffness_.prepare(constraints, eps_);
-    supporting_.prepare(tree, constraints, aba_);
+    supporting_.prepare(tree, constraints, aba_.state, aba_.factors, aba_.motion);
     prepared_ = true;
   }
 

@@ -33,28 +33,33 @@ template <class N, class S>
   });
 }
 
-// Reduced rows turn into inertia. Block by block, as a whole inertia does not fit in the registers.
+// Reduced rows turn into inertia, and their targets into a bias force. Block by block, as a whole inertia does not fit
+// in the registers.
 template <class N, class S>
-[[gnu::noinline]] void add_reduced_rows(N n, const Row<S>* rows, const S* L, Outboard<S>& outboard) {
-  Sym3<S> A = outboard.I.A;
-  Force<S> p = outboard.p;
-  for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-    const Force<S> K = rows[r].K;
-    const S d = L[triangle(r, r)], x = rows[r].k * d;
-    A = minus_outer(A, K.lin, K.lin * -d);
-    p.lin = p.lin - K.lin * x;
-    p.ang = p.ang - K.ang * x;
-  });
-  outboard.I.A = A;
-  outboard.p = p;
-  Mat3<S> B = outboard.I.B;
+[[gnu::noinline]] void add_reduced_rows(N n, const Row<S>* rows, const S* L, ArticulatedInertia<S>& I) {
+  Sym3<S> A = I.A;
+  for_each_row(n,
+               [&](int r) FW_LAMBDA_INLINE { A = minus_outer(A, rows[r].K.lin, rows[r].K.lin * -L[triangle(r, r)]); });
+  I.A = A;
+  Mat3<S> B = I.B;
   for_each_row(n,
                [&](int r) FW_LAMBDA_INLINE { B = minus_outer(B, rows[r].K.lin, rows[r].K.ang * -L[triangle(r, r)]); });
-  outboard.I.B = B;
-  Sym3<S> C = outboard.I.C;
+  I.B = B;
+  Sym3<S> C = I.C;
   for_each_row(n,
                [&](int r) FW_LAMBDA_INLINE { C = minus_outer(C, rows[r].K.ang, rows[r].K.ang * -L[triangle(r, r)]); });
-  outboard.I.C = C;
+  I.C = C;
+}
+
+template <class N, class S>
+FW_INLINE void add_reduced_targets(N n, const Row<S>* rows, const S* L, Force<S>& bias) {
+  Force<S> p = bias;
+  for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
+    const S x = rows[r].k * L[triangle(r, r)];
+    p.lin = p.lin - rows[r].K.lin * x;
+    p.ang = p.ang - rows[r].K.ang * x;
+  });
+  bias = p;
 }
 
 // f = L^-1 (k - K a), from reduced rows.
@@ -66,6 +71,21 @@ template <class N, class S>
 #pragma GCC unroll 6
     for (int s = 0; s < r; ++s) f[s] = f[s] - L[triangle(r, s)] * f[r];
   });
+}
+
+// The lower triangle of a group in which others join: theirs, and zero between them.
+template <class S>
+inline void join_triangles(const LimbPlan& plan, const LinkGroups& at, S* all_L) {
+  const RowGroup& group = plan.groups[at.group];
+  S* const L = all_L + group.L;
+  for (std::size_t k = 0; k < triangle(group.end - group.begin, 0); ++k) L[k] = S(0);
+  for (int k = at.joins; k < at.last; ++k) {
+    const RowGroup& joining = plan.groups[plan.arrivals[k]];
+    const S* from = all_L + joining.L;
+    const int first = joining.begin - group.begin;
+    for (int r = 0; r < joining.end - joining.begin; ++r)
+      for (int s = 0; s <= r; ++s) L[triangle(first + r, first + s)] = from[triangle(r, s)];
+  }
 }
 
 }  // namespace featherweight::FW_ISA

@@ -38,6 +38,7 @@ class Planner {
     for (int g : arriving_.back()) groups_[at(g)].regular = is_regular(groups_[at(g)]);
     arrive(tree_.n_links, arriving_.back(), {});
     number_slots();
+    find_trunk();
     return std::move(plan_);
   }
 
@@ -154,6 +155,16 @@ class Planner {
       if (const int g = plan_.of_link[at(i)].group; g >= 0) plan_.groups[at(g)].from = i;
   }
 
+  void find_trunk() {
+    std::vector<bool> found(at(tree_.n_links), false);
+    for (int i = tree_.n_links - 1; i >= 0; --i) {
+      found[at(i)] = found[at(i)] || plan_.of_link[at(i)].ends < plan_.of_link[at(i)].joins;
+      if (found[at(i)] && tree_.links[i].parent >= 0) found[at(tree_.links[i].parent)] = true;
+    }
+    for (int i = 0; i < tree_.n_links; ++i)
+      if (found[at(i)]) plan_.trunk.push_back(i);
+  }
+
   const Tree<double>& tree_;
   const ConstraintRows<double>& constraints_;
   Survey survey_;
@@ -169,7 +180,17 @@ LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double
 }
 
 LimbPlan LimbPlanStorage::view() const {
-  LimbPlan plan{n_entries, 0, n_bases, 0, 0, order.data(), groups.data(), of_link.data(), arrivals.data()};
+  LimbPlan plan{n_entries,
+                0,
+                n_bases,
+                0,
+                0,
+                order.data(),
+                groups.data(),
+                of_link.data(),
+                arrivals.data(),
+                static_cast<int>(trunk.size()),
+                trunk.data()};
   for (const RowGroup& group : groups)
     plan.n_triangle = std::max(plan.n_triangle, group.L + static_cast<int>(triangle(group.end - group.begin, 0)));
   for (std::size_t i = 0; i + 1 < of_link.size(); ++i)

@@ -9,7 +9,7 @@ namespace featherweight {
 
 // Owns the arrays a LimbPlan points into.
 struct LimbPlanStorage {
-  std::vector<int> order, arrivals;
+  std::vector<int> order, arrivals, trunk;
   std::vector<RowGroup> groups;
   std::vector<LinkGroups> of_link;
   int n_entries = 0, n_bases = 0;

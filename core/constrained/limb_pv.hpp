@@ -45,7 +45,8 @@ class LimbPv {
       for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
         const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
         if (base >= 0) w_.bases[base].stiffness = larger(w_.bases[base].stiffness, stiffness);
-        add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard);
+        add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard.I);
+        add_reduced_targets(n, w_.rows + group.begin, w_.L + group.L, outboard.p);
       });
       if (plan.of_link[i].group >= 0) gather(problem, i);
     };
@@ -118,18 +119,8 @@ class LimbPv {
     const LinkGroups& at = plan.of_link[i];
     const RowGroup& group = plan.groups[at.group];
     if (at.n_own == 0 && at.joins == at.last) return;
-    S* L = w_.L + group.L;
     if (at.joins == at.last) return with_row_count(at.n_own, [&](auto n) { start(problem, i, n, group); });
-    for (std::size_t k = 0; k < triangle(group.end - group.begin, 0); ++k) L[k] = S(0);
-    for (int k = at.joins; k < at.last; ++k) {
-      const RowGroup& joining = plan.groups[plan.arrivals[k]];
-      const S* from = w_.L + joining.L;
-      for (int r = 0; r < joining.end - joining.begin; ++r)
-        for (int s = 0; s <= r; ++s) {
-          const int first = joining.begin - group.begin;
-          L[triangle(first + r, first + s)] = from[triangle(r, s)];
-        }
-    }
+    join_triangles(plan, at, w_.L);
     start(problem, i, at.n_own, group);
   }
   // The n rows of link i itself, in their own order the first of the group.

@@ -73,8 +73,10 @@ class SupportingSweeps {
         f_(arena.take<Force<S>>(tree.n_links)),
         u_(arena.take<S>(tree.nv)) {}
 
-  // Once, before the first pack.
-  void prepare(const Tree<T>& tree, const ConstraintRows<T>& constraints, const AbaWorkspace<S>& aba) {
+  // Once, before the first pack. motion: of each link, for accelerate_outward.
+  void prepare(const Tree<T>& tree, const ConstraintRows<T>& constraints, const S* state, S* factors,
+               const Motion<S>* motion = nullptr) {
+    *world_ = zero_motion<S>();
     for (int s = 0; s < n_; ++s) {
       const auto [i, is_tip, arrives_first] = constraints.supporting[s];
       const Link<T>& l = tree.links[i];
@@ -87,12 +89,12 @@ class SupportingSweeps {
                    .is_tip = is_tip,
                    .arrives_first = arrives_first,
                    .link = &l,
-                   .state = aba.state + l.state,
-                   .factor = aba.factors + l.factor,
+                   .state = state + l.state,
+                   .factor = factors + l.factor,
                    .u = u_ + l.v,
                    .f = f_ + i,
                    .f_parent = l.parent < 0 ? nullptr : f_ + l.parent,
-                   .velocity = aba.motion + i,
+                   .velocity = motion ? motion + i : nullptr,
                    .a = a + i,
                    .a_parent = l.parent < 0 ? world_ : a + l.parent};
     }

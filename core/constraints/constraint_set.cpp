@@ -131,7 +131,10 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
                .of_link = of_link_.data(),
                .supporting = supporting_.data(),
                .frames = frames_.data(),
+               .stops = {},
                .limbs = {}};
+  stops_ = plan_stops(tree, compiled_);
+  compiled_.stops = stops_.view();
   if (between_links()) return;  // what follows is for constrained dynamics, which knows rows on one link only
   const std::vector<double> mobility = mobilities(tree, compiled_);
   for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r].mobility = mobility[r];

@@ -4,6 +4,7 @@
 
 #include "constrained/limb_plan.hpp"
 #include "constraints/rows.hpp"
+#include "constraints/stop_plan.hpp"
 #include "model/model.hpp"
 
 namespace featherweight {
@@ -40,6 +41,7 @@ class ConstraintSet {
   std::vector<RowRange> of_link_;
   std::vector<SupportingLink> supporting_;
   std::vector<Mount<double>> frames_;
+  StopPlanStorage stops_;
   LimbPlanStorage limbs_;
   ConstraintRows<double> compiled_{};
 };

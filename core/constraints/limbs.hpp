@@ -30,6 +30,8 @@ struct LimbPlan {
   const RowGroup* groups;
   const LinkGroups* of_link;  // then one more for the world, where all that arrive end
   const int* arrivals;        // groups
+  int n_trunk;
+  const int* trunk;  // links on which groups end, and all inboard of them, root to leaf
 };
 
 }  // namespace featherweight

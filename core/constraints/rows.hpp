@@ -5,6 +5,7 @@
 // compiled to two, its ends: one on each (delassus/ends.hpp).
 #pragma once
 #include "constraints/limbs.hpp"
+#include "constraints/stops.hpp"
 #include "model/tree.hpp"
 
 namespace featherweight {
@@ -44,6 +45,7 @@ struct ConstraintRows {
   const RowRange* of_link;
   const SupportingLink* supporting;  // level by level from the root
   const Mount<C>* frames;            // of each constraint
+  StopPlan stops;
   LimbPlan limbs;
 };
 

@@ -61,9 +61,7 @@ unsigned inverse_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin
     S* const packs = reinterpret_cast<S*>(job.out);
     S* const result = job.packed ? packs + pack.first / width_of<S> * n_packed : inverse;
     const DelassusProblem<S, T> problem = rows.problem(tree, in.q, pack);
-    load(job.targets, pack, m, loaded, watch);
-    // an inactive row is all zeros: with one on the diagonal it does not matter
-    for (int r = 0; r < m; ++r) damping[r] = select(rows.active[r] > S(0), loaded[constraints.rows[r].row], S(1));
+    load_damping(job, pack, rows.active, loaded, damping, watch);
     const S weakest = method.invert(problem, damping, result);
     for (int r = 0; r < m; ++r) result[triangle(r, r)] = select(rows.active[r] > S(0), result[triangle(r, r)], S(0));
     if (job.packed) return;

@@ -55,6 +55,17 @@ class DelassusInputs {
   Watch<S> watch_;
 };
 
+// The damping of each row in compiled order, given as targets. An inactive row is all zeros: with one on the diagonal
+// it does not matter.
+template <class S, class T>
+FW_INLINE void load_damping(const Job<T>& job, const Pack& pack, const S* active, S* loaded, S* damping,
+                            Watch<S>& watch) {
+  const ConstraintRows<T>& constraints = *job.constraints;
+  load(job.targets, pack, constraints.n_rows, loaded, watch);
+  for (int r = 0; r < constraints.n_rows; ++r)
+    damping[r] = select(active[r] > S(0), loaded[constraints.rows[r].row], S(1));
+}
+
 // The full matrix of the user's rows from the triangle of the ends.
 template <class S, class C>
 FW_INLINE void add_up_ends(const ConstraintRows<C>& constraints, const S* delta, S* full) {

@@ -10,8 +10,8 @@
 #pragma once
 #include "constrained/limb_end.hpp"
 #include "constrained/supporting.hpp"
-#include "delassus/articulate.hpp"
 #include "delassus/method.hpp"
+#include "dynamics/articulate.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -132,12 +132,7 @@ class DelassusOperator {
       Force<S> p = p_[i];
       for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
         start_solution(n, group);
-        for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-          const Row<S>& row = rows_[group.begin + r];
-          const S x = row.k * -L_[group.L + triangle(r, r)];
-          add_scaled(p.lin, row.K.lin, x);
-          add_scaled(p.ang, row.K.ang, x);
-        });
+        add_reduced_targets(n, rows_ + group.begin, L_ + group.L, p);
       });
       visit(l.kind, [&](auto joint) {
         const auto& factor = factor_of(joint, l, held_.factors);
@@ -173,8 +168,7 @@ class DelassusOperator {
         forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, a_[i], f_ + group.begin);
       });
     }
-    for (int slot = 0; slot < constraints_.n_rows; ++slot)
-      x[plan_.order[slot]] = f_[slot] * active_[plan_.order[slot]];
+    for (int slot = 0; slot < constraints_.n_rows; ++slot) x[plan_.order[slot]] = f_[slot] * active_[plan_.order[slot]];
   }
 
   // The right-hand sides of a group, reduced as its rows are.
@@ -193,7 +187,7 @@ class DelassusOperator {
   ArticulatedTree<S> free_, held_;  // without rows, and with the inertia of limbs that end
   SupportingSweeps<S> sweeps_;
   S *active_, *damping_;
-  S* singular_;  // 1 where a limb turned out to be
+  S* singular_;   // 1 where a limb turned out to be
   Row<S>* rows_;  // reduced, by slots as all that follows
   S *L_, *G_, *b_, *f_;
   S *left_, *more_;

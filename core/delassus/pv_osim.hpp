@@ -4,8 +4,8 @@
 //   Frames: rows live in link i until they pass its joint.   Oracle: dense J H^-1 J^T.
 #pragma once
 #include "constrained/row_steps.hpp"
-#include "delassus/articulate.hpp"
 #include "delassus/method.hpp"
+#include "dynamics/articulate.hpp"
 
 namespace featherweight::FW_ISA {
 

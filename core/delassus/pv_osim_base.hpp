@@ -10,8 +10,8 @@
 // limb singular are inverted once more, all rows at the world.
 #pragma once
 #include "constrained/row_steps.hpp"
-#include "delassus/articulate.hpp"
 #include "delassus/inverse.hpp"
+#include "dynamics/articulate.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -90,9 +90,7 @@ class PvOsimBase {
   [[gnu::noinline]] S sweep_and_stiffen(N n, int first, int r, const S& mobility, S* M, ArticulatedInertia<S>& I) {
     const Force<S> K = rows_[first + r].K;
     const S w = sweep_row(n, first, r, S(1), M, rows_ + first, column_);
-    I.A = minus_outer(I.A, K.lin, K.lin * -w);
-    I.B = minus_outer(I.B, K.lin, K.ang * -w);
-    I.C = minus_outer(I.C, K.ang, K.ang * -w);
+    add_stiffness(K, w, I);
     const S stiffness = w * mobility;
     return select(stiffness > S(0), stiffness, S(ElementOf<S>(1e30)));  // also where it is NaN
   }

@@ -12,27 +12,37 @@
 
 namespace featherweight::FW_ISA {
 
+// A row that resists by w per acceleration, as inertia of its link.
+template <class S>
+FW_INLINE void add_stiffness(const Force<S>& K, const S& w, ArticulatedInertia<S>& I) {
+  I.A = minus_outer(I.A, K.lin, K.lin * -w);
+  I.B = minus_outer(I.B, K.lin, K.ang * -w);
+  I.C = minus_outer(I.C, K.ang, K.ang * -w);
+}
+
 // Rows [first, first + n) of the lower triangle M, all that have anything to do with each other. Row r of them is
 // swept in the lanes where `swept` is 1; others stay as they are. K may be null. c: room for n numbers.
 // Returns 1 / d.
 template <class N, class S>
 FW_INLINE S sweep_row(N n, int first, int r, const S& swept, S* M, Row<S>* K, S* c) {
   const auto row = [&](int s) FW_LAMBDA_INLINE { return M + triangle(first + s, first); };
-  const S d_inverse = swept / row(r)[r];
+  const S d = row(r)[r], d_inverse = swept / select(swept > S(0), d, S(1));
   for_each_row(n, [&](int s) FW_LAMBDA_INLINE { c[s] = s < r ? row(r)[s] : row(s)[r]; });
+  c[r] = S(0);  // row and column r are not for the general rule
   for_each_row(n, [&](int s) FW_LAMBDA_INLINE {
-    if (s == r) return;
     const S x = c[s] * d_inverse;
     S* const M_s = row(s);
-    for (int t = 0; t <= s; ++t)
-      if (t != r) M_s[t] = M_s[t] - x * c[t];
-    (s < r ? row(r)[s] : M_s[r]) = select(swept > S(0), x, c[s]);
+#pragma GCC unroll 6
+    for (int t = 0; t <= s; ++t) M_s[t] = M_s[t] - x * c[t];
     if (K) {
       K[s].K.lin = K[s].K.lin - K[r].K.lin * x;
       K[s].K.ang = K[s].K.ang - K[r].K.ang * x;
     }
   });
-  row(r)[r] = select(swept > S(0), -d_inverse, c[r]);
+  for_each_row(n, [&](int s) FW_LAMBDA_INLINE {
+    (s < r ? row(r)[s] : row(s)[r]) = select(swept > S(0), c[s] * d_inverse, c[s]);
+  });
+  row(r)[r] = select(swept > S(0), -d_inverse, d);
   if (K) {
     const S scale = select(swept > S(0), d_inverse, S(1));
     K[r].K = {K[r].K.lin * scale, K[r].K.ang * scale};

@@ -4,32 +4,27 @@
 //   under "parent of".
 //   Oracle: minverse @ crba == 1.
 #pragma once
-#include "dynamics/aba.hpp"
 #include "dynamics/affine.hpp"
+#include "dynamics/articulate.hpp"
 
 namespace featherweight::FW_ISA {
 
 template <class S>
 struct MinverseWorkspace {
-  AbaWorkspace<S> factorisation;
+  ArticulatedTree<S> articulated;
   Motion<S>* response;  // acceleration of each link
-  S *none, *u;          // nv zeros; joint forces being propagated
+  S* u;                 // joint forces being propagated
 
   template <class C>
   MinverseWorkspace(const Tree<C>& tree, Arena& arena)
-      : factorisation(tree, arena),
-        response(arena.take<Motion<S>>(tree.n_links)),
-        none(arena.take<S>(tree.nv)),
-        u(arena.take<S>(tree.nv)) {}
+      : articulated(tree, arena), response(arena.take<Motion<S>>(tree.n_links)), u(arena.take<S>(tree.nv)) {}
 };
 
 // Result: nv x nv, row-major, both triangles.
 template <class S, class C>
 void minverse(const Tree<C>& tree, const S* q, MinverseWorkspace<S>& w, S* result) {
-  AbaWorkspace<S>& factorisation = w.factorisation;
-  for (int k = 0; k < tree.nv; ++k) w.none[k] = S(0);
-  move_outward(tree, q, w.none, factorisation);
-  project_inward(tree, w.none, w.none, static_cast<const Force<S>*>(nullptr), factorisation);
+  ArticulatedTree<S>& articulated = w.articulated;
+  articulate(tree, q, articulated);
 
   const Motion<S> rest = zero_motion<S>();
   for (int i = 0; i < tree.n_links; ++i)
@@ -42,8 +37,7 @@ void minverse(const Tree<C>& tree, const S* q, MinverseWorkspace<S>& w, S* resul
       for (int j = i; j >= 0; j = tree.links[j].parent) {
         const Link<C>& l = tree.links[j];
         visit(l.kind, [&](auto joint) {
-          affine_inward(joint, l, factorisation.state + l.state, factor_of(joint, l, factorisation.factors), w.u + l.v,
-                        f);
+          affine_inward(joint, l, articulated.state + l.state, factor_of(joint, l, articulated.factors), w.u + l.v, f);
         });
       }
       // root to joint i: accelerations, one row of the result
@@ -51,7 +45,7 @@ void minverse(const Tree<C>& tree, const S* q, MinverseWorkspace<S>& w, S* resul
       for (int j = 0; j <= i; ++j) {
         const Link<C>& l = tree.links[j];
         visit(l.kind, [&](auto joint) {
-          affine_outward(joint, l, factorisation.state + l.state, factor_of(joint, l, factorisation.factors), w.u + l.v,
+          affine_outward(joint, l, articulated.state + l.state, factor_of(joint, l, articulated.factors), w.u + l.v,
                          l.parent < 0 ? rest : w.response[l.parent], w.response[j], row + l.v);
         });
       }

@@ -48,6 +48,33 @@ struct Ldl {
 #pragma GCC unroll 6
       for (int c = r + 1; c < N; ++c) x[r] = x[r] - e[at(c, r)] * x[c];
   }
+  // (L D L^T)^-1 = M^T D^-1 M with M = L^-1: its lower triangle, packed alike.
+  FW_INLINE void invert(S* inverse) const {
+    S M[N * (N + 1) / 2];  // off the diagonal
+#pragma GCC unroll 6
+    for (int r = 1; r < N; ++r)
+#pragma GCC unroll 6
+      for (int c = 0; c < r; ++c) {
+        S x = -e[at(r, c)];
+#pragma GCC unroll 6
+        for (int k = c + 1; k < r; ++k) x = x - e[at(r, k)] * M[at(k, c)];
+        M[at(r, c)] = x;
+      }
+#pragma GCC unroll 6
+    for (int c = 0; c < N; ++c) {
+      S DM[N];  // column c of D^-1 M
+      DM[c] = e[at(c, c)];
+#pragma GCC unroll 6
+      for (int k = c + 1; k < N; ++k) DM[k] = M[at(k, c)] * e[at(k, k)];
+#pragma GCC unroll 6
+      for (int r = c; r < N; ++r) {
+        S x = DM[r];
+#pragma GCC unroll 6
+        for (int k = r + 1; k < N; ++k) x = x + M[at(k, r)] * DM[k];
+        inverse[at(r, c)] = x;
+      }
+    }
+  }
 };
 
 template <class S, class C>
@@ -76,15 +103,9 @@ FW_INLINE Ldl<3, S> ldl(const Sym3<S>& m, const C (&diagonal)[6]) {
 }
 template <class S>
 FW_INLINE Sym3<S> inverse(const Ldl<3, S>& f) {
-  Sym3<S> r;
-#pragma GCC unroll 3
-  for (int c = 0; c < 3; ++c) {
-    S x[3] = {S(c == 0 ? 1 : 0), S(c == 1 ? 1 : 0), S(c == 2 ? 1 : 0)};
-    f.solve(x);
-#pragma GCC unroll 3
-    for (int k = 0; k <= c; ++k) r(k, c) = x[k];
-  }
-  return r;
+  S e[6];
+  f.invert(e);
+  return {e[0], e[1], e[3], e[2], e[4], e[5]};
 }
 
 }  // namespace featherweight::FW_ISA

@@ -39,6 +39,7 @@ from .constraint_terms import (
     constraint_velocity,
 )
 from .constraints import ConstraintSet, FrameConstraint, PointConstraint
+from .delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
 from .description import Geometry, ImportNote, Inertia, Mimic, ModelDescription
 from .errors import ModelError, ModelImportError
 from .impulse import ImpulseSolution, impulse_dynamics
@@ -52,6 +53,7 @@ __version__ = _version("featherweight")
 __all__ = [
     "ConstrainedSolution",
     "ConstraintSet",
+    "DelassusOperator",
     "FrameConstraint",
     "Geometry",
     "ImportNote",
@@ -80,6 +82,8 @@ __all__ = [
     "constraint_velocity",
     "convert",
     "crba",
+    "delassus",
+    "delassus_inverse",
     "forward_kinematics",
     "frame_acceleration",
     "frame_placement",
@@ -92,6 +96,7 @@ __all__ = [
     "loads",
     "minverse",
     "models",
+    "operational_space_inertia",
     "pose",
     "potential_energy",
     "rnea",

@@ -198,6 +198,26 @@ def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: num
 def delassus(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, active: numpy.typing.ArrayLike | None, method: str, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """J H^-1 J^T, (..., n_rows, n_rows), by the kernel of that name."""
 
+def delassus_inverse(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, damping: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, method: str, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Per sample [(J H^-1 J^T + damping)^-1 row by row, then the mobility of a row over its pivot, at most].
+    """
+
+class DelassusOperator:
+    """Factors of Delassus matrices, to multiply and solve with."""
+
+    def __init__(self, model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, damping: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, n_samples: int, num_threads: int | None) -> None: ...
+
+    def apply(self, x: numpy.typing.ArrayLike, n_sides: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+        """Delta x, (..., n_rows, n_sides)."""
+
+    def solve(self, b: numpy.typing.ArrayLike, n_sides: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+        """(Delta + damping)^-1 b, (..., n_rows, n_sides)."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of one pack of samples."""
+
 def build_info() -> dict[str, Any]:
     """
     How this build runs: version, instruction set in use and available, lanes, threads, compiler.

@@ -1,7 +1,7 @@
-// delassus/articulate.hpp -- the first sweep of all Delassus algorithms: every joint eliminated, O(n).
+// dynamics/articulate.hpp -- every joint of a tree eliminated, O(n): what does not depend on velocities and forces.
 //
-// The Delassus matrix depends on the configuration only, so no velocity, force or bias is carried, and the
-// joint states are set on the way inward.
+// The first sweep of minverse and of all Delassus algorithms. No velocity, force or bias is carried, and the joint
+// states are set on the way inward.
 #pragma once
 #include "dynamics/aba.hpp"
 
@@ -42,10 +42,9 @@ void articulate(const Tree<C>& tree, const S* q, ArticulatedTree<S>& w, const Be
     before(i, carry);
     visit(l.kind, [&](auto joint) {
       auto& factor = factor_of(joint, l, w.factors);
-      if (leaf && leaves_are_bodies)
-        articulate_joint<true>(joint, l, q + l.q, w.state + l.state, factor, carry);
-      else
-        articulate_joint<false>(joint, l, q + l.q, w.state + l.state, factor, carry);
+      either<leaves_are_bodies>(leaf, [&]<bool is_leaf>() {
+        articulate_joint<is_leaf>(joint, l, q + l.q, w.state + l.state, factor, carry);
+      });
       after(i, joint);
     });
     hand_over(l, carry, w.accumulators);
