@@ -20,6 +20,7 @@ Algorithm find_method(const std::string& name);
 
 // An algorithm for Delassus matrices, null if there is none of that name.
 const Algorithm* find_delassus_method(const std::string& name);
+const Algorithm* find_delassus_inverse(const std::string& name);
 
 // Throws unless the constraints were compiled for this model.
 void check_model(const Model& model, const ConstraintSet& constraints);

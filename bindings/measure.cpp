@@ -72,14 +72,16 @@ class ConstraintArguments {
   }
   Measurable find(const std::string& name) const {
     if (!set_) return find_algorithm(name);
-    if (const Algorithm* delassus = find_delassus_method(name)) return {*delassus, 1};
+    if (const Algorithm* matrix = find_delassus_method(name)) return {*matrix, 1};
     check_single_links(set_->model(), *set_);
+    if (const Algorithm* inverse = find_delassus_inverse(name)) return {*inverse, 1};
     return {find_method(name), 3};
   }
   std::size_t result_size(const Model& model, const Algorithm& algorithm) const {
     if (!set_) return bindings::result_size(model, algorithm);
     const std::size_t m = static_cast<std::size_t>(set_->compiled().n_rows);
-    if (find_delassus_method(algorithm.name)) return m * (m + 1) / 2;  // packed
+    if (find_delassus_method(algorithm.name) || find_delassus_inverse(algorithm.name))
+      return m * (m + 1) / 2;  // packed
     return static_cast<std::size_t>(model.nv()) + m + 3;
   }
   void apply(Job<double>& job) const {

@@ -66,6 +66,7 @@ struct Kernels {
   Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
   Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
   Kernel<T> ltl_osim = nullptr, pv_osim = nullptr;
+  Kernel<T> ltl_inverse = nullptr, pv_inverse = nullptr, pv_osim_base = nullptr;
 };
 
 // One build of the kernels.

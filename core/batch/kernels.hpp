@@ -42,6 +42,10 @@ struct KernelOf {
   // Delassus matrices
   static unsigned ltl_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  // and their inverses
+  static unsigned ltl_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned pv_osim_base(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
 };
 
 // At the end of the source that defines it.

@@ -39,6 +39,9 @@ constexpr Kernels<T> kernels() {
     table.constrained_inverse = K::constrained_inverse;
     table.ltl_osim = K::ltl_osim;
     table.pv_osim = K::pv_osim;
+    table.ltl_inverse = K::ltl_inverse;
+    table.pv_inverse = K::pv_inverse;
+    table.pv_osim_base = K::pv_osim_base;
   }
   return table;
 }

@@ -147,9 +147,11 @@ class Planner {
         groups_[at(joined)].begin = first;
         first += static_cast<int>(groups_[at(joined)].rows.size());
       }
-      plan_.groups[at(g)] = {group.begin, group.begin + n, n_triangle, group.regular};
+      plan_.groups[at(g)] = {group.begin, group.begin + n, n_triangle, -1, group.regular};
       n_triangle += static_cast<int>(triangle(n, 0));
     }
+    for (int i = tree_.n_links - 1; i >= 0; --i)
+      if (const int g = plan_.of_link[at(i)].group; g >= 0) plan_.groups[at(g)].from = i;
   }
 
   const Tree<double>& tree_;

@@ -42,15 +42,6 @@ struct LimbWorkspace {
         bases(arena.take<FloatingBase<S>>(constraints.limbs.n_bases)) {}
 };
 
-// Groups whose rows are solved for at link i, the world being one past the last: f(number of rows, group).
-template <class F>
-FW_INLINE void for_each_ending(const LimbPlan& plan, int i, F&& f) {
-  for (int k = plan.of_link[i].ends; k < plan.of_link[i].joins; ++k) {
-    const RowGroup& group = plan.groups[plan.arrivals[k]];
-    with_row_count(group.end - group.begin, [&](auto n) { f(n, group); });
-  }
-}
-
 // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
 // unbalanced is spread once more. Lanes without need of it keep their bits.
 template <class S, class C>

@@ -1,5 +1,6 @@
 // constrained/row_count.hpp -- loops over rows whose number may be known when compiling.
 #pragma once
+#include "constraints/limbs.hpp"
 #include "lanes/config.hpp"
 
 namespace featherweight::FW_ISA {
@@ -23,6 +24,15 @@ template <int N, class F>
 FW_INLINE void for_each_row(Fixed<N>, F&& f) {
 #pragma GCC unroll 6
   for (int r = 0; r < N; ++r) f(r);
+}
+
+// Groups whose rows are solved for at link i, the world being one past the last: f(number of rows, group).
+template <class F>
+FW_INLINE void for_each_ending(const LimbPlan& plan, int i, F&& f) {
+  for (int k = plan.of_link[i].ends; k < plan.of_link[i].joins; ++k) {
+    const RowGroup& group = plan.groups[plan.arrivals[k]];
+    with_row_count(group.end - group.begin, [&](auto n) { f(n, group); });
+  }
 }
 
 }  // namespace featherweight::FW_ISA

@@ -10,6 +10,7 @@ namespace featherweight {
 struct RowGroup {
   int begin, end;  // slots
   int L;           // first scalar of its lower triangle
+  int from;        // the last link whose joint it passes before it ends or joins another
   bool regular;    // its joints can move every row independently, but for singular postures
 };
 

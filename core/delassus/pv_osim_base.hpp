@@ -1,0 +1,105 @@
+// delassus/pv_osim_base.hpp -- the inverse of the Delassus matrix, limb by limb.
+//   pv_osim, but the rows of a limb are inverted where the limb ends: at a floating base, or where limbs meet. There
+//   they turn into inertia of the link (the matrix inversion lemma), and what passes further joints are their forces
+//   per acceleration of that link. Blocks of a limb's rows are inverted instead of one matrix of all.
+//   O(n + m^2 d) for m rows under d joints, of which only those between base and world see all rows.
+//   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr"; any number of branchings and damping are ours.
+//   Frames: rows live in link i until they pass its joint.   Oracle: dense (J H^-1 J^T + R)^-1.
+//
+// Where limbs end is planned once for a set of constraints (constrained/limb_plan.cpp). Lanes whose posture leaves a
+// limb singular are inverted once more, all rows at the world.
+#pragma once
+#include "constrained/row_steps.hpp"
+#include "delassus/articulate.hpp"
+#include "delassus/inverse.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+class PvOsimBase {
+ public:
+  template <class C>
+  PvOsimBase(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
+      : articulated_(tree, arena),
+        rows_(arena.take<Row<S>>(constraints.n_rows)),
+        G_(arena.take<S>(constraints.n_entries)),
+        column_(arena.take<S>(constraints.n_rows)),
+        careful_(arena.take<S>(triangle(constraints.n_rows, 0))) {}
+
+  template <class C>
+  S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
+    using T = ElementOf<S>;
+    const std::size_t n = triangle(problem.constraints.n_rows, 0);
+    S stiffness(0), weakest(0);
+    sweep_inward(problem, damping, inverse, [&](int i, ArticulatedInertia<S>& I) {
+      for_each_ending(problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
+        stiffness = larger(stiffness, end_limb(problem, group, inverse, I));
+      });
+    });
+    for_each_ending(problem.constraints.limbs, problem.tree.n_links, [&](auto, const RowGroup& group) {
+      ArticulatedInertia<S> of_world = zero_inertia<S>();
+      weakest = larger(weakest, end_limb(problem, group, inverse, of_world));
+    });
+    const auto singular = stiffness > S(T(stiffest));  // also where it is NaN
+    if (any(stiffness, singular)) {
+      sweep_inward(problem, damping, careful_, Unobserved{});
+      const S all = sweep_all(problem.constraints, careful_, column_);
+      weakest = select(singular, all, weakest);
+      for (std::size_t k = 0; k < n; ++k) inverse[k] = select(singular, careful_[k], inverse[k]);
+    }
+    for (std::size_t k = 0; k < n; ++k) inverse[k] = -inverse[k];
+    return weakest;
+  }
+
+ private:
+  // Mobility of a row over its pivot: the digits that cancel where limbs meet.
+  static constexpr double stiffest = 1e4;
+
+  // Leaf to root, as pv_osim.
+  template <class C, class Before>
+  void sweep_inward(const DelassusProblem<S, C>& problem, const S* damping, S* M, const Before& end_limbs) {
+    const ConstraintRows<C>& constraints = problem.constraints;
+    for (std::size_t k = 0; k < triangle(constraints.n_rows, 0); ++k) M[k] = S(0);
+    for (int r = 0; r < constraints.n_rows; ++r) M[triangle(r, r)] = damping[r];
+    articulate(problem.tree, problem.q, articulated_, SparingLeaves{end_limbs}, [&](int i, auto joint) {
+      const Link<C>& l = problem.tree.links[i];
+      const RowRange range = constraints.of_link[i];
+      for (int r = range.begin; r < range.own_end; ++r) rows_[r].K = problem.K[r];
+      with_row_count(range.end - range.begin, [&](auto n) {
+        pass_joint(joint, l, articulated_.state + l.state, factor_of(joint, l, articulated_.factors), AtRest{},
+                   RowBlock<decltype(n), int, S>{n, range.begin, rows_ + range.begin, M, G_ + range.entries});
+      });
+    });
+  }
+
+  // The rows of a group are swept, and what they resist becomes inertia. They have to do with all rows under the joint
+  // by which they came. Returns the stiffness.
+  template <class C>
+  FW_INLINE S end_limb(const DelassusProblem<S, C>& problem, const RowGroup& group, S* M, ArticulatedInertia<S>& I) {
+    const RowRange range = problem.constraints.of_link[group.from];
+    const int* order = problem.constraints.limbs.order;
+    S stiffness(0);
+    with_row_count(range.end - range.begin, [&](auto n) {
+      for (int slot = group.begin; slot < group.end; ++slot)
+        stiffness = larger(stiffness, sweep_and_stiffen(n, range.begin, order[slot] - range.begin,
+                                                        S(problem.constraints.rows[order[slot]].mobility), M, I));
+    });
+    return stiffness;
+  }
+  template <class N>
+  [[gnu::noinline]] S sweep_and_stiffen(N n, int first, int r, const S& mobility, S* M, ArticulatedInertia<S>& I) {
+    const Force<S> K = rows_[first + r].K;
+    const S w = sweep_row(n, first, r, S(1), M, rows_ + first, column_);
+    I.A = minus_outer(I.A, K.lin, K.lin * -w);
+    I.B = minus_outer(I.B, K.lin, K.ang * -w);
+    I.C = minus_outer(I.C, K.ang, K.ang * -w);
+    const S stiffness = w * mobility;
+    return select(stiffness > S(0), stiffness, S(ElementOf<S>(1e30)));  // also where it is NaN
+  }
+
+  ArticulatedTree<S> articulated_;
+  Row<S>* rows_;
+  S *G_, *column_, *careful_;
+};
+
+}  // namespace featherweight::FW_ISA

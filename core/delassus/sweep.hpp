@@ -1,0 +1,43 @@
+// delassus/sweep.hpp -- inverting a symmetric matrix row by row, in place.
+//
+// Sweeping row r of M exchanges what is given and what follows in it: forces f = M^-1 (b - K a) instead of b = M f + K
+// a given f. With d = M_rr, c = column r and K the rows' directions,
+//   M_rr <- -1/d,   M_sr <- c_s / d,   M_st <- M_st - c_s c_t / d,   K_r <- K_r / d,   K_s <- K_s - c_s / d K_r
+// Rows may be swept in any order, others than these later; when all are swept, M is minus its inverse. As many
+// operations as a Cholesky factor and the inverse by it, and as stable where M is positive definite. Source: A. E.
+// Beaton's sweep operator.
+#pragma once
+#include "constrained/dense_ldl.hpp"
+#include "constrained/start_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Rows [first, first + n) of the lower triangle M, all that have anything to do with each other. Row r of them is
+// swept in the lanes where `swept` is 1; others stay as they are. K may be null. c: room for n numbers.
+// Returns 1 / d.
+template <class N, class S>
+FW_INLINE S sweep_row(N n, int first, int r, const S& swept, S* M, Row<S>* K, S* c) {
+  const auto row = [&](int s) FW_LAMBDA_INLINE { return M + triangle(first + s, first); };
+  const S d_inverse = swept / row(r)[r];
+  for_each_row(n, [&](int s) FW_LAMBDA_INLINE { c[s] = s < r ? row(r)[s] : row(s)[r]; });
+  for_each_row(n, [&](int s) FW_LAMBDA_INLINE {
+    if (s == r) return;
+    const S x = c[s] * d_inverse;
+    S* const M_s = row(s);
+    for (int t = 0; t <= s; ++t)
+      if (t != r) M_s[t] = M_s[t] - x * c[t];
+    (s < r ? row(r)[s] : M_s[r]) = select(swept > S(0), x, c[s]);
+    if (K) {
+      K[s].K.lin = K[s].K.lin - K[r].K.lin * x;
+      K[s].K.ang = K[s].K.ang - K[r].K.ang * x;
+    }
+  });
+  row(r)[r] = select(swept > S(0), -d_inverse, c[r]);
+  if (K) {
+    const S scale = select(swept > S(0), d_inverse, S(1));
+    K[r].K = {K[r].K.lin * scale, K[r].K.ang * scale};
+  }
+  return d_inverse;
+}
+
+}  // namespace featherweight::FW_ISA
