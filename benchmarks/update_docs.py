@@ -11,6 +11,8 @@ from typing import Any
 
 from featherweight.bench.conditioning import Hardship, conditioning_table
 from featherweight.bench.constrained_growth import Curve, growth_table
+from featherweight.bench.delassus import DelassusRow
+from featherweight.bench.delassus_report import DelassusReport
 from featherweight.bench.report import markdown_table
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +40,9 @@ def main() -> None:
         fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
     if (run / "constrained.json").exists():
         fill(ROOT / "README.md", "constrained", held(json.loads((run / "constrained.json").read_text())["rows"]))
-    for mark, content in constrained(run):
-        fill(ROOT / "docs" / "which-algorithm.md", mark, content)
+    for page, marked in (("which-algorithm.md", constrained(run)), ("delassus.md", delassus(run))):
+        for mark, content in marked:
+            fill(ROOT / "docs" / page, mark, content)
 
 
 def held(rows: list[dict[str, Any]]) -> str:
@@ -68,6 +71,17 @@ def constrained(run: Path) -> Iterator[tuple[str, str]]:
         accuracy = conditioning_table([Hardship(**row) for row in limits["conditioning"]])
         yield "growth", growth + picture("operations and times over the size", "constrained_growth")
         yield "accuracy", accuracy + picture("errors and iterations over the bend", "constrained_accuracy")
+
+
+def delassus(run: Path) -> Iterator[tuple[str, str]]:
+    """What docs/delassus.md shows of a run, by mark."""
+    if (run / "delassus.json").exists():
+        content = json.loads((run / "delassus.json").read_text())
+        report = DelassusReport(content["machine"], [DelassusRow(**row) for row in content["rows"]])
+        yield "robots", report.text() + picture("times by robot and method", "delassus_times")
+        if content["growth"]:
+            growth = growth_table([Curve(**curve) for curve in content["growth"]])
+            yield "growth", growth + picture("operations and times over the size", "delassus_growth")
 
 
 def picture(what: str, name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from featherweight.bench.machine import compiler_version, processor_name
 
 FOLDER = Path(__file__).parent
 CACHE = FOLDER.parents[1] / "build" / "peers"
-PROGRAMS = ("pinocchio_bench", "pinocchio_constrained")
+PROGRAMS = ("pinocchio_bench", "pinocchio_constrained", "pinocchio_delassus")
 FLAGS = ["-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-w"]
 #: What Pinocchio's own CMake target defines for whoever includes its headers.
 DEFINITIONS = [
@@ -53,7 +54,7 @@ def binaries(program: str) -> dict[str, Path]:
     """Where the program built by each compiler found is, or would be, in the cache."""
     headers, eigen = include_directories()
     # everything the machine code depends on: source, flags, versions, and the processor behind -march=native
-    ingredients = [(FOLDER / name).read_text() for name in (f"{program}.cpp", "pinocchio_peer.hpp")]
+    ingredients = [file.read_text() for file in sources(FOLDER / f"{program}.cpp")]
     ingredients += [*FLAGS, *DEFINITIONS, processor_name()]
     ingredients += [(headers / "pinocchio" / "config.hpp").read_text()]
     ingredients += [(eigen / "Eigen" / "src" / "Core" / "util" / "Macros.h").read_text()]
@@ -62,6 +63,12 @@ def binaries(program: str) -> dict[str, Path]:
         key = hashlib.sha256("\n".join([*ingredients, compiler_version(compiler)]).encode()).hexdigest()[:12]
         paths[name] = CACHE / f"{program}-{name}-{key}"
     return paths
+
+
+def sources(file: Path) -> list[Path]:
+    """The file, and those of its folder that it includes."""
+    included = re.findall(r'^#include "(.+)"', file.read_text(), re.M)
+    return [file, *(source for name in included for source in sources(file.parent / name))]
 
 
 def cached(program: str) -> dict[str, Path]:

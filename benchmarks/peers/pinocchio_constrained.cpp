@@ -2,60 +2,31 @@
 //
 //   pinocchio_constrained MODEL SAMPLES COUNT CONSTRAINTS
 //
-// Requests and files are those of pinocchio_peer.hpp. CONSTRAINTS holds the rows of each (3 or 6, all alike), their
-// number, and for each its joint and placement there. ALGORITHM is a method, the damping mu of the rows, and the number
-// of proximal iterations: exactly that many are made, because no residual is below the accuracy of zero asked for.
+// Requests and files are those of pinocchio_peer.hpp and pinocchio_held.hpp. ALGORITHM is a method, the damping mu of
+// the rows, and the number of proximal iterations: exactly that many are made, because no residual is below the
+// accuracy of zero asked for.
 #include <map>
+#include <memory>
 
 #include <pinocchio/algorithm/constrained-dynamics.hpp>
 #include <pinocchio/algorithm/pv.hpp>
 
-#include "pinocchio_peer.hpp"
+#include "pinocchio_held.hpp"
 
 namespace {
 
-using pinocchio::Data, pinocchio::Model, pinocchio::SE3;
-
-struct Held {
-  std::size_t joint;
-  SE3 placement;
-};
-
-std::vector<Held> read_constraints(std::istream& in) {
-  std::vector<Held> all(peer::read<std::size_t>(in));
-  for (Held& held : all) {
-    held.joint = peer::read<std::size_t>(in);
-    held.placement = peer::read_placement(in);
-  }
-  return all;
-}
-
-// What a method is run with: settings it reads and writes, constraints, and Data of its own, because the methods leave
-// each other's in a state they do not expect.
-template <class Constraint>
-struct Setup {
-  Data data;
-  std::vector<Constraint, Eigen::aligned_allocator<Constraint>> models;
-  std::vector<typename Constraint::ConstraintData, Eigen::aligned_allocator<typename Constraint::ConstraintData>> datas;
-
-  template <class Make>
-  Setup(const Model& model, const std::vector<Held>& all, Make make) : data(model) {
-    for (const Held& held : all) models.push_back(make(held));
-    for (const Constraint& constraint : models) datas.push_back(constraint.createData());
-  }
-};
+using pinocchio::Model;
 
 // All methods; `settings` are those of the next call. Constraint: with 3 or 6 rows by its type, which pv asks for.
 template <class Constraint>
 std::map<std::string, peer::Algorithm> methods(const Model& model, const peer::Samples& samples,
-                                               const std::vector<Held>& all, pinocchio::ProximalSettings& settings) {
-  using Contact = pinocchio::RigidConstraintModel;
-  const auto type = Constraint::Size == 3 ? pinocchio::CONTACT_3D : pinocchio::CONTACT_6D;
-  const auto contact = [&](const Held& h) { return Contact(type, model, h.joint, h.placement, pinocchio::LOCAL); };
-  const auto anchor = [&](const Held& h) { return Constraint(model, h.joint, h.placement); };
-  const auto rigid = std::make_shared<Setup<Contact>>(model, all, contact);
-  const auto pv = std::make_shared<Setup<Constraint>>(model, all, anchor);
-  const auto caba = std::make_shared<Setup<Constraint>>(model, all, anchor);
+                                               const peer::Constraints& constraints,
+                                               pinocchio::ProximalSettings& settings) {
+  using Rigid = peer::Setup<pinocchio::RigidConstraintModel>;
+  using Anchored = peer::Setup<Constraint>;
+  const auto rigid = std::make_shared<Rigid>(model, constraints, peer::contact(model, constraints));
+  const auto pv = std::make_shared<Anchored>(model, constraints, peer::anchor<Constraint>(model));
+  const auto caba = std::make_shared<Anchored>(model, constraints, peer::anchor<Constraint>(model));
   pinocchio::initConstraintDynamics(model, rigid->data, rigid->models, rigid->datas);
   pinocchio::initPvSolver(model, pv->data, pv->models);
   pinocchio::initPvSolver(model, caba->data, caba->models);
@@ -86,11 +57,11 @@ int main(int argc, char** argv) try {
   const int count = std::stoi(argv[3]);
   const Model model = peer::read_model(model_file);
   const peer::Samples samples(sample_file, model, count);
-  const bool points = peer::read<int>(constraint_file) == 3;
-  const std::vector<Held> all = read_constraints(constraint_file);
+  const peer::Constraints constraints(constraint_file);
   pinocchio::ProximalSettings settings(0.0, 0.0, 1);
-  const auto algorithms = points ? methods<pinocchio::PointAnchorConstraintModel>(model, samples, all, settings)
-                                 : methods<pinocchio::FrameAnchorConstraintModel>(model, samples, all, settings);
+  const auto algorithms = constraints.rows == 3
+                              ? methods<pinocchio::PointAnchorConstraintModel>(model, samples, constraints, settings)
+                              : methods<pinocchio::FrameAnchorConstraintModel>(model, samples, constraints, settings);
   peer::serve(count, [&](std::istream& in) -> auto& {
     const auto name = peer::read<std::string>(in);
     settings.mu = peer::read<double>(in);

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 from benchmarks.peers.build import build, cached
 from benchmarks.peers.process import PinocchioProcess, numbers
 from featherweight.bench.cases import Case
 from featherweight.bench.contenders import PinRobot
 from featherweight.bench.pin_constrained import Peer, Proximal, held_joints
+from featherweight.bench.pin_delassus import Way
 from featherweight.bench.race import Contender
 from featherweight.bench.robots import Array, Samples
 
-__all__ = ["build", "constrained", "contenders"]
+__all__ = ["build", "constrained", "contenders", "delassus"]
 
 #: Pinocchio offers two frame conventions; whichever is faster on a robot speaks for it.
 VARIANTS = {"aba": ("aba_local", "aba_world"), "rnea": ("rnea",), "crba": ("crba_local", "crba_world")}
 #: The last one is for information: it starts from what the call before left, and at few iterations that shows.
 CONSTRAINED = ("constraintDynamics", "pv", "constrainedABA")
+#: All ways there are to the Delassus matrix: extended forces, the recursion behind the damped inverse, the factor of
+#: constraintDynamics, the factor of H, J H^-1 J^T multiplied out, and the operator applied to every unit force.
+MATRICES = (
+    "computeDelassusMatrix",
+    "computePvDelassusMatrix",
+    "ConstraintCholesky",
+    "cholesky",
+    "computeMinverse",
+    "DelassusOperatorRigidBody",
+)
+#: And to the inverse of a damped one.
+INVERSES = (
+    "computeDampedDelassusMatrixInverse",
+    "computeDampedDelassusMatrixInverse_EFPA",
+    "ConstraintCholesky_inverse",
+    "computePvDelassusMatrix_LLT",
+    "DelassusOperatorRigidBody_inverse",
+)
 
 
 def contenders(robot: PinRobot, samples: Samples, stack: ExitStack) -> list[Contender]:
@@ -35,22 +56,41 @@ def _contender(name: str, robot: PinRobot, process: PinocchioProcess) -> Contend
         return min(process.seconds(variant, repeats) for variant in VARIANTS[algorithm])
 
     def result(algorithm: str) -> Array:
-        return robot.in_our_order(process.result(VARIANTS[algorithm][0], matrix=algorithm == "crba"))
+        shape = (robot.model.nv,) * (2 if algorithm == "crba" else 1)
+        return robot.in_our_order(process.result(VARIANTS[algorithm][0], *shape))
 
     return Contender(name, seconds, result)
 
 
 def constrained(robot: PinRobot, case: Case, samples: Samples, stack: ExitStack) -> list[Peer]:
     """Every method of every build in the cache, on one case."""
+    processes = _holding("pinocchio_constrained", robot, case, samples, stack)
+    return [_peer(name, method, robot, process) for name, process in processes for method in CONSTRAINED]
+
+
+def delassus(robot: PinRobot, case: Case, samples: Samples, damping: float, stack: ExitStack) -> list[Way]:
+    """Every way of every build in the cache to the matrix, and to its inverse with ``damping``, on one case."""
+    field = []
+    m = sum(len(constraint.rows) for constraint in case.constraints)
+    for name, process in _holding("pinocchio_delassus", robot, case, samples, stack):
+        for method in (*MATRICES, *INVERSES):
+            request = f"{method} {damping!r}"
+            seconds, result = partial(process.seconds, request), partial(process.result, request, m, m)
+            field.append(Way(f"{name} {method}", method in INVERSES, seconds, result))
+    return field
+
+
+def _holding(
+    program: str, robot: PinRobot, case: Case, samples: Samples, stack: ExitStack
+) -> Iterator[tuple[str, PinocchioProcess]]:
+    """Every build of a program that holds the robot, at work, by name."""
     held = held_joints(robot, case)
     lines = [f"{len(case.constraints[0].rows)} {len(held)}"]
     lines += [f"{joint} {numbers(pose[:3, :3])} {numbers(pose[:3, 3])}" for joint, pose in held]
-    field = []
-    for name, binary in cached("pinocchio_constrained").items():
+    for name, binary in cached(program).items():
         process = PinocchioProcess(binary, robot.model, robot.samples(samples), "\n".join(lines) + "\n")
         stack.callback(process.close)
-        field += [_peer(f"pin {name}", method, robot, process) for method in CONSTRAINED]
-    return field
+        yield f"pin {name}", process
 
 
 def _peer(build: str, method: str, robot: PinRobot, process: PinocchioProcess) -> Peer:
@@ -61,6 +101,6 @@ def _peer(build: str, method: str, robot: PinRobot, process: PinocchioProcess) -
         return process.seconds(request(settings), repeats)
 
     def result(settings: Proximal) -> Array:
-        return robot.in_our_order(process.result(request(settings)))
+        return robot.in_our_order(process.result(request(settings), robot.model.nv))
 
     return Peer(build, method, seconds, result)

@@ -20,7 +20,7 @@ class PinocchioProcess:
     """One build of Pinocchio holding one robot and its samples, answering requests until closed."""
 
     def __init__(self, binary: Path, model: Any, samples: Samples, constraints: str = "") -> None:
-        self.count, self.nv = len(samples.q), model.nv
+        self.count = len(samples.q)
         self._directory = tempfile.TemporaryDirectory(prefix="pinocchio-")
         self._path = Path(self._directory.name)
         (self._path / "model.txt").write_text(export_model(model))
@@ -38,11 +38,10 @@ class PinocchioProcess:
         """Smallest time of one pass over all samples."""
         return float(self._ask(f"time {algorithm} {repeats}").split()[0])
 
-    def result(self, algorithm: str, *, matrix: bool = False) -> Array:
-        """What Pinocchio computed, (samples, nv) or (samples, nv, nv), in Pinocchio's joint order."""
+    def result(self, algorithm: str, *shape: int) -> Array:
+        """What Pinocchio computed, (samples, *shape), in Pinocchio's joint order."""
         self._ask(f"write {algorithm} result.bin")
-        shape = (self.count, self.nv, self.nv) if matrix else (self.count, self.nv)
-        return np.fromfile(self._path / "result.bin").reshape(shape)
+        return np.fromfile(self._path / "result.bin").reshape(self.count, *shape)
 
     def close(self) -> None:
         """End the process and remove its files."""

@@ -18,23 +18,29 @@ from featherweight.bench import machine, robots
 from featherweight.bench.cases import Case, load_cases
 from featherweight.bench.conditioning import measure_conditioning
 from featherweight.bench.constrained import measure_case
-from featherweight.bench.constrained_growth import measure_constrained_growth
+from featherweight.bench.constrained_growth import measure_held_growth
 from featherweight.bench.constrained_report import ConstrainedReport, LimitsReport
 from featherweight.bench.contenders import ALGORITHMS, PinRobot, pin_installed
+from featherweight.bench.delassus import long_case, measure_delassus
+from featherweight.bench.delassus_kernels import METHODS as DELASSUS_METHODS
+from featherweight.bench.delassus_kernels import DelassusKernel
+from featherweight.bench.delassus_report import DelassusReport
 from featherweight.bench.free import measure, thread_speedup
 from featherweight.bench.growth import measure_growth
 from featherweight.bench.pin_constrained import Peer
+from featherweight.bench.pin_delassus import Way
 from featherweight.bench.race import Contender
 from featherweight.bench.report import Report
 from featherweight.bench.robots import Robot, Samples
-from featherweight.bench.solvers import METHODS
+from featherweight.bench.solvers import METHODS, Solver
 
 __all__ = ["main"]
 
-AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport
+AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport | DelassusReport
 PARTS = {
     "free": "aba, rnea and crba on robots",
     "constrained": "constrained dynamics on robots that are held",
+    "delassus": "Delassus matrices of robots that are held, and how their cost grows",
     "limits": "growth and accuracy of constrained dynamics",
 }
 
@@ -48,13 +54,17 @@ class Peers(Protocol):
 
     def constrained(self, robot: PinRobot, case: Case, samples: Samples, stack: ExitStack) -> list[Peer]: ...
 
+    def delassus(
+        self, robot: PinRobot, case: Case, samples: Samples, damping: float, stack: ExitStack
+    ) -> list[Way]: ...
+
 
 def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     """Run the benchmark from the command line; returns the exit code."""
     parser = ArgumentParser(prog="featherweight bench", description=__doc__.splitlines()[0])
     known = ", ".join([*robots.KNOWN_ROBOTS, *robots.BUILTIN_ROBOTS])
     parts = "; ".join(f"{name}: {what}" for name, what in PARTS.items())
-    parts += " (default: all; without limits where robots are given)"
+    parts += " (default: all; without limits and growth where robots are given)"
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"robot files, or any of {known}")
     parser.add_argument("--fixed-base", action="store_true", help="load URDF files given by path with a fixed base")
     parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=parts)
@@ -68,7 +78,7 @@ def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     options = parser.parse_args(argv)
     if options.batch < 1 or options.rounds < 1:
         parser.error("--batch and --rounds must be at least 1")
-    options.parts = options.parts or (["free", "constrained"] if options.models else list(PARTS))
+    options.parts = options.parts or (["free", "constrained", "delassus"] if options.models else list(PARTS))
     try:
         if peers and options.build_peers:
             peers.build()
@@ -107,8 +117,10 @@ def run(options: Namespace, peers: Peers | None) -> Iterator[AnyReport]:
     cases = list(load_cases(field))
     if "constrained" in options.parts and cases:
         yield constrained(ConstrainedReport(about), cases, options, peers)
+    if "delassus" in options.parts and cases:
+        yield delassus(DelassusReport(about), cases, options, peers)
     if "limits" in options.parts:
-        growth = measure_constrained_growth(options.methods, min(options.rounds, 5))
+        growth = measure_held_growth(Solver, options.methods, min(options.rounds, 5))
         yield LimitsReport(about, growth, measure_conditioning(cases, options.methods))
 
 
@@ -128,6 +140,15 @@ def constrained(
         print(f"  {case.name}: constrained dynamics ...", file=sys.stderr, flush=True)
         build = peers.constrained if peers else None
         report.rows += measure_case(case, options.methods, options.batch, options.rounds, build)
+    return report
+
+
+def delassus(report: DelassusReport, cases: list[Case], options: Namespace, peers: Peers | None) -> DelassusReport:
+    for case in cases if options.models else [*cases, long_case()]:
+        print(f"  {case.name}: Delassus matrices ...", file=sys.stderr, flush=True)
+        report.rows += measure_delassus(case, options.batch, options.rounds, peers.delassus if peers else None)
+    if not options.models:
+        report.growth = measure_held_growth(DelassusKernel, DELASSUS_METHODS, min(options.rounds, 5))
     return report
 
 

@@ -1,4 +1,4 @@
-"""How the work of constrained dynamics grows with joints, depth and rows: operations counted, and times."""
+"""How the work of held robots grows with joints, depth and rows: operations counted, and times."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import featherweight as fw
 from featherweight.bench.growth import fitted_exponent
 from featherweight.bench.race import take_turns
 from featherweight.bench.report import markdown_table
-from featherweight.bench.robots import Samples
-from featherweight.bench.solvers import Solver
+from featherweight.bench.robots import Array, Samples
 from featherweight.builder import ModelBuilder
-from featherweight.constrained import Method
 from featherweight.constraints import Constraint
 
+Name = TypeVar("Name", bound=str)
 Problem = tuple[fw.Model, Sequence[Constraint]]
 #: Joints of a limb: one more than it needs to hold all six rows at its end.
 LIMB = 7
@@ -84,6 +83,14 @@ SWEEPS = (
 )
 
 
+class Measured(Protocol):
+    """One method on one robot."""
+
+    def kernel_seconds(self, samples: Samples, repeats: int, /) -> float: ...
+
+    def flops(self, q: Array, /) -> int: ...
+
+
 @dataclass
 class Curve:
     """One method over one sweep."""
@@ -107,22 +114,26 @@ class Curve:
         }
 
 
-def measure_constrained_growth(methods: Sequence[Method], rounds: int) -> list[Curve]:
+#: Makes a method, by name, ready for the model and constraints.
+Make = Callable[[fw.Model, Sequence[Constraint], Name], Measured]
+
+
+def measure_held_growth(make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
     """All methods over all sweeps."""
     curves = []
     for sweep in SWEEPS:
         print(f"  growth: {sweep.title} ...", file=sys.stderr, flush=True)
-        curves += _measure(sweep, methods, rounds)
+        curves += _measure(sweep, make, methods, rounds)
     return curves
 
 
-def _measure(sweep: Sweep, methods: Sequence[Method], rounds: int) -> list[Curve]:
+def _measure(sweep: Sweep, make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
     curves = {method: Curve(sweep.title, sweep.variable, method) for method in methods}
     for size in sweep.sizes:
         model, constraints = sweep.build(size)
         samples = Samples.random(model, 8)
         patient = [method for method, curve in curves.items() if not curve.flops or curve.flops[-1] < PATIENCE]
-        solvers = {method: Solver(model, constraints, method) for method in patient}
+        solvers = {method: make(model, constraints, method) for method in patient}
         seconds = take_turns({name: partial(s.kernel_seconds, samples) for name, s in solvers.items()}, rounds)
         for method, solver in solvers.items():
             curves[method].sizes.append(size)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from featherweight.bench.conditioning import Hardship, conditioning_table, plot_conditioning
 from featherweight.bench.constrained import COLUMNS, ConstrainedRow
 from featherweight.bench.constrained_growth import Curve, growth_table, plot_growth
-from featherweight.bench.report import markdown_table, plotting
+from featherweight.bench.held_report import header, held_table, plot_times, save
+from featherweight.bench.report import plotting
 
 LEGEND = """\
 Microseconds per sample on one core; smallest of many passes, all taking turns. us: featherweight inside C++ on lanes
@@ -31,8 +29,7 @@ class ConstrainedReport:
     rows: list[ConstrainedRow] = field(default_factory=list)
 
     def text(self) -> str:
-        header = "\n".join(f"- {key}: {value}" for key, value in self.machine.items())
-        return "\n\n".join([header, constrained_table(self.rows), LEGEND])
+        return "\n\n".join([header(self.machine), held_table(self.rows, COLUMNS), LEGEND])
 
     def save(self, folder: Path) -> None:
         """Write ``constrained.json`` and ``constrained.md``."""
@@ -40,21 +37,7 @@ class ConstrainedReport:
 
     def plot(self, folder: Path) -> None:
         """Times by case and method. Needs matplotlib (:class:`ImportError` without)."""
-        plt = plotting()
-        cases = list(dict.fromkeys(row.case for row in self.rows))
-        size = {"figsize": (2 + 2.2 * len(cases), 4), "layout": "constrained", "squeeze": False, "sharey": True}
-        figure, axes = plt.subplots(1, len(cases), **size)
-        for axis, case in zip(axes[0], cases, strict=True):
-            rows = [row for row in self.rows if row.case == case]
-            colours = ["0.6" if row.method.startswith("pin") else "#4292c6" for row in rows]
-            bars = axis.barh([row.method for row in rows], [row.microseconds["us"] for row in rows], color=colours)
-            axis.bar_label(bars, fmt="%.2g", padding=2, fontsize=7)
-            axis.set(xscale="log", title=case)
-            axis.margins(x=0.2)
-            axis.xaxis.set_minor_formatter("")
-        axes[0][0].invert_yaxis()
-        figure.supxlabel("microseconds per sample, one core; Pinocchio grey", fontsize=9)
-        figure.savefig(folder / "constrained_times.png", dpi=110)
+        plot_times(plotting(), self.rows).savefig(folder / "constrained_times.png", dpi=110)
 
 
 @dataclass
@@ -79,16 +62,3 @@ class LimitsReport:
         plot_growth(plt, self.growth).savefig(folder / "constrained_growth.png", dpi=110)
         if self.conditioning:
             plot_conditioning(plt, self.conditioning).savefig(folder / "constrained_accuracy.png", dpi=110)
-
-
-def constrained_table(rows: Sequence[ConstrainedRow]) -> str:
-    """Markdown, without columns that nobody fills."""
-    lines = [row.cells([other for other in rows if other.case == row.case]) for row in rows]
-    titles = [title for title in COLUMNS if any(title in line for line in lines)]
-    return markdown_table([{title: line.get(title, "") for title in titles} for line in lines])
-
-
-def save(folder: Path, name: str, report: Any, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(asdict(report), indent=2) + "\n")
-    (folder / f"{name}.md").write_text(text + "\n")

@@ -1,4 +1,4 @@
-"""What constrained dynamics should have computed, in extended precision: dense matrices and orthogonal factors.
+"""What constrained dynamics and Delassus matrices should be, in extended precision: dense, by orthogonal factors.
 
 The errors of a table cannot be smaller than those of its reference. This one works with ``numpy.longdouble`` (64 bits
 of mantissa on x86, plain doubles where there is nothing longer), never squares a condition number, and shares no code
@@ -82,6 +82,22 @@ def solve(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence
     step = Y_inverse @ (b - J @ free)
     a, forces = free + back_substitute(C.T, step[: len(v)]), Y_inverse.T @ step
     return Solution(a.astype(np.float64), forces.astype(np.float64), float(np.linalg.cond(Y.astype(np.float64))) ** 2)
+
+
+def delassus(model: fw.Model, q: Array, constraints: Sequence[Constraint]) -> Exact:
+    """J H^-1 J^T of one sample."""
+    H, _, J, _, _ = equations(model.description, q, np.zeros(model.nv), constraints)
+    Y = forward_substitute(cholesky(H), J.T)
+    matrix: Exact = Y.T @ Y
+    return matrix
+
+
+def damped_inverse(matrix: Exact, damping: float) -> Exact:
+    """(matrix + damping)^-1 of a positive one."""
+    eye = np.eye(len(matrix), dtype=np.longdouble)
+    Y = forward_substitute(cholesky(matrix + damping * eye), eye)
+    inverse: Exact = Y.T @ Y
+    return inverse
 
 
 def equations(

@@ -74,17 +74,23 @@ def held_joints(robot: PinRobot, case: Case) -> list[tuple[int, Array]]:
     return [(robot.joint_ids[joint], pose) for joint, pose in mounts]
 
 
+def contacts_of(robot: PinRobot, case: Case) -> tuple[Any, Any]:
+    """What is held, as the wheel's RigidConstraintModels, and their Data."""
+    pin = robot.pin
+    frames = isinstance(case.constraints[0], fw.FrameConstraint)
+    kind = pin.ContactType.CONTACT_6D if frames else pin.ContactType.CONTACT_3D
+    contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for joint, pose in held_joints(robot, case):
+        contact = pin.RigidConstraintModel(kind, robot.model, joint, pin.SE3(pose), pin.ReferenceFrame.LOCAL)
+        contacts.append(contact)
+        datas.append(contact.createData())
+    return contacts, datas
+
+
 def wheel(robot: PinRobot, case: Case, samples: Samples) -> Peer:
     """The one method that the wheel has from Python."""
     pin, model, data, states = robot.pin, robot.model, robot.model.createData(), robot.samples(samples)
-    frames = isinstance(case.constraints[0], fw.FrameConstraint)
-    kind = pin.ContactType.CONTACT_6D if frames else pin.ContactType.CONTACT_3D
-    contacts = pin.StdVec_RigidConstraintModel()
-    for joint, pose in held_joints(robot, case):
-        contacts.append(pin.RigidConstraintModel(kind, model, joint, pin.SE3(pose), pin.ReferenceFrame.LOCAL))
-    datas = pin.StdVec_RigidConstraintData()
-    for contact in contacts:
-        datas.append(contact.createData())
+    contacts, datas = contacts_of(robot, case)
     pin.initConstraintDynamics(model, data, contacts, datas)
 
     def call(settings: Any, q: Array, v: Array, tau: Array) -> Any:
