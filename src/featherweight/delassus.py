@@ -19,8 +19,8 @@ InverseMethod = Literal["auto", "pv_osim_base", "caba_osim", "dense", "ltl"]
 
 #: Kernels whose name is not that of the method. Delta itself asks no more of a floating base than pv_osim does there;
 #: its inverse by limbs is another matter.
-_MATRIX_KERNELS = {"ltl": "ltl_osim", "pv_osim_base": "pv_osim"}
-_INVERSE_KERNELS = {"ltl": "ltl_inverse", "dense": "pv_inverse"}
+_MATRIX_KERNELS = {"auto": "pv_osimr", "ltl": "ltl_osim", "pv_osim_base": "pv_osim"}
+_INVERSE_KERNELS = {"auto": "pv_osim_base", "ltl": "ltl_inverse", "dense": "pv_inverse"}
 
 #: Mobility of a row over its pivot, beyond which a matrix counts as singular.
 _SINGULAR = 1e10
@@ -55,8 +55,7 @@ def delassus(
     (6, 6)
     """
     compiled = compiled_for(model, constraints)
-    name = resolved(_known(method, DelassusMethod), compiled)
-    return _core.delassus(model, q, compiled, activity(active), _MATRIX_KERNELS.get(name, name), num_threads)
+    return _core.delassus(model, q, compiled, activity(active), kernel_of(method), num_threads)
 
 
 def delassus_inverse(
@@ -192,9 +191,14 @@ class DelassusOperator:
         return result if many else result[..., 0]
 
 
-def resolved(method: str, constraints: ConstraintSet) -> str:
-    """The method that "auto" stands for."""
-    return "pv_osimr" if method == "auto" else method
+def kernel_of(method: DelassusMethod) -> str:
+    """The kernel by which a method runs."""
+    return _MATRIX_KERNELS.get(_known(method, DelassusMethod), method)
+
+
+def inverse_kernel_of(method: InverseMethod) -> str:
+    """The kernel by which a method inverts."""
+    return _INVERSE_KERNELS.get(_known(method, InverseMethod), method)
 
 
 def _inverse(
@@ -207,11 +211,8 @@ def _inverse(
     num_threads: int | None,
 ) -> tuple[Array, Array]:
     """The inverse, and per sample the mobility of a row over its pivot, at most."""
-    name = _known(method, InverseMethod)
-    name = "pv_osim_base" if name == "auto" else name
-    mask, n = activity(active), constraints.n_rows
-    kernel = _INVERSE_KERNELS.get(name, name)
-    result = _core.delassus_inverse(model, q, constraints, damping, mask, kernel, num_threads)
+    n, kernel = constraints.n_rows, inverse_kernel_of(method)
+    result = _core.delassus_inverse(model, q, constraints, damping, activity(active), kernel, num_threads)
     return result[..., :-1].reshape(*result.shape[:-1], n, n), result[..., -1]
 
 

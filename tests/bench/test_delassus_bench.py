@@ -20,12 +20,13 @@ from featherweight.bench.delassus import (
     INVERSE,
     LONG,
     MATRIX,
+    SOFT_INVERSE,
     DelassusRow,
     best_peer,
     long_case,
     measure_delassus,
 )
-from featherweight.bench.delassus_kernels import METHODS, DelassusKernel
+from featherweight.bench.delassus_kernels import INVERSE_METHODS, METHODS, DelassusKernel
 from featherweight.bench.delassus_report import DelassusReport
 from featherweight.bench.pin_delassus import Way
 from featherweight.bench.robots import BUILTIN_ROBOTS, Array, Samples, load_robots
@@ -61,7 +62,8 @@ def test_oracle_agrees_with_dense_algebra(case: Case) -> None:
 def test_pinocchio_solves_the_same_problem(case: Case) -> None:
     """Joints, placements, samples and the order of rows are handed over right: its error is as small as ours."""
     pytest.importorskip("pinocchio")
-    rows = {row.method: row for row in measure_delassus(case, batch=4, rounds=1, build=None)}
+    measured = measure_delassus(case, batch=4, rounds=1, build=None)
+    rows = {row.method: row for row in measured if row.wanted == MATRIX}
     assert rows["pin wheel computeDelassusMatrix"].error < 1e-9
     assert all(rows[method].error < 1e-9 for method in METHODS)
     assert all({"us", "single", "python", "python, batch 1"} <= set(rows[method].microseconds) for method in METHODS)
@@ -70,9 +72,15 @@ def test_pinocchio_solves_the_same_problem(case: Case) -> None:
 def test_every_method_is_timed_and_one_of_them_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("featherweight.bench.contenders.pin_installed", lambda: False)
     rows = measure_delassus(ARM, batch=4, rounds=1, build=None)
-    assert [row.method for row in rows] == list(METHODS)
-    assert [row.auto for row in rows].count(True) == 1
-    assert all(row.flops for row in rows)
+    matrices = [row for row in rows if row.wanted == MATRIX]
+    assert [row.method for row in matrices] == list(METHODS)
+    assert all(row.flops for row in matrices)
+    for wanted in (INVERSE, SOFT_INVERSE):
+        assert [row.method for row in rows if row.wanted == wanted] == list(INVERSE_METHODS)
+    for wanted in (MATRIX, INVERSE, SOFT_INVERSE):
+        assert [row.auto for row in rows if row.wanted == wanted].count(True) == 1
+    assert [row.method for row in rows[-3:]] == ["operator", "operator", "aba"]
+    assert all(row.error < 1e-9 for row in rows)
 
 
 def test_peers_that_are_built_are_judged_by_what_they_compute() -> None:

@@ -60,7 +60,7 @@ def test_many_fingers_on_a_long_trunk_take_a_fraction_of_the_work() -> None:
         feet_and_hands(),
         held_chain(40),
         held_tree(255),
-        links_of_a_chain(1),
+        links_of_a_chain(4),
         links_of_a_chain(20),
         *(broom(trunk, 4) for trunk in (0, 2, 4, 6, 8)),
         broom(0, 4, floating=True),

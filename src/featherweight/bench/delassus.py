@@ -11,21 +11,26 @@ from typing import Protocol
 import numpy as np
 
 import featherweight as fw
+from featherweight import _core
 from featherweight.bench import oracle
 from featherweight.bench.cases import Case
 from featherweight.bench.constrained import CHECKED
 from featherweight.bench.contenders import PinRobot, instruction_set, pin_twin
-from featherweight.bench.delassus_kernels import METHODS, DelassusKernel
+from featherweight.bench.delassus_kernels import INVERSE_METHODS, METHODS, DelassusKernel, InverseKernel
 from featherweight.bench.pin_constrained import TARGET_ERROR
 from featherweight.bench.pin_delassus import Way, wheel
-from featherweight.bench.race import relative_errors, take_turns
+from featherweight.bench.race import relative_errors, take_turns, time_python
 from featherweight.bench.robots import Array, Robot, Samples
 
 #: What is added to the diagonal before matrices are inverted [1/kg, 1/(kg m^2)]: what Pinocchio suggests.
 DAMPING = 1e-4
+#: So much that all rows may be springs.
+SOFT_DAMPING = 10.0
 #: A robot so deep that whatever is not linear in depth shows; how many samples of it are timed, and how many checked.
 LONG, LONG_BATCH, LONG_CHECKED = 200, 32, 4
-MATRIX, INVERSE = "matrix", "damped inverse"
+MATRIX, INVERSE, SOFT_INVERSE = "matrix", f"inverse, damping {DAMPING:g}", f"inverse, damping {SOFT_DAMPING:g}"
+SOLUTION, PRODUCT, AFTER_ALL = f"solution, damping {DAMPING:g}", "product", "to compare with"
+ORDER = (MATRIX, INVERSE, SOFT_INVERSE, SOLUTION, PRODUCT, AFTER_ALL)
 COLUMNS = (
     *("robot", "wanted", "method", "us", "best Pinocchio / us", "error", "median error"),
     *("single", "best Pinocchio / single", "python", "python, batch 1", "operations"),
@@ -47,7 +52,7 @@ class DelassusRow:
     case: str
     nv: int
     m: int
-    wanted: str  # the matrix or its damped inverse
+    wanted: str  # one of ORDER
     method: str
     microseconds: dict[str, float]  # "us" is what is compared: ours on lanes, Pinocchio's as it is
     error: float  # of the worst sample
@@ -90,32 +95,67 @@ def measure_delassus(case: Case, batch: int, rounds: int, build: BuildWays | Non
     exact = [oracle.delassus(model, q, case.constraints) for q in samples.q[:checked]]
     inverses = [oracle.damped_inverse(matrix, DAMPING) for matrix in exact]
     truth, inverse_truth = (np.array(matrices, np.float64) for matrices in (exact, inverses))
-    errors: dict[str, Array] = {kernel.method: _errors(kernel, samples, truth) for kernel in kernels}
+    soft_truth = np.array([oracle.damped_inverse(matrix, SOFT_DAMPING) for matrix in exact], np.float64)
+    inverse_kernels = [
+        (wanted, InverseKernel(kernels[0].compiled, model, method, damping), wanted_truth)
+        for wanted, damping, wanted_truth in (
+            (INVERSE, DAMPING, inverse_truth),
+            (SOFT_INVERSE, SOFT_DAMPING, soft_truth),
+        )
+        for method in INVERSE_METHODS
+    ]
+    errors: dict[tuple[str, str], Array] = {
+        **{(MATRIX, kernel.method): _errors(kernel, samples, truth) for kernel in kernels},
+        **{(wanted, kernel.method): _errors(kernel, samples, right) for wanted, kernel, right in inverse_kernels},
+    }
+    operator = fw.DelassusOperator(model, samples.q, kernels[0].compiled, damping=DAMPING, num_threads=1)
+    sides = np.random.default_rng(0).standard_normal((batch, truth.shape[1]))
+    for wanted, call, matrices in ((SOLUTION, operator.solve, inverse_truth), (PRODUCT, operator.apply, truth)):
+        right = (matrices @ sides[:checked, :, None])[..., 0]
+        errors[wanted, "operator"] = relative_errors(call(sides, num_threads=1)[:checked], right)
+    errors[AFTER_ALL, "aba"] = np.zeros(1)
     with ExitStack() as stack:
         ways = _ways(case, samples, build, stack)
         for way in ways:
-            wanted = inverse_truth if way.inverse else truth
-            errors[way.name] = np.nan_to_num(relative_errors(way.result()[:checked], wanted), nan=np.inf)
-        field = {(kernel.method, form): seconds for kernel in kernels for form, seconds in _forms(kernel, samples)}
-        best = take_turns(field | {(way.name, "us"): way.seconds for way in ways}, rounds)
+            right = inverse_truth if way.inverse else truth
+            found = np.nan_to_num(relative_errors(way.result()[:checked], right), nan=np.inf)
+            errors[INVERSE if way.inverse else MATRIX, way.name] = found
+        field: dict[tuple[str, str, str], Callable[[int], float]] = {
+            (MATRIX, kernel.method, form): seconds for kernel in kernels for form, seconds in _forms(kernel, samples)
+        }
+        for wanted, kernel, _ in inverse_kernels:
+            field[wanted, kernel.method, "us"] = partial(kernel.kernel_seconds, samples)
+            field[wanted, kernel.method, "single"] = partial(kernel.kernel_seconds, samples, single=True, isa="scalar")
+        field[SOLUTION, "operator", "us"] = partial(time_python, lambda: operator.solve(sides, num_threads=1))
+        field[PRODUCT, "operator", "us"] = partial(time_python, lambda: operator.apply(sides, num_threads=1))
+        field[AFTER_ALL, "aba", "us"] = partial(_aba_seconds, model, samples)
+        for way in ways:
+            field[INVERSE if way.inverse else MATRIX, way.name, "us"] = way.seconds
+        best = take_turns(field, rounds)
 
-    def row(method: str, inverse: bool, auto: bool = False, flops: int | None = None) -> DelassusRow:
+    def row(wanted: str, method: str, auto: bool = False, flops: int | None = None) -> DelassusRow:
         return DelassusRow(
             case=case.name,
             nv=model.nv,
             m=truth.shape[1],
-            wanted=INVERSE if inverse else MATRIX,
+            wanted=wanted,
             method=method,
-            microseconds={form: t / batch * 1e6 for (name, form), t in best.items() if name == method},
-            error=float(errors[method].max()),
-            median_error=float(np.median(errors[method])),
+            microseconds={form: t / batch * 1e6 for (*key, form), t in best.items() if key == [wanted, method]},
+            error=float(errors[wanted, method].max()),
+            median_error=float(np.median(errors[wanted, method])),
             auto=auto,
             flops=flops,
         )
 
-    ours = [row(kernel.method, False, kernel.auto, kernel.flops(samples.q[0])) for kernel in kernels]
-    theirs = [row(way.name, way.inverse) for way in ways]
-    return sorted([*theirs, *ours], key=lambda row: row.wanted != MATRIX)
+    ours = [row(MATRIX, kernel.method, kernel.auto, kernel.flops(samples.q[0])) for kernel in kernels]
+    ours += [row(wanted, kernel.method, kernel.auto) for wanted, kernel, _ in inverse_kernels]
+    ours += [row(SOLUTION, "operator"), row(PRODUCT, "operator"), row(AFTER_ALL, "aba")]
+    theirs = [row(INVERSE if way.inverse else MATRIX, way.name) for way in ways]
+    return sorted([*theirs, *ours], key=lambda row: ORDER.index(row.wanted))
+
+
+def _aba_seconds(model: fw.Model, samples: Samples, repeats: int) -> float:
+    return float(_core.benchmark(model, "aba", samples.q, samples.v, samples.x, repeats=repeats)["seconds_min"])
 
 
 def _forms(kernel: DelassusKernel, samples: Samples) -> Iterator[tuple[str, Callable[[int], float]]]:
@@ -126,7 +166,7 @@ def _forms(kernel: DelassusKernel, samples: Samples) -> Iterator[tuple[str, Call
     yield "python, batch 1", partial(kernel.python_seconds_one_by_one, samples)
 
 
-def _errors(kernel: DelassusKernel, samples: Samples, truth: Array) -> Array:
+def _errors(kernel: DelassusKernel | InverseKernel, samples: Samples, truth: Array) -> Array:
     """By sample, of lanes or plain doubles, whichever is worse."""
     q = samples.q[: len(truth)]
     lanes = relative_errors(kernel.matrices(q), truth)

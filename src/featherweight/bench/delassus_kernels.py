@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
+import numpy as np
+
 import featherweight as fw
 from featherweight import _core
 from featherweight.bench.growth import total_flops
 from featherweight.bench.race import time_python
 from featherweight.bench.robots import Array, Samples
 from featherweight.constraints import Constraint
-from featherweight.delassus import DelassusMethod, delassus, kernel_of
+from featherweight.delassus import DelassusMethod, InverseMethod, delassus, inverse_kernel_of, kernel_of
 
-#: Every method there is, but for the name that stands for one of the others.
-METHODS: tuple[DelassusMethod, ...] = tuple(method for method in get_args(DelassusMethod) if method != "auto")
+#: Every method that is an algorithm of its own; names that stand for one of the others have its kernel.
+METHODS: tuple[DelassusMethod, ...] = tuple(
+    method for method in get_args(DelassusMethod) if method not in ("auto", "pv_osim_base")
+)
+INVERSE_METHODS: tuple[InverseMethod, ...] = tuple(method for method in get_args(InverseMethod) if method != "auto")
 
 
 class DelassusKernel:
@@ -27,7 +32,7 @@ class DelassusKernel:
     @property
     def auto(self) -> bool:
         """Whether this is what ``auto`` takes."""
-        return self.kernel == kernel_of("auto")
+        return bool(self.kernel == kernel_of("auto"))
 
     def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
         """Smallest time of one pass inside C++, which leaves packed triangles; ``options`` of ``_core.benchmark``."""
@@ -56,3 +61,23 @@ class DelassusKernel:
     def flops(self, q: Array) -> int:
         """Operations of one evaluation."""
         return total_flops(_core.operation_counts(self.model, self.kernel, q=q, constraints=self.compiled))
+
+
+class InverseKernel:
+    """One method on one robot, for the inverse with some damping."""
+
+    def __init__(self, compiled: fw.ConstraintSet, model: fw.Model, method: InverseMethod, damping: float) -> None:
+        self.model, self.compiled, self.method, self.damping = model, compiled, method, damping
+        self.kernel = inverse_kernel_of(method)
+        self.auto: bool = self.kernel == inverse_kernel_of("auto")
+
+    def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
+        """Smallest time of one pass inside C++, which leaves packed triangles; ``options`` of ``_core.benchmark``."""
+        options |= {"constraints": self.compiled, "targets": np.full(self.compiled.n_rows, self.damping)}
+        timing = _core.benchmark(self.model, self.kernel, samples.q, samples.v, samples.x, repeats=repeats, **options)
+        return float(timing["seconds_min"])
+
+    def matrices(self, q: Array) -> Array:
+        return fw.delassus_inverse(
+            self.model, q, self.compiled, damping=self.damping, method=self.method, num_threads=1
+        )
