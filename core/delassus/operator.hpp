@@ -96,7 +96,7 @@ class DelassusOperator {
 
  private:
   // Mobility of a row over its pivot, beyond which solutions are refined.
-  static constexpr double stiffest = 1e4, stiffest_at_world = 1e10;
+  static constexpr double stiffest = 1e5, stiffest_at_world = 1e10;
   static constexpr int n_refinements = 3;
 
   template <class N>

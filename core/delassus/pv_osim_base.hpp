@@ -53,7 +53,7 @@ class PvOsimBase {
 
  private:
   // Mobility of a row over its pivot: the digits that cancel where limbs meet.
-  static constexpr double stiffest = 1e4;
+  static constexpr double stiffest = 1e5;
 
   // Leaf to root, as pv_osim.
   template <class C, class Before>

@@ -89,7 +89,7 @@ FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau
   visit(l.kind, [&](auto joint) {
     const Motion<S>* const motion = w.motion + i;
     auto& factor = factor_of(joint, l, w.factors);
-    const auto project = [&]<bool is_leaf>() {
+    const auto project = [&]<bool is_leaf>() FW_LAMBDA_INLINE {
       project_out<is_leaf>(joint, l, w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
     };
     either<leaves_are_bodies>(leaf, project);

@@ -42,7 +42,7 @@ void articulate(const Tree<C>& tree, const S* q, ArticulatedTree<S>& w, const Be
     before(i, carry);
     visit(l.kind, [&](auto joint) {
       auto& factor = factor_of(joint, l, w.factors);
-      either<leaves_are_bodies>(leaf, [&]<bool is_leaf>() {
+      either<leaves_are_bodies>(leaf, [&]<bool is_leaf>() FW_LAMBDA_INLINE {
         articulate_joint<is_leaf>(joint, l, q + l.q, w.state + l.state, factor, carry);
       });
       after(i, joint);

@@ -20,7 +20,10 @@ InverseMethod = Literal["auto", "pv_osim_base", "caba_osim", "dense", "ltl"]
 #: Kernels whose name is not that of the method. Delta itself asks no more of a floating base than pv_osim does there;
 #: its inverse by limbs is another matter.
 _MATRIX_KERNELS = {"auto": "pv_osimr", "ltl": "ltl_osim", "pv_osim_base": "pv_osim"}
-_INVERSE_KERNELS = {"auto": "pv_osim_base", "ltl": "ltl_inverse", "dense": "pv_inverse"}
+_INVERSE_KERNELS = {"ltl": "ltl_inverse", "dense": "pv_inverse"}
+
+#: As many are inverted as fast at once as limb by limb, measured on lanes.
+_FEW_ROWS = 18
 
 #: Mobility of a row over its pivot, beyond which a matrix counts as singular.
 _SINGULAR = 1e10
@@ -74,7 +77,7 @@ def delassus_inverse(
     acceleration per force [1/kg, 1/(kg m^2)]. It makes the inverse exist where rows depend on each other; with
     independent rows :func:`operational_space_inertia` needs none. Rows and columns of inactive constraints are zero.
     method:
-      "auto"          "pv_osim_base"
+      "auto"          "dense" for up to 18 rows, "pv_osim_base" for more
       "pv_osim_base"  limb by limb, each where it ends
       "caba_osim"     rows turn into springs of their links, O(n + m^2); those whose damping is below a hundredth of
                       their mobility would be too stiff for that, and are inverted, O(m^3)
@@ -196,9 +199,12 @@ def kernel_of(method: DelassusMethod) -> str:
     return _MATRIX_KERNELS.get(_known(method, DelassusMethod), method)
 
 
-def inverse_kernel_of(method: InverseMethod) -> str:
+def inverse_kernel_of(method: InverseMethod, constraints: ConstraintSet) -> str:
     """The kernel by which a method inverts."""
-    return _INVERSE_KERNELS.get(_known(method, InverseMethod), method)
+    name = _known(method, InverseMethod)
+    if name == "auto":
+        name = "dense" if constraints.n_rows <= _FEW_ROWS else "pv_osim_base"
+    return _INVERSE_KERNELS.get(name, name)
 
 
 def _inverse(
@@ -211,7 +217,7 @@ def _inverse(
     num_threads: int | None,
 ) -> tuple[Array, Array]:
     """The inverse, and per sample the mobility of a row over its pivot, at most."""
-    n, kernel = constraints.n_rows, inverse_kernel_of(method)
+    n, kernel = constraints.n_rows, inverse_kernel_of(method, constraints)
     result = _core.delassus_inverse(model, q, constraints, damping, activity(active), kernel, num_threads)
     return result[..., :-1].reshape(*result.shape[:-1], n, n), result[..., -1]
 

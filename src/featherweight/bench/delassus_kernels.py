@@ -68,8 +68,8 @@ class InverseKernel:
 
     def __init__(self, compiled: fw.ConstraintSet, model: fw.Model, method: InverseMethod, damping: float) -> None:
         self.model, self.compiled, self.method, self.damping = model, compiled, method, damping
-        self.kernel = inverse_kernel_of(method)
-        self.auto: bool = self.kernel == inverse_kernel_of("auto")
+        self.kernel = inverse_kernel_of(method, compiled)
+        self.auto: bool = self.kernel == inverse_kernel_of("auto", compiled)
 
     def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
         """Smallest time of one pass inside C++, which leaves packed triangles; ``options`` of ``_core.benchmark``."""
