@@ -20,6 +20,15 @@ struct ArticulatedTree {
         accumulators(arena.take<ArticulatedInertia<S>>(tree.n_accumulators)) {}
 };
 
+// Calls f<leaf>(), but f<false>() only unless `possible`.
+template <bool possible, class F>
+FW_INLINE void either(bool leaf, F&& f) {
+  if constexpr (possible) {
+    if (leaf) return f.template operator()<true>();
+  }
+  f.template operator()<false>();
+}
+
 template <bool leaf, class J, class S, class C>
 [[gnu::noinline]] void articulate_joint(J joint, const Link<C>& l, const S* q, S* state, Factor<J, S>& factor,
                                         ArticulatedInertia<S>& I) {
