@@ -1,5 +1,6 @@
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -24,14 +25,17 @@ const Algorithm& known(const Algorithm* algorithm, const std::string& name) {
 class DelassusOperator {
  public:
   DelassusOperator(const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle damping,
-                   nb::handle active, std::size_t n_samples, nb::handle num_threads)
+                   nb::handle active, nb::handle num_threads)
       : model_(model), constraints_(constraints), isa_(active_isa()) {
     check_single_links(model, constraints);
-    const std::size_t lanes = static_cast<std::size_t>(isa_.f64.lanes), n_packs = (n_samples + lanes - 1) / lanes;
+    Arguments arguments{{"q", q}, {}, {}, {}, false, {"damping", damping}, optional("active", active)};
+    n_samples_ =
+        std::max({std::size_t{1}, arguments.q.batch({model.nq()}), arguments.targets.batch({constraints.n_rows()}),
+                  arguments.active.given() ? arguments.active.batch({constraints.n_constraints()}) : 0});
+    const std::size_t lanes = static_cast<std::size_t>(isa_.f64.lanes), n_packs = (n_samples_ + lanes - 1) / lanes;
     bytes_ = isa_.f64.operator_bytes(model.tree<double>(), constraints.compiled());
     factors_ = static_cast<char*>(::operator new(n_packs * bytes_, alignment));
     try {
-      Arguments arguments{{"q", q}, {}, {}, {}, false, {"damping", damping}, optional("active", active)};
       call(model, FW_DOUBLE_ALGORITHM(operator_factorise), arguments, {0}, options(0, num_threads));
     } catch (...) {
       ::operator delete(factors_, alignment);
@@ -45,6 +49,9 @@ class DelassusOperator {
   nb::object run(const Algorithm& algorithm, const char* name, nb::handle sides, int n_sides,
                  nb::handle num_threads) const {
     Arguments arguments{{}, {}, {}, {}, false, {name, sides}};
+    if (std::max(arguments.targets.batch({constraints_.n_rows(), n_sides}), std::size_t{1}) != n_samples_)
+      throw std::invalid_argument(std::string(name) + ": expected one for each of the operator's " +
+                                  std::to_string(n_samples_) + " samples");
     return call(model_, algorithm, arguments,
                 {static_cast<std::size_t>(constraints_.n_rows()), static_cast<std::size_t>(n_sides)},
                 options(n_sides, num_threads));
@@ -66,7 +73,7 @@ class DelassusOperator {
   const Model& model_;
   const ConstraintSet& constraints_;
   const Isa& isa_;
-  std::size_t bytes_;
+  std::size_t n_samples_, bytes_;
   char* factors_;
 };
 
@@ -118,13 +125,11 @@ void bind_delassus(nb::module_& m) {
               "numpy.typing.NDArray[numpy.float64]"),
       "Per sample [(J H^-1 J^T + damping)^-1 row by row, then the mobility of a row over its pivot, at most].");
   nb::class_<DelassusOperator>(m, "DelassusOperator", "Factors of Delassus matrices, to multiply and solve with.")
-      .def(nb::init<const Model&, nb::handle, const ConstraintSet&, nb::handle, nb::handle, std::size_t, nb::handle>(),
+      .def(nb::init<const Model&, nb::handle, const ConstraintSet&, nb::handle, nb::handle, nb::handle>(),
            nb::arg("model"), nb::arg("q").none(), nb::arg("constraints"), nb::arg("damping").none(),
-           nb::arg("active").none(), nb::arg("n_samples"), nb::arg("num_threads").none(), nb::keep_alive<1, 2>(),
-           nb::keep_alive<1, 4>(),
+           nb::arg("active").none(), nb::arg("num_threads").none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(),
            nb::sig("def __init__(self, model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, damping: "
-                   "numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, n_samples: int, num_threads: int | "
-                   "None) -> None"))
+                   "numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, num_threads: int | None) -> None"))
       .def(
           "apply",
           [](const DelassusOperator& self, nb::handle x, int n_sides, nb::handle num_threads) {

@@ -9,9 +9,8 @@
 // Where limbs end is planned once for a set of constraints (constrained/limb_plan.cpp). Lanes whose posture leaves a
 // limb singular are inverted once more, all rows at the world.
 #pragma once
-#include "constrained/row_steps.hpp"
 #include "delassus/inverse.hpp"
-#include "dynamics/articulate.hpp"
+#include "delassus/pv_osim.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -20,9 +19,7 @@ class PvOsimBase {
  public:
   template <class C>
   PvOsimBase(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : articulated_(tree, arena),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
-        G_(arena.take<S>(constraints.n_entries)),
+      : carried_(tree, constraints, arena),
         column_(arena.take<S>(constraints.n_rows)),
         careful_(arena.take<S>(triangle(constraints.n_rows, 0))) {}
 
@@ -31,18 +28,19 @@ class PvOsimBase {
     using T = ElementOf<S>;
     const std::size_t n = triangle(problem.constraints.n_rows, 0);
     S stiffness(0), weakest(0);
-    sweep_inward(problem, damping, inverse, [&](int i, ArticulatedInertia<S>& I) {
+    const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
       for_each_ending(problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
         stiffness = larger(stiffness, end_limb(problem, group, inverse, I));
       });
-    });
+    };
+    carry_inward(problem, damping, inverse, SparingLeaves{end_limbs});
     for_each_ending(problem.constraints.limbs, problem.tree.n_links, [&](auto, const RowGroup& group) {
       ArticulatedInertia<S> of_world = zero_inertia<S>();
       weakest = larger(weakest, end_limb(problem, group, inverse, of_world));
     });
     const auto singular = stiffness > S(T(stiffest));  // also where it is NaN
     if (any(stiffness, singular)) {
-      sweep_inward(problem, damping, careful_, Unobserved{});
+      carry_inward(problem, damping, careful_, Unobserved{});
       const S all = sweep_all(problem.constraints, careful_, column_);
       weakest = select(singular, all, weakest);
       for (std::size_t k = 0; k < n; ++k) inverse[k] = select(singular, careful_[k], inverse[k]);
@@ -55,21 +53,12 @@ class PvOsimBase {
   // Mobility of a row over its pivot: the digits that cancel where limbs meet.
   static constexpr double stiffest = 1e5;
 
-  // Leaf to root, as pv_osim.
+  // As pv_osim, from the damping on.
   template <class C, class Before>
-  void sweep_inward(const DelassusProblem<S, C>& problem, const S* damping, S* M, const Before& end_limbs) {
-    const ConstraintRows<C>& constraints = problem.constraints;
-    for (std::size_t k = 0; k < triangle(constraints.n_rows, 0); ++k) M[k] = S(0);
-    for (int r = 0; r < constraints.n_rows; ++r) M[triangle(r, r)] = damping[r];
-    articulate(problem.tree, problem.q, articulated_, SparingLeaves{end_limbs}, [&](int i, auto joint) {
-      const Link<C>& l = problem.tree.links[i];
-      const RowRange range = constraints.of_link[i];
-      for (int r = range.begin; r < range.own_end; ++r) rows_[r].K = problem.K[r];
-      with_row_count(range.end - range.begin, [&](auto n) {
-        pass_joint(joint, l, articulated_.state + l.state, factor_of(joint, l, articulated_.factors), AtRest{},
-                   RowBlock<decltype(n), int, S>{n, range.begin, rows_ + range.begin, M, G_ + range.entries});
-      });
-    });
+  void carry_inward(const DelassusProblem<S, C>& problem, const S* damping, S* M, const Before& before) {
+    for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) M[k] = S(0);
+    for (int r = 0; r < problem.constraints.n_rows; ++r) M[triangle(r, r)] = damping[r];
+    carried_.carry_inward(problem, M, before);
   }
 
   // The rows of a group are swept, and what they resist becomes inertia. They have to do with all rows under the joint
@@ -88,16 +77,15 @@ class PvOsimBase {
   }
   template <class N>
   [[gnu::noinline]] S sweep_and_stiffen(N n, int first, int r, const S& mobility, S* M, ArticulatedInertia<S>& I) {
-    const Force<S> K = rows_[first + r].K;
-    const S w = sweep_row(n, first, r, S(1), M, rows_ + first, column_);
+    const Force<S> K = carried_.rows[first + r].K;
+    const S w = sweep_row(n, first, r, S(1), M, carried_.rows + first, column_);
     add_stiffness(K, w, I);
     const S stiffness = w * mobility;
     return select(stiffness > S(0), stiffness, S(ElementOf<S>(1e30)));  // also where it is NaN
   }
 
-  ArticulatedTree<S> articulated_;
-  Row<S>* rows_;
-  S *G_, *column_, *careful_;
+  PvOsim<S> carried_;
+  S *column_, *careful_;
 };
 
 }  // namespace featherweight::FW_ISA

@@ -206,7 +206,7 @@ def delassus_inverse(model: Model, q: numpy.typing.ArrayLike, constraints: Const
 class DelassusOperator:
     """Factors of Delassus matrices, to multiply and solve with."""
 
-    def __init__(self, model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, damping: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, n_samples: int, num_threads: int | None) -> None: ...
+    def __init__(self, model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, damping: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, num_threads: int | None) -> None: ...
 
     def apply(self, x: numpy.typing.ArrayLike, n_sides: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
         """Delta x, (..., n_rows, n_sides)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
@@ -146,8 +147,8 @@ class DelassusOperator:
         mask, q = activity(active), np.asarray(q, dtype=np.float64)
         sizes = [len(each) for each in (q, self.damping, mask) if each is not None and each.ndim > 1]
         self._batch: tuple[int, ...] = (sizes[0],) if sizes else ()
-        n_samples = sizes[0] if sizes else 1
-        self._factors = _core.DelassusOperator(model, q, self.constraints, self.damping, mask, n_samples, num_threads)
+        self._factors = _core.DelassusOperator(model, q, self.constraints, self.damping, mask, num_threads)
+        self._lock = threading.Lock()  # the factors are also the memory that solutions work in
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -190,7 +191,8 @@ class DelassusOperator:
         if sides.shape[-1] == 0:
             raise ValueError(f"{name}: expected at least one vector, got shape {sides.shape}")
         sides = np.broadcast_to(sides, (*self._batch, *sides.shape[-2:]))
-        result = function(np.ascontiguousarray(sides), sides.shape[-1], num_threads)
+        with self._lock:
+            result = function(np.ascontiguousarray(sides), sides.shape[-1], num_threads)
         return result if many else result[..., 0]
 
 
