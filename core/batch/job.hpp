@@ -74,11 +74,16 @@ struct Kernels {
   std::size_t (*operator_bytes)(const Tree<T>&, const ConstraintRows<T>&) = nullptr;
 };
 
+struct ContactKernels;     // contact/kernels.hpp
+struct SimulationKernels;  // simulation/kernels.hpp
+
 // One build of the kernels.
 struct Isa {
   const char* name;
   Kernels<double> f64;
   Kernels<float> f32;
+  const ContactKernels* contact;
+  const SimulationKernels* simulation;
 
   template <class T>
   const Kernels<T>& kernels() const {

@@ -54,7 +54,11 @@ constexpr Kernels<T> kernels() {
   return table;
 }
 
+// defined in contact/table.cpp and simulation/table.cpp
+extern const ContactKernels contact_kernels;
+extern const SimulationKernels simulation_kernels;
+
 extern const Isa isa;
-constinit const Isa isa = {FW_ISA_NAME, kernels<double>(), kernels<float>()};
+constinit const Isa isa = {FW_ISA_NAME, kernels<double>(), kernels<float>(), &contact_kernels, &simulation_kernels};
 
 }  // namespace featherweight::FW_ISA
