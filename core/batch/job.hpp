@@ -75,7 +75,7 @@ struct Kernels {
 };
 
 struct ContactKernels;     // contact/kernels.hpp
-struct SimulationKernels;  // simulation/kernels.hpp
+struct SimulationKernels;  // simulation/job.hpp
 
 // One build of the kernels.
 struct Isa {

@@ -33,7 +33,7 @@ class Workspace {
     memory_.data = std::aligned_alloc(64, size);
     if (!memory_.data) throw std::bad_alloc();
     memory_.size = size;
-    ++allocations;
+    count_workspace_allocation();
   }
 
  private:
@@ -91,5 +91,6 @@ template unsigned run_kernel(const Model&, Kernel<double>, const Job<double>&, s
 template unsigned run_kernel(const Model&, Kernel<float>, const Job<float>&, std::size_t, int);
 
 long workspace_allocations() { return allocations; }
+void count_workspace_allocation() { ++allocations; }
 
 }  // namespace featherweight

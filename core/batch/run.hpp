@@ -11,5 +11,6 @@ unsigned run_kernel(const Model& model, Kernel<T> kernel, const Job<T>& job, std
 
 // How often a workspace had to grow, over all threads, since the process started.
 long workspace_allocations();
+void count_workspace_allocation();
 
 }  // namespace featherweight

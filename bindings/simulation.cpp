@@ -1,0 +1,248 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "bindings.hpp"
+#include "collision.hpp"
+#include "gil.hpp"
+#include "simulation/simulation.hpp"
+
+namespace featherweight::bindings {
+namespace {
+
+using ShapeTuple = std::tuple<std::string, int, PoseArray, std::vector<double>, nb::object>;
+using PairTuple = std::tuple<int, int, int>;
+// friction, torsional, rolling, restitution, compliance, damping, margin, dim
+using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
+using JointRowTuple = std::tuple<std::string, int, double>;
+using HeldTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
+// freedom, implicit, gain, kp, kd, effort, velocity
+using ActuatorTuple = std::tuple<int, bool, double, double, double, double, double>;
+
+template <class T>
+using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using Inputs = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;  // batch or 1, steps or 1, n
+
+JointRow::Kind row_kind(const std::string& name) {
+  if (name == "lower_limit") return JointRow::lower_limit;
+  if (name == "upper_limit") return JointRow::upper_limit;
+  if (name == "dry_friction") return JointRow::dry_friction;
+  throw std::invalid_argument("unknown kind of joint row '" + name + "'");
+}
+Solver solver_kind(const std::string& name) {
+  static constexpr const char* names[] = {"auto", "gauss_seidel", "newton", "admm"};
+  for (int k = 0; k < 4; ++k)
+    if (name == names[k]) return static_cast<Solver>(k);
+  throw std::invalid_argument("unknown solver '" + name + "'; there are auto, gauss_seidel, newton, admm");
+}
+void check_index(const char* what, int index, int n, bool world_allowed) {
+  if (index < (world_allowed ? -1 : 0) || index >= n)
+    throw std::invalid_argument(std::string(what) + ": index " + std::to_string(index) + " is out of range");
+}
+
+SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
+                     const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
+                     const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators) {
+  SceneSpec spec;
+  for (const auto& [kind, link, placement, size, data] : shapes) {
+    check_index("shape: link", link, model.n_links(), true);
+    spec.shapes.push_back({shape_from(kind, size, data), link, placement});
+  }
+  const int n_shapes = static_cast<int>(shapes.size());
+  for (const auto& [a, b, material] : pairs) {
+    check_index("pair: shape", a, n_shapes, false);
+    check_index("pair: shape", b, n_shapes, false);
+    check_index("pair: material", material, static_cast<int>(materials.size()), false);
+    spec.pairs.push_back({a, b, material});
+  }
+  for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
+    spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
+  for (const auto& [kind, freedom, bound] : joint_rows) {
+    check_index("joint row: freedom", freedom, model.nv(), false);
+    spec.joint_rows.push_back({row_kind(kind), freedom, bound});
+  }
+  for (const auto& [a, placement_a, b, placement_b, rows] : held) {
+    check_index("held: link", a, model.n_links(), true);
+    check_index("held: link", b, model.n_links(), true);
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      if (rows[k] < 0 || rows[k] > 5 || (k > 0 && rows[k] <= rows[k - 1]))
+        throw std::invalid_argument("held: rows must be rising numbers from 0 to 5");
+    spec.held.push_back({a, b, placement_a, placement_b, rows});
+  }
+  for (const auto& [freedom, implicit, gain, kp, kd, effort, velocity] : actuators) {
+    check_index("actuator: freedom", freedom, model.nv(), false);
+    spec.actuators.push_back({freedom, 0, implicit ? 1 : 0, gain, kp, kd, effort, velocity});
+  }
+  return spec;
+}
+
+// Steps and environments share what has one of them only.
+Input<double> input(const char* name, const nb::object& value, int n_steps, std::size_t batch, int n,
+                    std::ptrdiff_t& step) {
+  if (value.is_none()) return {};
+  Inputs array;
+  if (!nb::try_cast(value, array))
+    throw std::invalid_argument(std::string(name) + ": expected a float64 array (batch, steps, n)");
+  const std::size_t steps = static_cast<std::size_t>(n_steps);
+  const bool fits = (array.shape(0) == 1 || array.shape(0) == batch) &&
+                    (array.shape(1) == 1 || array.shape(1) == steps) && array.shape(2) == static_cast<std::size_t>(n);
+  if (!fits)
+    throw std::invalid_argument(std::string(name) + ": expected shape (" + std::to_string(batch) + " or 1, " +
+                                std::to_string(n_steps) + " or 1, " + std::to_string(n) + ")");
+  step = array.shape(1) == 1 ? 0 : n;
+  return {array.data(), array.shape(0) == 1 ? 0 : static_cast<std::ptrdiff_t>(array.shape(1)) * n};
+}
+
+nb::object rollout(Environments& self, int n_steps, const nb::object& tau, const nb::object& control,
+                   const nb::object& f_ext, bool record, const std::string& solver, double tolerance, int max_sweeps,
+                   int max_newton, int max_admm, int num_threads) {
+  const Simulation& simulation = self.simulation();
+  const int nq = simulation.model().nq(), nv = simulation.model().nv();
+  if (n_steps < 0) throw std::invalid_argument("n_steps must not be negative");
+  RolloutJob job{};
+  job.n_steps = n_steps;
+  job.options = {solver_kind(solver), tolerance, max_sweeps, max_newton, max_admm};
+  job.tau = input("tau", tau, n_steps, self.batch(), nv, job.tau_step);
+  job.control = input("control", control, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
+  job.f_ext = input("f_ext", f_ext, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
+  nb::object result = nb::none();
+  NewArray q({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nq)}, 'd');
+  NewArray v({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nv)}, 'd');
+  if (record) {
+    job.q_out = static_cast<double*>(q.data()), job.q_out_stride = std::ptrdiff_t(n_steps) * nq, job.q_out_step = nq;
+    job.v_out = static_cast<double*>(v.data()), job.v_out_stride = std::ptrdiff_t(n_steps) * nv, job.v_out_step = nv;
+  }
+  {
+    const ReleasedGil released;
+    self.rollout(job, num_threads);
+  }
+  if (record) result = nb::make_tuple(q.take(), v.take());
+  return result;
+}
+
+nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {
+  NewArray array(shape, 'd');
+  if (!values.empty()) std::memcpy(array.data(), values.data(), values.size() * sizeof(double));
+  return array.take();
+}
+
+// start (batch + 1), then per contact: integers (n, 4) shape a, shape b, material, feature; numbers (n, 19) position,
+// frame, gap, impulse.
+nb::object get_contacts(Environments& self) {
+  std::vector<double> start{0}, integers, numbers;
+  for (const ContactList& list : self.contacts()) {
+    start.push_back(start.back() + list.count);
+    for (int k = 0; k < list.count; ++k) {
+      const Contact& c = list.data[k];
+      for (double x : {double(c.a), double(c.b), double(c.material), double(c.feature)}) integers.push_back(x);
+      numbers.insert(numbers.end(), c.position, c.position + 3);
+      numbers.insert(numbers.end(), c.frame, c.frame + 9);
+      numbers.push_back(c.gap);
+      numbers.insert(numbers.end(), c.impulse, c.impulse + 6);
+    }
+  }
+  const std::size_t n = numbers.size() / 19;
+  return nb::make_tuple(doubles({start.size()}, start), doubles({n, 4}, integers), doubles({n, 19}, numbers));
+}
+
+void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> start,
+                  nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig> integers,
+                  nb::ndarray<const double, nb::shape<-1, 19>, nb::c_contig> numbers) {
+  const Scene& scene = self.simulation().scene();
+  const std::size_t n = integers.shape(0);
+  if (start.shape(0) != self.batch() + 1 || numbers.shape(0) != n || start.data()[0] != 0 ||
+      start.data()[self.batch()] != double(n))
+    throw std::invalid_argument("contacts: the arrays do not fit together or the batch");
+  for (std::size_t e = 0; e < self.batch(); ++e) {
+    const double first = start.data()[e], last = start.data()[e + 1];
+    if (!(first >= 0 && first <= last && last <= double(n)))
+      throw std::invalid_argument("contacts: starts must rise");
+    ContactList& list = self.contacts()[e];
+    list.count = 0;
+    reserve(list, static_cast<int>(last - first));
+    for (std::size_t k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
+      const double *i = integers.data() + 4 * k, *x = numbers.data() + 19 * k;
+      Contact& c = list.data[list.count++];
+      c.a = int(i[0]), c.b = int(i[1]), c.material = int(i[2]), c.feature = std::uint32_t(i[3]);
+      check_index("contacts: shape", c.a, scene.n_shapes, false);
+      check_index("contacts: shape", c.b, scene.n_shapes, false);
+      check_index("contacts: material", c.material, scene.n_materials, false);
+      std::memcpy(c.position, x, 3 * sizeof(double));
+      std::memcpy(c.frame, x + 3, 9 * sizeof(double));
+      c.gap = x[12];
+      std::memcpy(c.impulse, x + 13, 6 * sizeof(double));
+    }
+  }
+}
+
+template <class T>
+nb::ndarray<nb::numpy, double, nb::ndim<2>> view(nb::handle self, std::vector<T>& values, std::size_t batch) {
+  const std::size_t n = batch ? values.size() / batch : 0;
+  return nb::ndarray<nb::numpy, double, nb::ndim<2>>(values.data(), {batch, n}, self);
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& m) {
+  nb::class_<Simulation>(m, "Simulation", "A scene compiled for steps of one length.")
+      .def(
+          "__init__",
+          [](Simulation* self, const Model& model, double dt, const std::vector<ShapeTuple>& shapes,
+             const std::vector<PairTuple>& pairs, const std::vector<MaterialTuple>& materials,
+             const std::vector<JointRowTuple>& joint_rows, const std::vector<HeldTuple>& held,
+             const std::vector<ActuatorTuple>& actuators, std::vector<double> damping, std::vector<double> stiffness,
+             std::vector<double> rest) {
+            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, actuators);
+            spec.damping = std::move(damping), spec.stiffness = std::move(stiffness), spec.rest = std::move(rest);
+            new (self) Simulation(model, spec, dt);
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::arg("model"), nb::arg("dt"), nb::kw_only(),
+          nb::arg("shapes"), nb::arg("pairs"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("held"),
+          nb::arg("actuators"), nb::arg("damping"), nb::arg("stiffness"), nb::arg("rest"))
+      .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
+
+  nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")
+      .def(nb::init<std::shared_ptr<const Simulation>, std::size_t>(), nb::arg("simulation"), nb::arg("batch"))
+      .def("copy", [](const Environments& self) { return new Environments(self); }, nb::rv_policy::take_ownership)
+      .def_prop_ro("batch", &Environments::batch)
+      .def_prop_ro("q", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.q(), e.batch());
+      })
+      .def_prop_ro("v", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.v(), e.batch());
+      })
+      .def_prop_ro("impulses", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.impulses(), e.batch());
+      }, "Of joint rows and held rows, (batch, rows): warm starts [N s].")
+      .def("rollout", &rollout, nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
+           nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
+           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads"))
+      .def("contacts", &get_contacts)
+      .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
+      .def("reports", [](Environments& self) {
+        std::vector<double> values;
+        for (const StepReport& r : self.reports())
+          for (double x : {r.residual, r.primal, r.dual, r.complementarity, r.scale, r.penetration, double(r.contacts),
+                           double(r.sweeps), double(r.newton), double(r.admm), double(r.unconverged),
+                           double(r.failed)})
+            values.push_back(x);
+        return doubles({self.batch(), 12}, values);
+      }, "(batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, "
+         "newton, admm, unconverged, failed.")
+      .def("forgive", [](Environments& self, std::size_t environment) {
+        if (environment >= self.batch()) throw std::out_of_range("environment");
+        self.reports()[environment] = {};
+        self.contacts()[environment].count = 0;
+      }, "Environment as if it had never been stepped: no contacts, not failed.");
+}
+
+}  // namespace featherweight::bindings

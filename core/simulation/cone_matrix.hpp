@@ -1,0 +1,205 @@
+// simulation/cone_matrix.hpp -- the matrix of one environment's cone problem.
+//
+// Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
+// few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts.
+#pragma once
+#include "contact/kernels.hpp"
+#include "simulation/cone_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+inline constexpr int most_dense_rows = 320;
+
+template <class S>
+class ConeMatrix {
+ public:
+  ContactMatrix G{};
+  double* lambda;
+  double* sigma;  // scratch of m numbers
+  double* mu;     // scratch of m numbers
+  void* scratch;  // of the solver
+
+  ConeMatrix(const Scene& scene, const ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
+             Buffer& memory)
+      : scene_(scene), rows_(rows) {
+    if (rows.m <= most_dense_rows)
+      fill_dense(kernels, options, memory);
+    else
+      fill_sparse(kernels, options, memory);
+    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.kept[i];
+  }
+
+  ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
+
+  // out += G(:, column) x, where the column belongs to a block
+  void add_column(int block, int column, double x, double* out) const {
+    if (!G.start) {
+      const double* values = G.values + static_cast<std::size_t>(column) * G.stride;
+      for (int i = 0; i < rows_.m; ++i) out[i] += values[i] * x;
+      return;
+    }
+    for (int k = G.start[block]; k < G.start[block + 1]; ++k) {
+      const Block& other = rows_.blocks[G.neighbour[k]];
+      const double* values = G.values + G.at[k] + (column - rows_.blocks[block].first) * other.rows;
+      for (int r = 0; r < other.rows; ++r) out[other.first + r] += values[r] * x;
+    }
+  }
+  double diagonal(int block, int row) const {
+    if (!G.start) return G.values[static_cast<std::size_t>(row) * G.stride + row];
+    int k = G.start[block];
+    while (G.neighbour[k] != block) ++k;
+    return G.values[G.at[k] + (row - rows_.blocks[block].first) * (rows_.blocks[block].rows + 1)];
+  }
+
+ private:
+  const Scene& scene_;
+  const ConeRows<S>& rows_;
+
+  // Carves what both kinds need; `more` carves the rest.
+  template <class More>
+  void make_room(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory, const More& more) {
+    const std::size_t m = rows_.m;
+    const auto carve = [&](Carver carver) {
+      lambda = carver.take<double>(m + 8);
+      sigma = carver.take<double>(m + 8);
+      mu = carver.take<double>(m + 8);
+      more(carver);
+      scratch = carver.take<char>(kernels.scratch_bytes(problem(), options));
+      return carver.used();
+    };
+    reserve(memory, carve(Carver(nullptr)));
+    carve(Carver(memory.data));
+  }
+
+  void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
+    const int m = rows_.m, stride = (m + 7) / 8 * 8;
+    double* values = nullptr;
+    make_room(kernels, options, memory, [&](Carver& carver) {
+      values = carver.take<double>(static_cast<std::size_t>(stride) * stride);
+      G = {values, stride};
+    });
+    for (int j = 0; j < m; ++j)
+      for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
+    for (int i = 0; i < rows_.n_groups; ++i) {
+      const RowGroup& a = rows_.groups[i];
+      for (int j = 0; j <= i; ++j) {
+        const RowGroup& b = rows_.groups[j];
+        Rows columns[4];
+        couple(scene_, a, b, columns);
+        for (int c = 0; c < b.rows; ++c)
+          for (int r = 0; r < a.rows; ++r) {
+            const double x = columns[c][r];
+            values[static_cast<std::size_t>(b.first + c) * stride + a.first + r] = x;
+            values[static_cast<std::size_t>(a.first + r) * stride + b.first + c] = x;
+          }
+      }
+    }
+    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];
+  }
+
+  void fill_sparse(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
+    const int n_roots = scene_.tree.n_links;  // trees are named by the link at their root
+    int *first_of_root = nullptr, *on_root = nullptr, *group_of_block = nullptr, *first_block = nullptr;
+    int *start = nullptr, *neighbour = nullptr;
+    std::size_t n_neighbours = 0, n_values = 0, *at = nullptr;
+    double* values = nullptr;
+    const auto carve_all = [&] {
+      make_room(kernels, options, memory, [&](Carver& carver) {
+        first_of_root = carver.take<int>(n_roots + 1);
+        on_root = carver.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
+        group_of_block = carver.take<int>(rows_.n_blocks);
+        first_block = carver.take<int>(rows_.n_groups + 1);
+        start = carver.take<int>(rows_.n_blocks + 1);
+        neighbour = carver.take<int>(n_neighbours);
+        at = carver.take<std::size_t>(n_neighbours);
+        values = carver.take<double>(n_values);
+        G = {values, 0, start, neighbour, at};
+      });
+    };
+    carve_all();
+
+    // groups by tree, in rising order
+    const auto root_of = [&](const RowGroup& g, int end) { return scene_.root[g.ends[end].link]; };
+    const auto new_root = [&](const RowGroup& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
+    const auto list_roots = [&] {
+      for (int k = 0; k <= n_roots; ++k) first_of_root[k] = 0;
+      for (int i = 0; i < rows_.n_groups; ++i)
+        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
+          if (new_root(rows_.groups[i], e)) ++first_of_root[root_of(rows_.groups[i], e) + 1];
+      for (int k = 0; k < n_roots; ++k) first_of_root[k + 1] += first_of_root[k];
+      for (int i = rows_.n_groups - 1; i >= 0; --i)  // filled from the back; the starts are then moved to the front
+        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
+          if (new_root(rows_.groups[i], e)) on_root[--first_of_root[root_of(rows_.groups[i], e) + 1]] = i;
+      for (int k = 0; k < n_roots; ++k) first_of_root[k] = first_of_root[k + 1];
+      first_of_root[n_roots] = count_on_roots(new_root);
+      for (int b = 0, i = -1; b < rows_.n_blocks; ++b) {
+        if (i + 1 < rows_.n_groups && rows_.blocks[b].first >= rows_.groups[i + 1].first) first_block[++i] = b;
+        group_of_block[b] = i;
+        first_block[i + 1] = b + 1;
+      }
+    };
+    list_roots();
+
+    // f(other group) for every group that shares a tree with group i, in rising order, itself included
+    const auto for_neighbours = [&](int i, auto&& f) {
+      const RowGroup& group = rows_.groups[i];
+      int at_root[2] = {0, 0}, end_root[2] = {0, 0}, n = 0;
+      for (int e = 0; e < group.n_ends; ++e)
+        if (new_root(group, e)) {
+          at_root[n] = first_of_root[root_of(group, e)];
+          end_root[n++] = first_of_root[root_of(group, e) + 1];
+        }
+      for (;;) {
+        int next = rows_.n_groups;
+        for (int k = 0; k < n; ++k)
+          if (at_root[k] < end_root[k] && on_root[at_root[k]] < next) next = on_root[at_root[k]];
+        if (next == rows_.n_groups) return;
+        for (int k = 0; k < n; ++k)
+          if (at_root[k] < end_root[k] && on_root[at_root[k]] == next) ++at_root[k];
+        f(next);
+      }
+    };
+    for (int j = 0; j < rows_.n_blocks; ++j)
+      for_neighbours(group_of_block[j], [&](int other) {
+        for (int i = first_block[other]; i < first_block[other + 1]; ++i) {
+          ++n_neighbours;
+          n_values += rows_.blocks[i].rows * rows_.blocks[j].rows;
+        }
+      });
+    carve_all();
+    list_roots();
+
+    std::size_t k = 0, v = 0;
+    for (int j = 0; j < rows_.n_blocks; ++j) {
+      const Block& b = rows_.blocks[j];
+      const RowGroup& group_b = rows_.groups[group_of_block[j]];
+      start[j] = static_cast<int>(k);
+      for_neighbours(group_of_block[j], [&](int other) {
+        const RowGroup& group_a = rows_.groups[other];
+        Rows columns[4];
+        couple(scene_, group_a, group_b, columns);
+        for (int i = first_block[other]; i < first_block[other + 1]; ++i) {
+          const Block& a = rows_.blocks[i];
+          neighbour[k] = i;
+          at[k++] = v;
+          for (int c = 0; c < b.rows; ++c)
+            for (int r = 0; r < a.rows; ++r) {
+              double x = columns[b.first - group_b.first + c][a.first - group_a.first + r];
+              if (i == j && r == c) x += rows_.compliance[b.first + c];
+              values[v++] = x;
+            }
+        }
+      });
+    }
+    start[rows_.n_blocks] = static_cast<int>(k);
+  }
+  template <class NewRoot>
+  int count_on_roots(const NewRoot& new_root) const {
+    int n = 0;
+    for (int i = 0; i < rows_.n_groups; ++i)
+      for (int e = 0; e < rows_.groups[i].n_ends; ++e) n += new_root(rows_.groups[i], e) ? 1 : 0;
+    return n;
+  }
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,323 @@
+// simulation/cone_rows.hpp -- the rows of one environment's cone problem: from contacts, joints and held frames.
+//
+// Velocities are those at the end of the step. A normal row with gap d obeys
+//   apart, d > 0      0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
+//   touching, d <= 0  0 <= lambda  _|_  sigma >= 0                 the overlap is left to separate.hpp
+//   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
+//   compliant         0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
+#pragma once
+#include "contact/problem.hpp"
+#include "simulation/carver.hpp"
+#include "simulation/job.hpp"
+#include "simulation/rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+// What the sweeps on lanes know of the environments.
+template <class S>
+struct FreeMotion {
+  S *q, *v_free;
+  Pose<S>* pose;          // of links
+  Freedom<S>* freedom;    // of freedoms
+  Motion<S>* velocity;    // of links without impulses, about the roots of their trees
+  Motion<S>* before;      // the same at the start of the step; null unless the scene has restitution
+  S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
+};
+
+// What to do about the position of a row.
+enum class Slack : int { none, one_sided, both_sided };
+
+template <class S>
+class ConeRows {
+ public:
+  int m = 0, n_blocks = 0, n_groups = 0;
+  Block* blocks;
+  RowGroup* groups;
+  double* g;             // velocity without impulses, and the shift of its law
+  double* free_velocity;  // without the shift
+  double* compliance;
+  double* slack;  // what the position asks of the velocity: [m/s]
+  Slack* slack_kind;
+  double** kept;      // where the impulse of each row is kept from step to step
+  double scale;       // [m/s]
+  double deepest = 0;  // overlap [m]
+  double drift = 0;    // of held frames [m]
+
+  ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, Buffer& memory, ContactList& contacts,
+           double* joint_impulses)
+      : scene_(*job.scene), motion_(motion), lane_{lane}, dt_(job.dt), per_dt_(1 / job.dt) {
+    const double* gravity = scene_.tree.gravity;
+    scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
+    if (!(scale > 0)) scale = dt_;
+    make_room(memory, contacts);
+    double* held_impulse = joint_impulses + scene_.n_joint_rows;
+    for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
+    for (int k = 0; k < scene_.n_joint_rows; ++k) add(scene_.joint_rows[k], joint_impulses + k);
+    for (int k = 0; k < contacts.count; ++k) add(contacts.data[k]);
+  }
+
+ private:
+  const Scene& scene_;
+  const FreeMotion<S>& motion_;
+  LaneOf<S> lane_;
+  double dt_, per_dt_;
+  Rows* next_y_;
+
+  // A point of a link, about the root of its tree.
+  struct Place {
+    int link;
+    Vec3<double> r;
+    Motion<double> velocity;
+
+    FW_INLINE Vec3<double> moves() const {
+      Vec3<double> u = velocity.lin;
+      add_cross(u, velocity.ang, r);
+      return u;
+    }
+  };
+  FW_INLINE Place place(int link, const Vec3<double>& point, const Motion<S>* velocity) const {
+    return {link, point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
+  }
+
+  void make_room(Buffer& memory, const ContactList& contacts) {
+    std::size_t n_y = 0;
+    const auto path = [&](int link) { return link < 0 ? 0 : std::size_t(scene_.depth[scene_.last_freedom[link]] + 1); };
+    for (int k = 0; k < contacts.count; ++k) {
+      const Contact& c = contacts.data[k];
+      const int n_groups_of = scene_.materials[c.material].dim == 6 ? 2 : 1;
+      n_y += n_groups_of * (path(scene_.shapes[c.a].link) + path(scene_.shapes[c.b].link));
+    }
+    for (int k = 0; k < scene_.n_joint_rows; ++k) n_y += path(scene_.joint_rows[k].link);
+    for (int k = 0; k < scene_.n_held; ++k) n_y += 2 * (path(scene_.held[k].link_a) + path(scene_.held[k].link_b));
+    const std::size_t n = contacts.count, most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
+    const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
+    const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
+    const auto carve = [&](Carver carver) {
+      next_y_ = carver.take<Rows>(n_y);
+      groups = carver.take<RowGroup>(most_groups);
+      blocks = carver.take<Block>(most_blocks);
+      g = carver.take<double>(most_rows);
+      free_velocity = carver.take<double>(most_rows);
+      compliance = carver.take<double>(most_rows);
+      slack = carver.take<double>(most_rows);
+      slack_kind = carver.take<Slack>(most_rows);
+      kept = carver.take<double*>(most_rows);
+      return carver.used();
+    };
+    reserve(memory, carve(Carver(nullptr)));
+    carve(Carver(memory.data));
+  }
+
+  FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
+    g[m] = velocity + shift;
+    free_velocity[m] = velocity;
+    compliance[m] = softness;
+    slack_kind[m] = Slack::none;
+    kept[m] = impulse;
+    ++m;
+  }
+  FW_INLINE void ask_position(double velocity, Slack kind) {
+    slack[m - 1] = velocity;
+    slack_kind[m - 1] = kind;
+  }
+  FW_INLINE Block& add_block(Law law, int rows) {
+    Block& b = blocks[n_blocks++];
+    b = {law, m, rows, 0, 0, 0, 0};
+    return b;
+  }
+  FW_INLINE RowGroup& add_group(int rows) {
+    RowGroup& group = groups[n_groups++];
+    group.first = m, group.rows = rows, group.n_ends = 0;
+    return group;
+  }
+  // The forces of a group at one of its ends go to the root.
+  FW_INLINE void add_end(RowGroup& group, int link, RowForces& force) {
+    RowEnd& end = group.ends[group.n_ends++];
+    const int f = scene_.last_freedom[link];
+    end = {link, scene_.depth[f] + 1, next_y_};
+    next_y_ += end.count;
+    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y);
+  }
+
+  void add(Contact& c) {
+    const PairMaterial& material = scene_.materials[c.material];
+    const Vec3<double> point{c.position[0], c.position[1], c.position[2]};
+    const Vec3<double> t1{c.frame[0], c.frame[1], c.frame[2]}, t2{c.frame[3], c.frame[4], c.frame[5]},
+        n{c.frame[6], c.frame[7], c.frame[8]};
+    const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
+    Vec3<double> u = zero3<double>(), w = zero3<double>();
+    double before = 0;
+    Place places[2];
+    for (int side = 0; side < 2; ++side) {
+      if (links[side] < 0) continue;
+      places[side] = place(links[side], point, motion_.velocity);
+      const double sign = side == 0 ? 1 : -1;
+      u += places[side].moves() * sign;
+      w += places[side].velocity.ang * sign;
+      if (motion_.before) before += dot(n, place(links[side], point, motion_.before).moves()) * sign;
+    }
+    const double u_n = dot(n, u);
+    deepest = -c.gap > deepest ? -c.gap : deepest;
+
+    double shift = c.gap > 0 ? c.gap * per_dt_ : 0, softness = 0;
+    if (material.compliance > 0) {
+      const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
+      shift = stiffness * c.gap / rate;
+      softness = per_dt_ / rate;
+    } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
+      shift = material.restitution * before;
+    }
+    if (u_n + shift > out_of_reach) {
+      for (double& impulse : c.impulse) impulse = 0;
+      return;
+    }
+
+    const bool slides = material.dim >= 3 && material.friction > 0;
+    const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
+    const int rows = slides ? 3 : 1;
+    RowGroup& group = add_group(rows + (spins ? 1 : 0));
+    for (int side = 0; side < 2; ++side) {
+      if (links[side] < 0) continue;
+      const double sign = side == 0 ? 1 : -1;
+      RowForces force = no_forces();
+      if (slides) {
+        set_row(force, 0, t1 * sign, places[side].r);
+        set_row(force, 1, t2 * sign, places[side].r);
+      }
+      set_row(force, rows - 1, n * sign, places[side].r);
+      if (spins) set_moment_row(force, rows, n * sign);
+      add_end(group, links[side], force);
+    }
+    Block& block = add_block(slides ? Law::point : Law::unilateral, rows);
+    block.mu = material.friction;
+    if (slides) {
+      add_row(dot(t1, u), 0, 0, c.impulse);
+      add_row(dot(t2, u), 0, 0, c.impulse + 1);
+      see(g[m - 1]), see(g[m - 2]);
+    }
+    add_row(u_n, shift, softness, c.impulse + 2);
+    see(u_n);
+    const int normal = m - 1;
+    if (material.compliance == 0) ask_position(wanted(c.gap), Slack::one_sided);
+    if (spins) add_disc(1, normal, material.torsional), add_row(dot(n, w), 0, 0, c.impulse + 5);
+    if (rolls) {
+      RowGroup& moments = add_group(2);
+      for (int side = 0; side < 2; ++side) {
+        if (links[side] < 0) continue;
+        const double sign = side == 0 ? 1 : -1;
+        RowForces force = no_forces();
+        set_moment_row(force, 0, t1 * sign);
+        set_moment_row(force, 1, t2 * sign);
+        add_end(moments, links[side], force);
+      }
+      add_disc(2, normal, material.rolling);
+      add_row(dot(t1, w), 0, 0, c.impulse + 3);
+      add_row(dot(t2, w), 0, 0, c.impulse + 4);
+    }
+  }
+  FW_INLINE void add_disc(int rows, int normal, double mu) {
+    Block& disc = add_block(Law::disc, rows);
+    disc.normal = normal;
+    disc.mu = mu;
+  }
+  FW_INLINE void see(double velocity) {
+    const double size = velocity < 0 ? -velocity : velocity;
+    scale = size > scale ? size : scale;
+  }
+  // Rows that are left alone: their normal velocity without impulses is this far from closing the gap [m/s, rad/s].
+  static constexpr double out_of_reach = 1, joint_out_of_reach = 10;
+  // Half an overlap goes in a step, but no faster than this [m/s].
+  static constexpr double fastest_separation = 0.5;
+  FW_INLINE double wanted(double gap) const {
+    if (gap >= 0) return gap * per_dt_;
+    const double velocity = 0.5 * gap * per_dt_;
+    return velocity < -fastest_separation ? -fastest_separation : velocity;
+  }
+
+  void add(const JointRow& row, double* impulse) {
+    const int f = row.freedom;
+    const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+    const double velocity = direction * lane_(motion_.v_free[f]);
+    double gap = 0, shift = 0;
+    if (row.kind != JointRow::dry_friction) {
+      gap = direction * (lane_(motion_.q[row.q]) - row.bound);
+      shift = gap > 0 ? gap * per_dt_ : 0;
+      if (velocity + shift > joint_out_of_reach) {
+        *impulse = 0;
+        return;
+      }
+    }
+    RowGroup& group = add_group(1);
+    const Freedom<S>& d = motion_.freedom[f];
+    const double along = direction * scene_.tree.links[row.link].sign;
+    RowEnd& end = group.ends[group.n_ends++];
+    end = {row.link, scene_.depth[f] + 1, next_y_};
+    next_y_ += end.count;
+    end.y[end.count - 1] = Rows{along * lane_(d.weight), 0, 0, 0};
+    RowForces force = no_forces();
+    for (int k = 0; k < 3; ++k) {
+      force.e[k][0] = -along * lane_(d.carry.lin[k]);
+      force.e[3 + k][0] = -along * lane_(d.carry.ang[k]);
+    }
+    walk_inward(scene_, lane_, motion_.freedom, scene_.tree.dof_parent[f], force, end.y);
+    if (row.kind == JointRow::dry_friction) {
+      Block& block = add_block(Law::interval, 1);
+      block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
+      add_row(velocity, 0, 0, impulse);
+    } else {
+      add_block(Law::unilateral, 1);
+      add_row(velocity, shift, 0, impulse);
+      ask_position(wanted(gap), Slack::one_sided);
+      deepest = -gap > deepest ? -gap : deepest;
+    }
+  }
+
+  // Returns how many rows it has.
+  int add(const HeldFrame& held, double* impulse) {
+    Pose<double> X[2] = {on_link(held.link_a, held.R_a, held.p_a), on_link(held.link_b, held.R_b, held.p_b)};
+    const int links[2] = {held.link_a, held.link_b};
+    const Vec3<double> apart = X[0].p - X[1].p;
+    const Mat3<double> turn = transposed(X[1].R) * X[0].R;
+    int next = 0;
+    for (int half = 0; half < 6; half += 3) {
+      const int first = next;
+      while (next < held.n_rows && held.rows[next] < half + 3) ++next;
+      const int n = next - first;
+      if (n == 0) continue;
+      RowGroup& group = add_group(n);
+      Vec3<double> u = zero3<double>();
+      for (int side = 0; side < 2; ++side) {
+        if (links[side] < 0) continue;
+        const double sign = side == 0 ? 1 : -1;
+        const Place p = place(links[side], X[side].p, motion_.velocity);
+        u += (half == 0 ? p.moves() : p.velocity.ang) * sign;
+        RowForces force = no_forces();
+        for (int r = 0; r < n; ++r) {
+          const Vec3<double> axis = column(X[0].R, held.rows[first + r] - half) * sign;
+          if (half == 0)
+            set_row(force, r, axis, p.r);
+          else
+            set_moment_row(force, r, axis);
+        }
+        add_end(group, links[side], force);
+      }
+      add_block(Law::equality, n);
+      for (int r = 0; r < n; ++r) {
+        const int k = held.rows[first + r] - half, i = (k + 1) % 3, j = (k + 2) % 3;
+        const Vec3<double> axis = column(X[0].R, k);
+        const double error = half == 0 ? dot(axis, apart) : 0.5 * (turn(j, i) - turn(i, j));
+        add_row(dot(axis, u), 0, 0, impulse + first + r);
+        ask_position(error * per_dt_, Slack::both_sided);
+        drift = error > drift ? error : -error > drift ? -error : drift;
+      }
+    }
+    return held.n_rows;
+  }
+  FW_INLINE Pose<double> on_link(int link, const double (&R)[9], const double (&p)[3]) const {
+    if (link < 0) return {mat3(R), vec3(p)};
+    return compose(lane_(motion_.pose[link]), mat3(R), vec3(p));
+  }
+  static FW_INLINE Mat3<double> transposed(const Mat3<double>& m) { return {column(m, 0), column(m, 1), column(m, 2)}; }
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,65 @@
+#include "simulation/contacts.hpp"
+
+#include <cmath>
+
+#include "collision/collide.hpp"
+#include "simulation/memory.hpp"
+
+namespace featherweight {
+namespace {
+
+// Rows t1, t2, n. The first tangent is as near to the world's x axis as it can be, so that it hardly turns from step to
+// step.
+void set_frame(const double* n, double* frame) {
+  const int axis = std::abs(n[0]) < 0.9 ? 0 : 1;
+  double t[3] = {-n[axis] * n[0], -n[axis] * n[1], -n[axis] * n[2]};
+  t[axis] += 1;
+  const double scale = 1 / std::sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
+  for (int k = 0; k < 3; ++k) {
+    const int i = (k + 1) % 3, j = (k + 2) % 3;
+    frame[k] = t[k] * scale;
+    frame[3 + k] = (n[i] * t[j] - n[j] * t[i]) * scale;
+    frame[6 + k] = n[k];
+  }
+}
+
+}  // namespace
+
+void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
+                   double margin, ContactList& list) {
+  ContactPoint points[max_field_points];
+  const int n = collide(scene.shapes[a].shape, X_Wa, scene.shapes[b].shape, X_Wb, margin, points);
+  reserve(list, list.count + n);
+  for (int k = 0; k < n; ++k) {
+    Contact& c = list.data[list.count++];
+    c.a = a, c.b = b, c.material = material, c.feature = points[k].feature;
+    c.gap = points[k].gap - scene.materials[material].margin;
+    for (int i = 0; i < 3; ++i) c.position[i] = points[k].position[i];
+    for (double& impulse : c.impulse) impulse = 0;
+    set_frame(points[k].normal, c.frame);
+  }
+}
+
+void warm_start(const ContactList& before, ContactList& now) {
+  int first = 0;  // both lists are ordered by pairs
+  for (int k = 0; k < now.count; ++k) {
+    Contact& c = now.data[k];
+    const auto earlier = [&](const Contact& o) { return o.a < c.a || (o.a == c.a && o.b < c.b); };
+    while (first < before.count && earlier(before.data[first])) ++first;
+    for (int j = first; j < before.count && before.data[j].a == c.a && before.data[j].b == c.b; ++j) {
+      const Contact& o = before.data[j];
+      if (o.feature != c.feature) continue;
+      for (int half = 0; half < 6; half += 3) {
+        double world[3] = {0, 0, 0};
+        for (int r = 0; r < 3; ++r)
+          for (int i = 0; i < 3; ++i) world[i] += o.frame[3 * r + i] * o.impulse[half + r];
+        for (int r = 0; r < 3; ++r)
+          c.impulse[half + r] =
+              c.frame[3 * r] * world[0] + c.frame[3 * r + 1] * world[1] + c.frame[3 * r + 2] * world[2];
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace featherweight

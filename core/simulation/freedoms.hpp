@@ -1,0 +1,135 @@
+// simulation/freedoms.hpp -- the eliminated tree, freedom by freedom, in world axes.
+//
+// After the sweep inward of aba every joint is eliminated. Here each freedom becomes a triple
+//   axis    motion it allows                              S' = S L^-T      with D = L d L^T of its joint
+//   carry   what it takes from a force on its way inward  U D^-1 L         so that  f <- f - carry (axis . f)
+//   weight  1 / sqrt(d)
+// in world axes about the origin of its tree's root. In this basis the freedoms of a joint are decoupled, all joints
+// look alike, and a force reaches the root, or a velocity the tips, without changes of frame:
+//   y = weight (axis . f)   along the path gives   J H^-1 J^T = Y Y^T   (PV-OSIM with square roots)
+//   x = weight y' - carry . a,  a <- a + axis x   is the response to y' = Y^T lambda.
+// Cost: O(n), once a step, on lanes. Oracle: fw.delassus, fw.minverse.
+#pragma once
+#include "dynamics/aba.hpp"
+#include "kinematics/forward.hpp"
+#include "lanes/square_root.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct Freedom {
+  Motion<S> axis;
+  Force<S> carry;
+  S weight;
+};
+
+// A vector of the link's joint, seen from the root of its tree: r leads from there to the link.
+template <class S>
+struct SeenFromRoot {
+  const Mat3<S>& R;
+  const Vec3<S>& r;
+
+  FW_INLINE Motion<S> operator()(const Motion<S>& m) const {
+    Motion<S> out{R * m.lin, R * m.ang};
+    add_cross(out.lin, r, out.ang);
+    return out;
+  }
+  FW_INLINE Force<S> operator()(const Force<S>& f) const {
+    Force<S> out{R * f.lin, R * f.ang};
+    add_cross(out.ang, r, out.lin);
+    return out;
+  }
+};
+
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+[[gnu::noinline]] void set_freedoms(AxisJoint<K, turned, rotates, travels>, const Link<C>& l,
+                                    const AxisFactor<S>& factor, const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+  using J = AxisJoint<K, turned, rotates, travels>;
+  const Vec3<S> axis = column(seen.R, K);
+  Motion<S> m = zero_motion<S>();
+  if constexpr (rotates) m = {cross(seen.r, axis), axis};
+  if constexpr (travels) m.lin += axis * J::pitch(l);
+  freedom->axis = m;
+  freedom->carry = seen(factor.UD);
+  freedom->weight = square_root(factor.D_inverse);
+}
+
+// N freedoms at once: U D^-1 given by columns, L with the inverse of d on its diagonal.
+template <int N, class J, class S, class C>
+FW_INLINE void set_coupled_freedoms(J, const Link<C>& l, const Ldl<N, S>& L, const Force<S>* UD,
+                                    const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+  for (int k = 0; k < N; ++k) {
+    S e[N];  // row k of L^-1, from L^T e = unit vector: column k of L^-T
+    for (int r = 0; r < N; ++r) e[r] = S(r == k ? 1 : 0);
+    for (int r = k - 1; r >= 0; --r)
+      for (int c = r + 1; c <= k; ++c) e[r] = e[r] - L.e[L.at(c, r)] * e[c];
+    Motion<S> m = zero_motion<S>();
+    for (int r = 0; r <= k; ++r) {
+      const Motion<S> column = J::template column<S>(l, r);
+      m.lin += column.lin * e[r];
+      m.ang += column.ang * e[r];
+    }
+    freedom[k].axis = seen(m);
+    freedom[k].weight = square_root(L.e[L.at(k, k)]);
+    Force<S> carry = UD[k];
+    for (int r = k + 1; r < N; ++r) {
+      carry.lin += UD[r].lin * L.e[L.at(r, k)];
+      carry.ang += UD[r].ang * L.e[L.at(r, k)];
+    }
+    freedom[k].carry = seen(carry);
+  }
+}
+template <class S, class C>
+[[gnu::noinline]] void set_freedoms(Spherical joint, const Link<C>& l, const SphericalFactor<S>& factor,
+                                    const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+  // D^-1 = L^-T d^-1 L^-1, taken apart from its last row
+  const Sym3<S>& E = factor.D_inverse;
+  const S e2 = E(2, 2), i2 = S(1) / e2;
+  const S m21 = E(1, 2) * i2, m20 = E(0, 2) * i2;  // row 2 of L^-1
+  const S e1 = E(1, 1) - m21 * E(1, 2), i1 = S(1) / e1;
+  const S m10 = (E(0, 1) - m20 * E(1, 2)) * i1;
+  const S e0 = E(0, 0) - m20 * E(0, 2) - m10 * m10 * e1;
+  const Ldl<3, S> L{{e0, -m10, e1, m21 * m10 - m20, -m21, e2}};
+  set_coupled_freedoms(joint, l, L, factor.UD, seen, freedom);
+}
+template <class S, class C>
+[[gnu::noinline]] void set_freedoms(Free joint, const Link<C>& l, const FreeFactor<S>& factor,
+                                    const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+  Force<S> UD[6];  // 1 - R D^-1 with the armature R; what a root passes on is not asked for
+  for (int k = 0; k < 6; ++k) {
+    S x[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
+    if (l.parent >= 0) {
+      x[k] = S(1);
+      factor.D.solve(x);
+      for (int r = 0; r < 6; ++r) x[r] = S(r == k ? 1 : 0) - x[r] * l.armature[r];
+    }
+    UD[k] = {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
+  }
+  set_coupled_freedoms(joint, l, factor.D, UD, seen, freedom);
+}
+
+// Root to leaf: placements of all links and, under v, their velocities about the roots of their trees.
+template <class J, class S, class C>
+[[gnu::noinline]] void place_eliminated(J joint, const Link<C>& l, S* state, S* factors, const Pose<S>& parent,
+                                        const Vec3<S>* root, Pose<S>& pose, Freedom<S>* freedom) {
+  const auto origin = J::origin(l, state);
+  pose = {parent.R * J::orientation(l, state), parent.R * origin + parent.p};
+  const Vec3<S> r = root ? pose.p - *root : zero3<S>();
+  set_freedoms(joint, l, factor_of(joint, l, factors), SeenFromRoot<S>{pose.R, r}, freedom);
+}
+
+// Motion of a link about its root that the rates of its joint cause, world axes.
+template <class J, class S, class C>
+FW_INLINE Motion<S> joint_motion(J, const Link<C>& l, const S* rate, const Pose<S>& pose, const Vec3<S>& r,
+                                 const Freedom<S>* freedom) {
+  if constexpr (J::nv == 1) {
+    const S x = rate[0] * l.sign;
+    return {freedom->axis.lin * x, freedom->axis.ang * x};
+  } else {
+    Motion<S> m = zero_motion<S>();
+    J::add_motion(l, rate, m);
+    return SeenFromRoot<S>{pose.R, r}(m);
+  }
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,55 @@
+// simulation/job.hpp -- what a rollout asks of the step. Plain data, shared by all instruction sets.
+#pragma once
+#include <cstddef>
+
+#include "batch/job.hpp"
+#include "contact/problem.hpp"
+#include "simulation/memory.hpp"
+#include "simulation/scene.hpp"
+
+namespace featherweight {
+
+// How well the last step of an environment was solved.
+struct StepReport {
+  double residual, primal, dual, complementarity;  // see SolverReport; worst over the steps of a call
+  double scale;                                    // [m/s], of the last step
+  double penetration;                              // largest overlap at the start of a step [m]
+  int contacts;                                    // in the last step
+  int sweeps, newton, admm;                        // sums over the steps of a call
+  int unconverged;                                 // steps of a call that missed the tolerance
+  int failed;                                      // frozen since its state became infinite or its forces were
+};
+
+// Steps [0, n_steps) of environments [begin, end), in place.
+struct RolloutJob {
+  const Scene* scene;
+  double dt;
+  int n_steps;
+  SolverOptions options;
+  double *q, *v;                // one row an environment
+  double* joint_impulses;       // one a joint row and held row: warm starts
+  ContactList* contacts;        // one an environment
+  StepReport* reports;          // one an environment
+  Input<double> tau;            // joint forces beside those of actuators; null: none
+  std::ptrdiff_t tau_step = 0;  // from one step to the next
+  Input<double> control;        // of actuators; null: none
+  std::ptrdiff_t control_step = 0;
+  Input<double> f_ext;  // on the user's links, in their axes; null: none
+  std::ptrdiff_t f_ext_step = 0;
+  double *q_out = nullptr, *v_out = nullptr;  // after every step; null: not recorded
+  std::ptrdiff_t q_out_stride = 0, q_out_step = 0, v_out_stride = 0, v_out_step = 0;
+};
+
+// Memory of one thread.
+struct StepMemory {
+  Memory sweeps;        // of the sweeps on lanes: see Arena
+  Buffer rows, matrix;  // of one environment's cone problem
+  ContactList next;     // contacts being found
+};
+
+struct SimulationKernels {
+  int lanes;
+  unsigned (*rollout)(const RolloutJob&, std::size_t begin, std::size_t end, StepMemory&);
+};
+
+}  // namespace featherweight

@@ -1,0 +1,54 @@
+// simulation/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with
+// the way each shape goes in a step.
+#pragma once
+#include "simulation/cone_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+// A bounding sphere, and the way it goes in a step.
+template <class S>
+struct Bound {
+  Vec3<S> center;
+  S way;
+};
+
+template <class S>
+FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const S& dt) {
+  const Vec3<double> c = vec3(shape.center);
+  if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
+  const Pose<S>& X = motion.pose[shape.link];
+  const Vec3<S> center = X.R * c + X.p;
+  const Motion<S>& m = motion.velocity[shape.link];
+  Vec3<S> u = m.lin;
+  add_cross(u, m.ang, center - motion.pose[scene.root[shape.link]].p);
+  return {center, square_root(dot(u, u)) * dt};
+}
+
+// Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
+inline constexpr double look_ahead = 0.005;
+
+// Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
+// Contacts within the margin count.
+template <class S, class Near>
+void for_nearby_pairs(const Scene& scene, const Bound<S>* bounds, const Near& near) {
+  for (int k = 0; k < scene.n_pairs; ++k) {
+    const ShapePair& pair = scene.pairs[k];
+    const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    const S way = bounds[pair.a].way + bounds[pair.b].way;
+    const Vec3<S> apart = bounds[pair.a].center - bounds[pair.b].center;
+    const S margin = way + (scene.materials[pair.material].margin + look_ahead);
+    S distance;  // negative where they may touch
+    if (b.shape.kind == ShapeKind::plane && b.link < 0) {
+      const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};
+      distance = dot(apart, normal) - margin - a.shape.radius;
+    } else if (b.shape.kind == ShapeKind::plane) {
+      distance = S(-1);
+    } else {
+      const S reach = margin + (a.shape.radius + b.shape.radius);
+      distance = dot(apart, apart) - reach * reach;
+    }
+    if (any(distance, distance < S(0))) near(pair, distance, margin);
+  }
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,96 @@
+// simulation/scene.hpp -- everything that moves and touches, compiled: what the step reads. Plain data, shared by all
+// instruction sets.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "collision/shape.hpp"
+#include "model/tree.hpp"
+
+namespace featherweight {
+
+// A shape and where it sits: x_link = R x_shape + p on compiled link `link` (-1: world).
+struct PlacedShape {
+  Shape shape;
+  int link;
+  double R[9], p[3];
+  double center[3];  // of its bounding sphere, on the link
+};
+
+// How two shapes behave when they touch.
+struct PairMaterial {
+  double friction;            // coefficient of Coulomb friction
+  double torsional, rolling;  // radii of friction about the normal and about the tangents [m]
+  double restitution;         // Newton's
+  double compliance;          // 1 / stiffness [m/N], 0: rigid
+  double damping;             // of a compliant contact [N s/m]
+  double margin;              // distance at which they touch already [m]
+  int dim;                    // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
+};
+// Shape a may touch shape b.
+struct ShapePair {
+  int a, b;
+  int material;
+};
+
+// A freedom with a row of its own in the cone problem.
+struct JointRow {
+  enum Kind : int { lower_limit, upper_limit, dry_friction } kind;
+  int link, freedom, q;  // compiled link, index in velocities and in configurations
+  double bound;          // limit [m or rad], or largest friction [N or N m]
+};
+
+// One constraint that holds always: the frame on link a stays in that on link b (-1: world).
+struct HeldFrame {
+  int link_a, link_b;
+  double R_a[9], p_a[3], R_b[9], p_b[3];  // the frame on either link
+  int n_rows;
+  int rows[6];  // in rising order: 0 1 2 along the axes of frame a, 3 4 5 about them
+};
+
+// A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within +-effort.
+struct Actuator {
+  int freedom, q;
+  int implicit;  // 1: kp and kd are part of the step's inertia
+  double gain, kp, kd;
+  double effort;    // largest force [N] or [N m]
+  double velocity;  // above this speed it does not accelerate further
+};
+
+struct Scene {
+  Tree<double> tree;        // with what the integrator adds to the inertia along freedoms
+  const double* damping;    // of each freedom [N s/m]
+  const double* stiffness;  // of each freedom [N/m]
+  const double* rest;       // of each freedom: coordinate at which its spring is at rest
+  const int* freedom_q;     // of each freedom: its coordinate in configurations, -1 on ball joints
+  const int* depth;         // of each freedom: number of freedoms inboard
+  const int* last_freedom;  // of each link: the last one of its joint
+  const int* root;          // of each link: the root of its tree
+  const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_actuators;
+  const PlacedShape* shapes;
+  const ShapePair* pairs;
+  const PairMaterial* materials;
+  const JointRow* joint_rows;
+  const HeldFrame* held;
+  const Actuator* actuators;
+  int has_restitution;
+};
+
+// One point of contact, kept from step to step.
+struct Contact {
+  int a, b;  // shapes
+  int material;
+  std::uint32_t feature;
+  double position[3];  // [m] world
+  double frame[9];     // rows t1, t2, n in world axes; n points from b to a
+  double gap;          // [m] at the start of the step
+  double impulse[6];   // on a, along t1, t2, n and about them [N s, N m s]
+};
+struct ContactList {
+  Contact* data = nullptr;
+  std::size_t bytes = 0;  // allocated
+  int count = 0;
+};
+
+}  // namespace featherweight

@@ -1,0 +1,42 @@
+// simulation/separate.hpp -- overlaps and drift taken out.
+//
+// By impulses mu whose velocities move the environment in this step and are then forgotten, so they bring no energy:
+//   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
+// for normals and limits, and equality for held frames. A few sweeps of Gauss-Seidel: what they leave comes next time.
+#pragma once
+#include "simulation/cone_matrix.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Leaves the impulses in matrix.mu. False if there is nothing to do.
+template <class S>
+bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
+  constexpr double negligible = 1e-10;  // [m]
+  constexpr int most_sweeps = 50;
+  if (!(rows.deepest > negligible || rows.drift > 1e-13)) return false;
+  double *mu = matrix.mu, *sigma = matrix.sigma;
+  for (int i = 0; i < rows.m; ++i) mu[i] = 0, sigma[i] = rows.free_velocity[i];
+  for (int b = 0; b < rows.n_blocks; ++b)
+    for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i)
+      if (matrix.lambda[i] != 0) matrix.add_column(b, i, matrix.lambda[i], sigma);
+  double first_change = 0;
+  for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+    double change = 0;
+    for (int b = 0; b < rows.n_blocks; ++b)
+      for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i) {
+        if (rows.slack_kind[i] == Slack::none) continue;
+        const double G_ii = matrix.diagonal(b, i), x = mu[i] - (sigma[i] + rows.slack[i]) / G_ii;
+        const double next = rows.slack_kind[i] == Slack::one_sided && x < 0 ? 0 : x, step = next - mu[i];
+        if (step == 0) continue;
+        mu[i] = next;
+        matrix.add_column(b, i, step, sigma);
+        const double size = step < 0 ? -step * G_ii : step * G_ii;
+        change = size > change ? size : change;
+      }
+    if (sweep == 0) first_change = change;
+    if (!(change > 1e-3 * first_change)) break;
+  }
+  return true;
+}
+
+}  // namespace featherweight::FW_ISA

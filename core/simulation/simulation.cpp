@@ -1,0 +1,243 @@
+#include "simulation/simulation.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "batch/denormals.hpp"
+#include "batch/dispatch.hpp"
+#include "batch/thread_pool.hpp"
+
+namespace featherweight {
+namespace {
+
+// Environments a thread takes at a time: a multiple of every lane count.
+constexpr std::size_t tile_size = 16;
+
+// R = A B, p = A b + a
+void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c)
+      R[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
+    p[r] = A[3 * r] * b[0] + A[3 * r + 1] * b[1] + A[3 * r + 2] * b[2] + a[r];
+  }
+}
+
+struct ThreadMemory {
+  StepMemory memory;
+  Buffer sweeps;
+  ~ThreadMemory() {
+    release(sweeps);
+    release(memory.rows);
+    release(memory.matrix);
+    release(memory.next);
+  }
+};
+ThreadMemory& thread_memory() {
+  thread_local ThreadMemory instance;
+  return instance;
+}
+
+}  // namespace
+
+Simulation::Simulation(const Model& model, const SceneSpec& spec, double dt) : model_(model), dt_(dt) {
+  if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
+  scene_.tree = model.tree<double>();
+  links_.assign(scene_.tree.links, scene_.tree.links + scene_.tree.n_links);
+  scene_.tree.links = links_.data();
+  find_paths();
+  add_shapes(spec);
+  add_rows(spec);
+  add_inertia(spec);
+  find_touchable();
+}
+
+int Simulation::link_of_freedom(int freedom) const {
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    if (links_[i].v == freedom && links_[i].nv == 1) return static_cast<int>(i);
+  throw std::invalid_argument("freedom " + std::to_string(freedom) +
+                              " does not belong to an axis: limits, friction, springs and servos act on revolute, "
+                              "prismatic and helical joints");
+}
+
+void Simulation::find_paths() {
+  const int n = scene_.tree.n_links, nv = scene_.tree.nv;
+  depth_.resize(nv);
+  freedom_q_.assign(nv, -1);
+  for (int f = 0; f < nv; ++f) {
+    const int inboard = scene_.tree.dof_parent[f];
+    depth_[f] = inboard < 0 ? 0 : depth_[inboard] + 1;
+  }
+  last_freedom_.resize(n);
+  root_.resize(n);
+  for (int i = 0; i < n; ++i) {
+    const Link<double>& l = links_[i];
+    last_freedom_[i] = l.v + l.nv - 1;
+    root_[i] = l.parent < 0 ? i : root_[l.parent];
+    if (l.nv == 1) freedom_q_[l.v] = l.q;
+  }
+  scene_.depth = depth_.data();
+  scene_.freedom_q = freedom_q_.data();
+  scene_.last_freedom = last_freedom_.data();
+  scene_.root = root_.data();
+}
+
+// A pose on a user's link, on the compiled link that carries it; returns that.
+int Simulation::place(int link, const PoseArray& X, double* R, double* p) const {
+  static constexpr Mount<double> world{-1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+  const double R_link[9] = {X[0], X[1], X[2], X[4], X[5], X[6], X[8], X[9], X[10]}, p_link[3] = {X[3], X[7], X[11]};
+  const Mount<double>& mount = link < 0 ? world : scene_.tree.mounts[link];
+  compose(mount.R, mount.p, R_link, p_link, R, p);
+  return mount.link;
+}
+
+void Simulation::add_shapes(const SceneSpec& spec) {
+  for (const ShapeSpec& s : spec.shapes) {
+    PlacedShape shape{s.shape, -1, {}, {}, {}};
+    shape.link = place(s.link, s.placement, shape.R, shape.p);
+    double unused[9];
+    compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
+    shapes_.push_back(shape);
+  }
+  for (ShapePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
+    const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
+    if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
+    pairs_.push_back(pair);
+  }
+  std::sort(pairs_.begin(), pairs_.end(),
+            [](const ShapePair& x, const ShapePair& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); });
+  materials_ = spec.materials;
+  for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
+  scene_.n_shapes = static_cast<int>(shapes_.size());
+  scene_.n_pairs = static_cast<int>(pairs_.size());
+  scene_.n_materials = static_cast<int>(materials_.size());
+  scene_.shapes = shapes_.data();
+  scene_.pairs = pairs_.data();
+  scene_.materials = materials_.data();
+}
+
+void Simulation::add_rows(const SceneSpec& spec) {
+  for (const JointRowSpec& row : spec.joint_rows) {
+    const int link = link_of_freedom(row.freedom);
+    joint_rows_.push_back({row.kind, link, row.freedom, links_[link].q, row.bound});
+  }
+  for (const HeldSpec& h : spec.held) {
+    HeldFrame held{};
+    held.link_a = place(h.link_a, h.placement_a, held.R_a, held.p_a);
+    held.link_b = place(h.link_b, h.placement_b, held.R_b, held.p_b);
+    for (int row : h.rows) held.rows[held.n_rows++] = row;
+    held_.push_back(held);
+    scene_.n_held_rows += held.n_rows;
+  }
+  actuators_ = spec.actuators;
+  for (Actuator& a : actuators_) a.q = links_[link_of_freedom(a.freedom)].q;
+  scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
+  scene_.n_held = static_cast<int>(held_.size());
+  scene_.n_actuators = static_cast<int>(actuators_.size());
+  scene_.joint_rows = joint_rows_.data();
+  scene_.held = held_.data();
+  scene_.actuators = actuators_.data();
+}
+
+// Dampers, springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
+void Simulation::add_inertia(const SceneSpec& spec) {
+  const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
+  const auto or_zero = [&](const std::vector<double>& x) { return x.empty() ? std::vector<double>(nv, 0.0) : x; };
+  damping_ = or_zero(spec.damping), stiffness_ = or_zero(spec.stiffness), rest_ = or_zero(spec.rest);
+  if (damping_.size() != nv || stiffness_.size() != nv || rest_.size() != nv)
+    throw std::invalid_argument("damping, stiffness and rest need one number a freedom");
+  std::vector<double> added(nv);
+  for (std::size_t f = 0; f < nv; ++f) {
+    added[f] = dt_ * damping_[f] + dt_ * dt_ * stiffness_[f];
+    if (stiffness_[f] > 0) link_of_freedom(static_cast<int>(f));
+  }
+  for (const Actuator& a : actuators_)
+    if (a.implicit) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
+  for (Link<double>& l : links_)
+    for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
+  scene_.damping = damping_.data();
+  scene_.stiffness = stiffness_.data();
+  scene_.rest = rest_.data();
+}
+
+void Simulation::find_touchable() {
+  std::vector<bool> tree(links_.size(), false);
+  const auto touch = [&](int link) {
+    if (link >= 0) tree[static_cast<std::size_t>(root_[static_cast<std::size_t>(link)])] = true;
+  };
+  for (const ShapePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
+  for (const JointRow& row : joint_rows_) touch(row.link);
+  for (const HeldFrame& held : held_) touch(held.link_a), touch(held.link_b);
+  for (std::size_t i = 0; i < links_.size(); ++i) touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
+  scene_.touchable = touchable_.data();
+}
+
+Environments::Environments(std::shared_ptr<const Simulation> simulation, std::size_t batch)
+    : simulation_(std::move(simulation)),
+      batch_(batch),
+      v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
+      impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      contacts_(batch),
+      reports_(batch) {
+  const std::vector<double> neutral = simulation_->model().neutral();
+  for (std::size_t k = 0; k < batch; ++k) q_.insert(q_.end(), neutral.begin(), neutral.end());
+}
+Environments::Environments(const Environments& other)
+    : simulation_(other.simulation_),
+      batch_(other.batch_),
+      q_(other.q_),
+      v_(other.v_),
+      impulses_(other.impulses_),
+      contacts_(other.batch_),
+      reports_(other.reports_) {
+  for (std::size_t k = 0; k < batch_; ++k) {
+    const ContactList& from = other.contacts_[k];
+    reserve(contacts_[k], from.count);
+    if (from.count) std::memcpy(contacts_[k].data, from.data, sizeof(Contact) * static_cast<std::size_t>(from.count));
+    contacts_[k].count = from.count;
+  }
+}
+Environments::~Environments() {
+  for (ContactList& list : contacts_) release(list);
+}
+
+void Environments::rollout(RolloutJob job, int n_threads) {
+  job.scene = &simulation_->scene();
+  job.dt = simulation_->dt();
+  job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.contacts = contacts_.data();
+  for (StepReport& r : reports_) {
+    const int failed = r.failed;
+    r = {};
+    r.failed = failed;
+  }
+  job.reports = reports_.data();
+  const auto kernel = active_isa().simulation->rollout;
+  std::atomic<bool> out_of_memory = false;
+  const auto run = [&](std::size_t begin, std::size_t end) {
+    const FlushDenormals flush;
+    ThreadMemory& mine = thread_memory();
+    try {
+      if (kernel(job, begin, end, mine.memory) & fault::memory) {
+        reserve(mine.sweeps, mine.memory.sweeps.required);
+        mine.memory.sweeps.data = mine.sweeps.data;
+        mine.memory.sweeps.size = mine.sweeps.bytes;
+        kernel(job, begin, end, mine.memory);
+      }
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
+    }
+  };
+  const std::size_t n_tiles = (batch_ + tile_size - 1) / tile_size;
+  if (n_threads == 1 || n_tiles == 1)
+    run(0, batch_);
+  else
+    run_tiles(n_tiles, n_threads, [&](std::size_t k) { run(k * tile_size, std::min((k + 1) * tile_size, batch_)); });
+  if (out_of_memory) throw std::bad_alloc();
+}
+
+}  // namespace featherweight

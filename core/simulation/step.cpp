@@ -1,0 +1,78 @@
+#include "simulation/step.hpp"
+
+namespace featherweight::FW_ISA {
+
+extern const SimulationKernels simulation_kernels;
+
+#if defined(FW_COUNTING)
+constinit const SimulationKernels simulation_kernels = {1, nullptr};
+#else
+namespace {
+
+using S = Native<double>;
+
+// One step's part of an input that changes from step to step.
+Input<double> at_step(Input<double> in, std::ptrdiff_t stride, int step) {
+  if (in.data) in.data += stride * step;
+  return in;
+}
+
+// Environments whose numbers are no longer finite stay where they were, and say so.
+void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Tree<double>& tree = job.scene->tree;
+  const S poison = poison_in(w.v, tree.nv) + poison_in(w.q, tree.nq);
+  for (int lane = 0; lane < pack.count; ++lane) {
+    StepReport& report = job.reports[pack.first + lane];
+    if (is_finite(poison, lane) && !report.failed) continue;
+    report.failed = 1;
+    for (int k = 0; k < tree.nq; ++k) ScalarTraits<S>::set(w.q[k], lane, LaneOf<S>{lane}(w.kept_q[k]));
+    for (int k = 0; k < tree.nv; ++k) ScalarTraits<S>::set(w.v[k], lane, LaneOf<S>{lane}(w.kept_v[k]));
+  }
+}
+
+void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  Watch<S> watch;  // what is not finite shows in the velocities
+  if (job.tau.data)
+    load(at_step(job.tau, job.tau_step, k), pack, scene.tree.nv, w.tau, watch);
+  else
+    for (int f = 0; f < scene.tree.nv; ++f) w.tau[f] = S(0);
+  if (job.control.data) load(at_step(job.control, job.control_step, k), pack, scene.n_actuators, w.control, watch);
+  if (w.f_ext)
+    FW_ISA::load_forces(scene.tree, at_step(job.f_ext, job.f_ext_step, k), pack, w.f_ext, w.f_scratch, watch);
+  add_joint_forces(scene, S(job.dt), job.control.data ? w.control : nullptr, w);
+}
+
+unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, StepMemory& memory) {
+  constexpr int width = width_of<S>;
+  const Tree<double>& tree = job.scene->tree;
+  Arena arena(memory.sweeps);
+  StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
+  if (!arena.fits()) return fault::memory;
+  Watch<S> q_watch, v_watch;
+  for (std::size_t first = begin; first < end; first += width) {
+    const std::size_t left = end - first;
+    const Pack pack{first, left < width ? static_cast<int>(left) : width};
+    load_configuration(tree, Input<double>{job.q, tree.nq}, pack, w.q, q_watch);
+    load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    for (int k = 0; k < job.n_steps; ++k) {
+      for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
+      for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
+      load_forces(job, pack, k, w);
+      step(job, pack, w, memory);
+      freeze_failed(job, pack, w);
+      if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
+      if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
+    }
+    store(w.q, tree.nq, pack, job.q, tree.nq);
+    store(w.v, tree.nv, pack, job.v, tree.nv);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const SimulationKernels simulation_kernels = {width_of<S>, rollout};
+#endif
+
+}  // namespace featherweight::FW_ISA

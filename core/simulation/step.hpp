@@ -1,0 +1,289 @@
+// simulation/step.hpp -- one step of as many environments as there are lanes.
+//
+// The smooth dynamics run on lanes. What touches differs from environment to environment, so contacts are found and
+// solved one environment at a time, on exactly the rows it has (docs/adr/0013).
+#pragma once
+#include "batch/lane_io.hpp"
+#include "simulation/advance.hpp"
+#include "simulation/contacts.hpp"
+#include "simulation/nearby.hpp"
+#include "simulation/separate.hpp"
+
+namespace featherweight::FW_ISA {
+
+extern const ContactKernels contact_kernels;
+
+template <class S>
+struct StepWorkspace {
+  S *q, *v, *tau, *a, *moved, *control;
+  S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
+  Force<S>* f_ext;
+  S* f_scratch;
+  AbaWorkspace<S> sweeps;
+  FreeMotion<S> motion;
+  Motion<S>* response;  // of links, about the roots of their trees
+  Bound<S>* bounds;
+  int* near_pairs;  // pairs near in each lane
+  S* near_margin;
+
+  StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
+      : q(arena.take<S>(scene.tree.nq)),
+        v(arena.take<S>(scene.tree.nv)),
+        tau(arena.take<S>(scene.tree.nv)),
+        a(arena.take<S>(scene.tree.nv)),
+        moved(arena.take<S>(scene.tree.nv)),
+        control(arena.take<S>(scene.n_actuators)),
+        kept_q(arena.take<S>(scene.tree.nq)),
+        kept_v(arena.take<S>(scene.tree.nv)),
+        f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
+        f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
+        sweeps(scene.tree, arena) {
+    const Tree<double>& tree = scene.tree;
+    motion.q = q;
+    motion.v_free = arena.take<S>(tree.nv);
+    motion.pose = arena.take<Pose<S>>(tree.n_links);
+    motion.freedom = arena.take<Freedom<S>>(tree.nv);
+    motion.velocity = arena.take<Motion<S>>(tree.n_links);
+    motion.before = scene.has_restitution ? arena.take<Motion<S>>(tree.n_links) : nullptr;
+    motion.response = arena.take<S>(tree.nv);
+    motion.correct = arena.take<S>(tree.nv);
+    response = arena.take<Motion<S>>(tree.n_links);
+    bounds = arena.take<Bound<S>>(scene.n_shapes);
+    near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
+    near_margin = arena.take<S>(scene.n_pairs);
+  }
+};
+
+// Forces of actuators, springs and dampers join tau. What the step treats implicitly is evaluated at its end but for
+// the acceleration, which is on the other side of the equation (scene.tree's armature).
+template <class S>
+void add_joint_forces(const Scene& scene, const S& dt, const S* control, StepWorkspace<S>& w) {
+  for (int f = 0; f < scene.tree.nv; ++f) {
+    if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
+    if (scene.stiffness[f] > 0)
+      w.tau[f] = w.tau[f] - (w.q[scene.freedom_q[f]] + w.v[f] * dt - scene.rest[f]) * scene.stiffness[f];
+  }
+  for (int k = 0; k < scene.n_actuators; ++k) {
+    const Actuator& m = scene.actuators[k];
+    const S ahead = m.implicit ? dt : S(0);
+    const S& v = w.v[m.freedom];
+    S force = control ? control[k] * m.gain : S(0);
+    if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
+    if (m.kd != 0) force = force - v * m.kd;
+    force = select(force > S(m.effort), S(m.effort), select(force < S(-m.effort), S(-m.effort), force));
+    const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
+    w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
+  }
+}
+
+// Velocities at the end of the step if nothing touched.
+template <class S>
+void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  aba(tree, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
+  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (l.kind == JointKind::free) add_turning_of_axes(Free{}, w.v + l.v, dt, w.motion.v_free + l.v);
+  }
+}
+
+// Placements, freedoms and velocities in world axes.
+template <class S>
+void place_links(const Scene& scene, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  const Pose<S> world = identity_pose<S>();
+  const Motion<S> rest = zero_motion<S>();
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (!scene.touchable[i]) continue;
+    visit(l.kind, [&](auto joint) {
+      Freedom<S>* const freedom = w.motion.freedom + l.v;
+      Pose<S>& pose = w.motion.pose[i];
+      const bool is_root = l.parent < 0;
+      place_eliminated(joint, l, w.sweeps.state + l.state, w.sweeps.factors, is_root ? world : w.motion.pose[l.parent],
+                       is_root ? nullptr : &w.motion.pose[scene.root[i]].p, pose, freedom);
+      const Vec3<S> r = pose.p - w.motion.pose[scene.root[i]].p;
+      const auto carry_velocity = [&](const S* rate, Motion<S>* velocity) FW_LAMBDA_INLINE {
+        Motion<S> m = is_root ? rest : velocity[l.parent];
+        m += joint_motion(joint, l, rate + l.v, pose, r, freedom);
+        velocity[i] = m;
+      };
+      carry_velocity(w.motion.v_free, w.motion.velocity);
+      if (w.motion.before) carry_velocity(w.v, w.motion.before);
+    });
+  }
+}
+
+// Root to leaf: the change of velocity that impulses cause, from the Y^T lambda they left.
+template <class S>
+void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* change) {
+  const Tree<double>& tree = scene.tree;
+  const Motion<S> rest = zero_motion<S>();
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (!scene.touchable[i]) {
+      for (int k = l.v; k < l.v + l.nv; ++k) change[k] = S(0);
+      continue;
+    }
+    const Motion<S> parent = l.parent < 0 ? rest : w.response[l.parent];
+    Motion<S> m = parent;
+    for (int k = l.v; k < l.v + l.nv; ++k) {
+      const Freedom<S>& d = w.motion.freedom[k];
+      S x = impulse[k] * d.weight;
+      if (l.parent >= 0) x = x - dot(d.carry.lin, parent.lin) - dot(d.carry.ang, parent.ang);
+      add_scaled(m.lin, d.axis.lin, x);
+      add_scaled(m.ang, d.axis.ang, x);
+      if (l.nv == 1) change[k] = x * l.sign;
+    }
+    w.response[i] = m;
+    if (l.nv == 1) continue;
+    // ball joints: what the link moves beyond its parent, in its own axes
+    Motion<S> d{m.lin - parent.lin, m.ang - parent.ang};
+    if (l.nv == 6) add_cross(d.lin, d.ang, w.motion.pose[i].p - w.motion.pose[scene.root[i]].p);
+    const Vec3<S> lin = transposed_times(w.motion.pose[i].R, d.lin), ang = transposed_times(w.motion.pose[i].R, d.ang);
+    for (int k = 0; k < 3; ++k) {
+      if (l.nv == 6) change[l.v + k] = lin[k];
+      change[l.v + l.nv - 3 + k] = ang[k];
+    }
+  }
+}
+
+// Contacts of one environment, in the order of pairs.
+template <class S>
+void find_contacts(const Scene& scene, const FreeMotion<S>& motion, LaneOf<S> lane, const int* pairs, int n_pairs,
+                   const S* margins, ContactList& list) {
+  const auto placement = [&](const PlacedShape& shape) {
+    Pose<double> X{mat3(shape.R), vec3(shape.p)};
+    if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
+    Placement out;
+    for (int r = 0; r < 3; ++r) {
+      for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
+      out.p[r] = X.p[r];
+    }
+    return out;
+  };
+  list.count = 0;
+  for (int k = 0; k < n_pairs; ++k) {
+    const ShapePair& pair = scene.pairs[pairs[k]];
+    featherweight::find_contacts(scene, pair.a, pair.b, pair.material, placement(scene.shapes[pair.a]),
+                                 placement(scene.shapes[pair.b]), lane(margins[pairs[k]]), list);
+  }
+}
+
+template <class S>
+FW_INLINE void add_impulses(const Scene& scene, const ConeRows<S>& rows, const double* impulse, LaneOf<S> lane,
+                            S* response) {
+  for (int i = 0; i < rows.n_groups; ++i) {
+    const RowGroup& group = rows.groups[i];
+    Rows x = Rows{};
+    for (int r = 0; r < group.rows; ++r) x[r] = impulse[group.first + r];
+    for (int e = 0; e < group.n_ends; ++e) {
+      const RowEnd& end = group.ends[e];
+      int f = scene.last_freedom[end.link];
+      for (int k = end.count - 1; k >= 0; --k, f = scene.tree.dof_parent[f]) {
+        const Rows y = end.y[k] * x;
+        lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
+      }
+    }
+  }
+}
+
+// The impulses of one environment. True if some of them separate.
+template <class S>
+bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                       ContactList& contacts, StepMemory& memory) {
+  const Scene& scene = *job.scene;
+  StepReport& report = job.reports[environment];
+  double* joint_impulses =
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
+  ConeRows<S> rows(job, w.motion, lane.lane, memory.rows, contacts, joint_impulses);
+  report.contacts = contacts.count;
+  report.penetration = rows.deepest > report.penetration ? rows.deepest : report.penetration;
+  if (rows.m == 0) return false;
+  const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
+  const SolverReport r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
+  const auto raise = [](double& worst, double x) { worst = x > worst ? x : worst; };
+  raise(report.residual, r.residual / rows.scale);
+  raise(report.primal, r.primal);
+  raise(report.dual, r.dual);
+  raise(report.complementarity, r.complementarity);
+  report.scale = rows.scale;
+  report.sweeps += r.sweeps, report.newton += r.newton, report.admm += r.admm;
+  report.unconverged += r.converged ? 0 : 1;
+  for (int i = 0; i < rows.m; ++i) *rows.kept[i] = matrix.lambda[i];
+  add_impulses(scene, rows, matrix.lambda, lane, w.motion.response);
+  if (!separate(rows, matrix)) return false;
+  add_impulses(scene, rows, matrix.mu, lane, w.motion.correct);
+  return true;
+}
+
+// x * 0 is NaN exactly for what is not finite.
+template <class S>
+FW_INLINE S poison_in(const S* x, int n) {
+  S poison(0);
+  for (int k = 0; k < n; ++k) poison = poison + x[k] * S(0);
+  return poison;
+}
+template <class S>
+FW_INLINE bool is_finite(const S& poison, int lane) {
+  return LaneOf<S>{lane}(poison) == 0;
+}
+
+template <class S>
+void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
+  constexpr int width = width_of<S>;
+  const Scene& scene = *job.scene;
+  const Tree<double>& tree = scene.tree;
+  const S dt(job.dt);
+
+  move_freely(scene, dt, w);
+  place_links(scene, w);
+  const S poison = poison_in(w.motion.v_free, tree.nv);
+
+  // which pairs are near, environment by environment
+  int n_near[width] = {};
+  for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, dt);
+  for_nearby_pairs(scene, w.bounds, [&](const ShapePair& pair, const S& distance, const S& margin) {
+    const int k = static_cast<int>(&pair - scene.pairs);
+    w.near_margin[k] = margin;
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + n_near[lane]++] = k;
+  });
+
+  // contacts and impulses, one environment after the other
+  for (int f = 0; f < tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
+  bool touched = false, separated = false;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const std::size_t environment = pack.first + lane;
+    ContactList& contacts = job.contacts[environment];
+    if (job.reports[environment].failed || !is_finite(poison, lane)) continue;
+    find_contacts(scene, w.motion, LaneOf<S>{lane}, w.near_pairs + lane * scene.n_pairs, n_near[lane], w.near_margin,
+                  memory.next);
+    warm_start(contacts, memory.next);
+    ContactList old = contacts;
+    contacts = memory.next;
+    memory.next = old;
+    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) {
+      job.reports[environment].contacts = 0;
+      continue;
+    }
+    touched = true;
+    separated |= solve_environment(job, w, LaneOf<S>{lane}, environment, contacts, memory);
+  }
+
+  // new velocities, new coordinates
+  for (int f = 0; f < tree.nv; ++f) w.v[f] = w.motion.v_free[f];
+  if (touched) {
+    respond(scene, w.motion.response, w, w.a);
+    for (int f = 0; f < tree.nv; ++f) w.v[f] = w.v[f] + w.a[f];
+  }
+  for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.v[f];
+  if (separated) {
+    respond(scene, w.motion.correct, w, w.a);
+    for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
+  }
+  advance(tree, w.moved, dt, w.q, w.v);
+}
+
+}  // namespace featherweight::FW_ISA
