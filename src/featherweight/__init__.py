@@ -30,6 +30,7 @@ from ._core import (
     rnea,
 )
 from .builder import ModelBuilder, solid_inertia
+from .compiled_scene import CompiledScene, CompiledShape, PairTable
 from .constrained import ConstrainedSolution, constrained_dynamics
 from .constraint_terms import (
     constraint_bias,
@@ -40,37 +41,55 @@ from .constraint_terms import (
 )
 from .constraints import ConstraintSet, FrameConstraint, PointConstraint
 from .delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
-from .description import Geometry, ImportNote, Inertia, Mimic, ModelDescription
+from .description import Actuator, Closure, ContactPair, Geometry, ImportNote, Inertia, Mimic, ModelDescription
 from .errors import ModelError, ModelImportError
 from .impulse import ImpulseSolution, impulse_dynamics
 from .inverse import InverseSolution, constrained_inverse_dynamics
 from .load import load, loads
+from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .poses import pose
+from .scene import Scene, SceneObject
+from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 
 __version__ = _version("featherweight")
 
 __all__ = [
+    "Actuator",
+    "Body",
+    "Closure",
+    "CompiledScene",
+    "CompiledShape",
     "ConstrainedSolution",
     "ConstraintSet",
+    "ContactLaw",
+    "ContactPair",
     "DelassusOperator",
     "FrameConstraint",
     "Geometry",
+    "HeightField",
     "ImportNote",
     "ImportReport",
     "ImpulseSolution",
     "Inertia",
     "InverseSolution",
+    "Material",
     "Mimic",
     "Model",
     "ModelBuilder",
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "PairTable",
+    "Plane",
     "PointConstraint",
+    "Scene",
+    "SceneObject",
     "aba",
     "bias_forces",
+    "box",
     "build_info",
+    "capsule",
     "center_of_mass",
     "centroidal_momentum",
     "constrained_dynamics",
@@ -81,9 +100,12 @@ __all__ = [
     "constraint_residual",
     "constraint_velocity",
     "convert",
+    "convex",
     "crba",
+    "cylinder",
     "delassus",
     "delassus_inverse",
+    "ellipsoid",
     "forward_kinematics",
     "frame_acceleration",
     "frame_placement",
@@ -94,6 +116,7 @@ __all__ = [
     "kinetic_energy",
     "load",
     "loads",
+    "mesh",
     "minverse",
     "models",
     "operational_space_inertia",
@@ -101,4 +124,5 @@ __all__ = [
     "potential_energy",
     "rnea",
     "solid_inertia",
+    "sphere",
 ]

@@ -6,8 +6,6 @@ there is one place where a robot is judged valid.
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -15,10 +13,24 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import poses
+from .checks import (
+    SHAPE_SIZES,
+    checked_geometry,
+    checked_name,
+    checked_pose,
+    close_names,
+    frozen,
+    not_negative,
+    number,
+    numbers,
+    vector,
+)
 from .description import (
     JOINT_SIZES,
+    Actuator,
     Array,
+    Closure,
+    ContactPair,
     Frame,
     Geometry,
     ImportNote,
@@ -28,9 +40,9 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
-    identity_pose,
 )
 from .errors import ModelError
+from .materials import ContactLaw
 
 if TYPE_CHECKING:
     from .model import Model
@@ -40,20 +52,13 @@ ROOT_JOINT = "root_joint"
 
 #: An inertia may miss physical consistency by this fraction of its trace: what rounding in a file explains.
 INERTIA_TOLERANCE = 1e-6
-#: A rotation matrix may be this far from orthonormal; it is then replaced by the nearest rotation.
-ROTATION_TOLERANCE = 1e-6
 
 Shape = Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"]
 AxisLike = ArrayLike | Literal["x", "y", "z"]
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_ROWS = ("x", "y", "z", "rx", "ry", "rz")
 _AXIS_TYPES = ("revolute", "continuous", "prismatic", "helical", "universal")
-_SHAPE_SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "plane": 0, "mesh": 3}
-
-
-def _frozen(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
 
 
 class ModelBuilder:
@@ -77,14 +82,18 @@ class ModelBuilder:
     def __init__(
         self, name: str = "model", *, gravity: ArrayLike = (0.0, 0.0, -9.81), allow_nonphysical: bool = False
     ) -> None:
-        self._name = _checked_name("model", name)
-        self._gravity = _numbers(f"model '{name}'", "gravity", gravity, (3,))
+        self._name = checked_name("model", name)
+        self._gravity = numbers(f"model '{name}'", "gravity", gravity, (3,))
         self._allow_nonphysical = allow_nonphysical
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
         self._carrier: dict[str, str] = {}  # link name -> name of the joint that carries it
         self._frames: dict[str, Frame] = {}
         self._notes: dict[ImportNote, None] = {}  # an ordered set
+        self._actuators: dict[str, Actuator] = {}
+        self._excludes: dict[tuple[str, str], None] = {}
+        self._pairs: list[ContactPair] = []
+        self._closures: dict[str, Closure] = {}
 
     @classmethod
     def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
@@ -116,7 +125,7 @@ class ModelBuilder:
         if mass is None and inertia is not None:
             raise ModelError(element, "has an inertia but no mass")
         body = None if mass is None else self._checked_inertia(element, mass, com, inertia)
-        shapes = tuple(_checked_geometry(element, geometry) for geometry in geometries)
+        shapes = tuple(checked_geometry(element, geometry) for geometry in geometries)
         self._links[name] = Link(name, body, shapes)
         return self
 
@@ -135,7 +144,7 @@ class ModelBuilder:
         size: as in :class:`Geometry`; placement: pose of the shape in the link (4x4, or its position).
         """
         element = f"link {name!r}"
-        X = _checked_pose(element, "placement", placement)
+        X = checked_pose(element, "placement", placement)
         inertia = solid_inertia(shape, size, mass, X)
         dimensions = tuple(float(x) for x in np.atleast_1d(np.asarray(size, dtype=np.float64)))
         roles: tuple[Literal["visual", "collision"], ...] = ("visual", "collision")
@@ -172,7 +181,7 @@ class ModelBuilder:
         lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each.
         Units as in :class:`featherweight.description.Joint`.
         """
-        element = f"joint {_checked_name('joint', name)!r}"
+        element = f"joint {checked_name('joint', name)!r}"
         if name in self._joints:
             raise ModelError(element, "the name is used twice")
         if type not in JOINT_SIZES:
@@ -194,20 +203,20 @@ class ModelBuilder:
                 raise ModelError(element, f"a {type} joint cannot mimic: it has {nv} freedoms, not one")
             mimic = Mimic(
                 mimic.joint,
-                _number(element, "mimic multiplier", mimic.multiplier),
-                _number(element, "mimic offset", mimic.offset),
+                number(element, "mimic multiplier", mimic.multiplier),
+                number(element, "mimic offset", mimic.offset),
             )
         low, up = _checked_limits(element, type, lower, upper)
         self._joints[name] = Joint(
             name=name,
             type=type,
-            parent=_checked_name(f"parent of {element}", parent),
-            child=_checked_name(f"child of {element}", child),
-            placement=_checked_pose(element, "placement", placement),
-            child_placement=_checked_pose(element, "child_placement", child_placement),
+            parent=checked_name(f"parent of {element}", parent),
+            child=checked_name(f"child of {element}", child),
+            placement=checked_pose(element, "placement", placement),
+            child_placement=checked_pose(element, "child_placement", child_placement),
             axis=axes[0],
             axis2=axes[1],
-            pitch=_number(element, "pitch", pitch),
+            pitch=number(element, "pitch", pitch),
             lower=low,
             upper=up,
             effort_limit=_per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
@@ -220,13 +229,85 @@ class ModelBuilder:
         self._carrier[child] = name
         return self
 
+    # -- motors, contacts, closures ------------------------------------------------------------------------------
+
+    def actuator(
+        self,
+        name: str,
+        joint: str,
+        kind: Literal["motor", "position", "velocity"] = "motor",
+        *,
+        gear: float = 1.0,
+        kp: float = 1.0,
+        kd: float = 0.0,
+        ctrl_range: tuple[float, float] | None = None,
+        force_range: tuple[float, float] | None = None,
+    ) -> ModelBuilder:
+        """Put a motor on ``joint``, which must have one freedom. Arguments as in :class:`Actuator`."""
+        element = f"actuator {checked_name('actuator', name)!r}"
+        if name in self._actuators:
+            raise ModelError(element, "the name is used twice")
+        if kind not in ("motor", "position", "velocity"):
+            raise ModelError(element, f"the kind must be motor, position or velocity, got {kind!r}")
+        self._actuators[name] = Actuator(
+            name,
+            checked_name(f"joint of {element}", joint),
+            kind,
+            gear=number(element, "gear", gear),
+            kp=not_negative(element, "kp", kp),
+            kd=not_negative(element, "kd", kd),
+            ctrl_range=_checked_range(element, "ctrl_range", ctrl_range),
+            force_range=_checked_range(element, "force_range", force_range),
+        )
+        return self
+
+    def exclude(self, link: str, other: str) -> ModelBuilder:
+        """Let the shapes of two links never touch."""
+        element = f"contact exclusion of {link!r} and {other!r}"
+        self._excludes[checked_name(element, link), checked_name(element, other)] = None
+        return self
+
+    def pair(self, link: str, geometry: str, other_link: str, other_geometry: str, law: ContactLaw) -> ModelBuilder:
+        """Let two collision shapes, given by link and name, touch by a law of their own, whatever their bits say."""
+        if not isinstance(law, ContactLaw):
+            raise ModelError(f"contact pair of {geometry!r} and {other_geometry!r}", f"needs a ContactLaw, got {law!r}")
+        self._pairs.append(ContactPair(link, geometry, other_link, other_geometry, law))
+        return self
+
+    def close(
+        self,
+        name: str,
+        link: str,
+        to: str,
+        *,
+        placement: ArrayLike | None = None,
+        to_placement: ArrayLike | None = None,
+        rows: Iterable[str] = ("x", "y", "z"),
+    ) -> ModelBuilder:
+        """Hold a frame of ``link`` in one of the link ``to`` ("world" allowed). Arguments as in :class:`Closure`."""
+        element = f"closure {checked_name('closure', name)!r}"
+        if name in self._closures:
+            raise ModelError(element, "the name is used twice")
+        held = tuple(rows)
+        if not held or len(set(held)) != len(held) or not set(held) <= set(_ROWS):
+            raise ModelError(element, f"rows must be different ones of {', '.join(_ROWS)}, got {held!r}")
+        self._closures[name] = Closure(
+            name,
+            link,
+            to,
+            checked_pose(element, "placement", placement),
+            checked_pose(element, "to_placement", to_placement),
+            held,
+        )
+        return self
+
     # -- frames, whole models, notes -----------------------------------------------------------------------------
 
     def frame(self, name: str, link: str, placement: ArrayLike | None = None) -> ModelBuilder:
         """Name a pose fixed to ``link`` ("world" allowed), e.g. a tool or a foot."""
         element = self._new_frame_name("frame", name)
         self._frames[name] = Frame(
-            name, _checked_name(f"link of {element}", link), _checked_pose(element, "placement", placement)
+            name, checked_name(f"link of {element}", link), checked_pose(element, "placement", placement)
         )
         return self
 
@@ -246,7 +327,7 @@ class ModelBuilder:
         Gravity stays the builder's.
         """
         description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
-        base = _checked_pose(f"model {description.name!r}", "placement", placement)
+        base = checked_pose(f"model {description.name!r}", "placement", placement)
         for link in description.links:
             self.link(prefix + link.name, inertia=link.inertia, geometries=link.geometries)
         for joint in description.joints:
@@ -279,12 +360,33 @@ class ModelBuilder:
             on_world = frame.link == WORLD
             at = base @ frame.placement if on_world and placement is not None else frame.placement
             self.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
+        self._add_contacts(description, prefix, parent, base)
         for note in description.notes:
             self.note(note)
         if not np.array_equal(description.gravity, self._gravity):
-            message = f"gravity {_vector(description.gravity)} is replaced by this model's {_vector(self._gravity)}"
+            message = f"gravity {vector(description.gravity)} is replaced by this model's {vector(self._gravity)}"
             self.note(ImportNote(f"model {description.name!r}", None, message, honoured=True))
         return self
+
+    def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
+        """Motors, contact pairs and closures of ``description``, whose world is at ``base`` of ``parent``."""
+        for actuator in description.actuators:
+            fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint")}
+            self.actuator(prefix + actuator.name, prefix + actuator.joint, **fields)
+        for link, other in description.excludes:
+            self.exclude(prefix + link, prefix + other)
+        for pair in description.pairs:
+            self.pair(prefix + pair.link, pair.geometry, prefix + pair.other_link, pair.other_geometry, pair.law)
+        for closure in description.closures:
+            on_world = closure.to == WORLD
+            self.close(
+                prefix + closure.name,
+                prefix + closure.link,
+                parent if on_world else prefix + closure.to,
+                placement=closure.placement,
+                to_placement=base @ closure.to_placement if on_world else closure.to_placement,
+                rows=closure.rows,
+            )
 
     def note(self, note: ImportNote) -> ModelBuilder:
         """Record what an importer decided or left out; the same note twice is kept once."""
@@ -323,6 +425,10 @@ class ModelBuilder:
             frames=tuple(self._frames.values()),
             gravity=self._gravity,
             notes=tuple(self._notes),
+            actuators=tuple(self._actuators.values()),
+            excludes=tuple(self._excludes),
+            pairs=tuple(self._pairs),
+            closures=tuple(self._closures.values()),
         )
 
     def link_names(self) -> list[str]:
@@ -356,7 +462,7 @@ class ModelBuilder:
         return [Joint(name, "free" if floating_base else "fixed", WORLD, roots[0]), *joints]
 
     def _new_frame_name(self, kind: str, name: str) -> str:
-        element = f"{kind} {_checked_name(kind, name)!r}"
+        element = f"{kind} {checked_name(kind, name)!r}"
         if name == WORLD:
             raise ModelError(element, 'the name "world" is reserved for what does not move')
         for other, names in (("link", self._links), ("frame", self._frames)):
@@ -365,21 +471,21 @@ class ModelBuilder:
         return element
 
     def _checked_inertia(self, element: str, mass: float, com: ArrayLike, matrix: ArrayLike | None) -> Inertia | None:
-        mass = _number(element, "mass", mass)
+        mass = number(element, "mass", mass)
         if mass < 0.0:
             raise ModelError(element, f"mass must not be negative, got {mass:g}")
-        center = _numbers(element, "com", com, (3,))
+        center = numbers(element, "com", com, (3,))
         if matrix is None:
-            moments = _frozen(np.zeros((3, 3)))
+            moments = frozen(np.zeros((3, 3)))
         elif np.shape(cast(Any, matrix)) == (3,):
-            moments = _frozen(np.diag(_numbers(element, "inertia", matrix, (3,))))
+            moments = frozen(np.diag(numbers(element, "inertia", matrix, (3,))))
         else:
-            moments = _numbers(element, "inertia", matrix, (3, 3), "3x3 numbers or its 3 diagonal ones")
+            moments = numbers(element, "inertia", matrix, (3, 3), "3x3 numbers or its 3 diagonal ones")
         scale = float(np.abs(moments).max())
         if np.abs(moments - moments.T).max() > 1e-9 * scale:
             raise ModelError(element, f"inertia must be symmetric, got {moments.tolist()}")
         if not np.array_equal(moments, moments.T):  # rounding of a product of matrices
-            moments = _frozen(0.5 * moments + 0.5 * moments.T)
+            moments = frozen(0.5 * moments + 0.5 * moments.T)
         if scale == 0.0 and mass == 0.0:
             return None
         problem = _nonphysical(mass, moments)
@@ -402,6 +508,39 @@ class ModelBuilder:
         for frame in self._frames.values():
             if frame.link != WORLD and frame.link not in self._links:
                 raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
+
+        for actuator in self._actuators.values():
+            self._check_actuator(actuator)
+        for link, other in self._excludes:
+            for name in (link, other):
+                self._require_link(f"contact exclusion of {link!r} and {other!r}", name)
+        for pair in self._pairs:
+            self._check_pair(pair)
+        for closure in self._closures.values():
+            self._require_link(f"closure {closure.name!r}", closure.link)
+            if closure.to != WORLD:
+                self._require_link(f"closure {closure.name!r}", closure.to)
+
+    def _check_actuator(self, actuator: Actuator) -> None:
+        element, joint = f"actuator {actuator.name!r}", self._joints.get(actuator.joint)
+        if joint is None:
+            hint = close_names(actuator.joint, self._joints)
+            raise ModelError(element, f"acts on an unknown joint {actuator.joint!r}{hint}")
+        if joint.nv != 1:
+            raise ModelError(element, f"acts on joint {joint.name!r}, which has {joint.nv} freedoms, not one")
+
+    def _check_pair(self, pair: ContactPair) -> None:
+        element = f"contact pair of {pair.geometry!r} and {pair.other_geometry!r}"
+        for link, geometry in ((pair.link, pair.geometry), (pair.other_link, pair.other_geometry)):
+            self._require_link(element, link)
+            shapes = [each.name for each in self._links[link].geometries if each.role == "collision"]
+            if geometry not in shapes:
+                hint = close_names(geometry, shapes)
+                raise ModelError(element, f"link {link!r} has no collision shape {geometry!r}{hint}")
+
+    def _require_link(self, element: str, name: str) -> None:
+        if name not in self._links:
+            raise self._unknown_link(element, "link", name)
 
     def _check_mimic(self, element: str, joint: Joint, name: str) -> None:
         target = self._joints.get(name)
@@ -438,11 +577,11 @@ def solid_inertia(shape: Shape, size: ArrayLike, mass: float, placement: ArrayLi
     element = f"solid {shape!r}"
     if shape not in get_args(Shape):
         raise ModelError(element, f"unknown shape, the solids are {', '.join(get_args(Shape))}")
-    dimensions = _numbers(element, "size", np.atleast_1d(np.asarray(size)), (_SHAPE_SIZES[shape],))
+    dimensions = numbers(element, "size", np.atleast_1d(np.asarray(size)), (SHAPE_SIZES[shape],))
     if (dimensions < 0.0).any():
         raise ModelError(element, f"size must not be negative, got {dimensions.tolist()}")
-    mass = _number(element, "mass", mass)
-    X = _checked_pose(element, "placement", placement)
+    mass = number(element, "mass", mass)
+    X = checked_pose(element, "placement", placement)
     R = X[:3, :3]
     return Inertia(mass, X[:3, 3].copy(), mass * R @ np.diag(_unit_moments(shape, dimensions)) @ R.T)
 
@@ -483,8 +622,17 @@ def _nonphysical(mass: float, inertia: Array) -> str | None:
         return None
     moments = np.asarray(np.linalg.eigvalsh(unit) * scale, dtype=np.float64)
     if moments[0] < 0.0:
-        return f"the inertia is not positive: its principal moments are {_vector(moments)}"
-    return f"the principal moments {_vector(moments)} break the triangle inequality: no mass has them"
+        return f"the inertia is not positive: its principal moments are {vector(moments)}"
+    return f"the principal moments {vector(moments)} break the triangle inequality: no mass has them"
+
+
+def _checked_range(element: str, field: str, value: tuple[float, float] | None) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    low, up = (float(x) for x in numbers(element, field, value, (2,), "a lower and an upper number"))
+    if low > up:
+        raise ModelError(element, f"{field} must not be crossed, got ({low:g}, {up:g})")
+    return low, up
 
 
 def _root_type(joint: Joint, floating: bool | None) -> JointType:
@@ -494,16 +642,6 @@ def _root_type(joint: Joint, floating: bool | None) -> JointType:
         problem = f"floating={floating} needs a fixed or free root, not a {joint.type} one"
         raise ModelError(f"joint {joint.name!r}", problem)
     return "free" if floating else "fixed"
-
-
-def _checked_name(kind: str, name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise ModelError(kind, f"the name must be a non-empty string, got {name!r}")
-    try:
-        name.encode()  # what the core, files and terminals take
-    except UnicodeEncodeError:
-        raise ModelError(kind, f"the name must be text that UTF-8 can hold, got {name!r}") from None
-    return name
 
 
 def _checked_axes(
@@ -529,15 +667,15 @@ def _checked_axis(element: str, field: str, axis: AxisLike | None) -> Array:
     if isinstance(axis, str):
         if axis not in _AXES:
             raise ModelError(element, f'{field} must be "x", "y", "z" or three numbers, got {axis!r}')
-        return _frozen(np.array(_AXES[axis]))
-    direction = _numbers(element, field, axis, (3,))
+        return frozen(np.array(_AXES[axis]))
+    direction = numbers(element, field, axis, (3,))
     scale = float(np.abs(direction).max())
     if scale == 0.0:
         raise ModelError(element, f"{field} is zero")
     norm = float(np.linalg.norm(direction / scale)) * scale
     if abs(norm - 1.0) <= 1e-15:  # already a unit vector: keep its bits
         return direction
-    return _frozen((direction / scale) / (norm / scale))
+    return frozen((direction / scale) / (norm / scale))
 
 
 def _checked_limits(
@@ -567,9 +705,9 @@ def _per_freedom(
         return None
     result = _spread(element, field, value, nv)
     if (result < 0.0).any():
-        raise ModelError(element, f"{field} must not be negative, got {_vector(result)}")
+        raise ModelError(element, f"{field} must not be negative, got {vector(result)}")
     if not allow_infinite and not np.isfinite(result).all():
-        raise ModelError(element, f"{field} must be finite, got {_vector(result)}")
+        raise ModelError(element, f"{field} must be finite, got {vector(result)}")
     return result
 
 
@@ -579,90 +717,4 @@ def _spread(element: str, field: str, value: ArrayLike, n: int) -> Array:
         raise ModelError(element, f"{field} has no meaning for a fixed joint")
     if np.ndim(cast(Any, value)) == 0:
         value = np.repeat(np.asarray(value), n)
-    return _numbers(element, field, value, (n,), f"one number or {n}", allow_infinite=True)
-
-
-def _number(element: str, field: str, value: object) -> float:
-    return float(_numbers(element, field, cast(Any, value), (), "one number"))
-
-
-def _numbers(
-    element: str,
-    field: str,
-    value: ArrayLike,
-    shape: tuple[int, ...],
-    wanted: str | None = None,
-    *,
-    allow_infinite: bool = False,
-) -> Array:
-    """``value`` as a read-only float64 array of ``shape``, or an error that says what was got and what is wanted."""
-    try:
-        raw = np.asarray(value)
-    except ValueError:  # ragged
-        raw = np.empty(0, dtype=object)
-    if raw.shape != shape or (raw.size and raw.dtype.kind not in "iuf"):
-        wanted = wanted or ("x".join(str(n) for n in shape) + " numbers")
-        got = f"an array of shape {raw.shape}" if raw.dtype.kind in "iuf" else repr(value)
-        raise ModelError(element, f"{field} must be {wanted}, got {got}")
-    result = raw.astype(np.float64)
-    if not np.isfinite(result).all() and (not allow_infinite or np.isnan(result).any()):
-        raise ModelError(element, f"{field} must be finite, got {result.tolist()}")
-    return _frozen(result)
-
-
-def _checked_pose(element: str, field: str, placement: ArrayLike | None) -> Array:
-    if placement is None:
-        return identity_pose()
-    if np.shape(cast(Any, placement)) == (3,):
-        return _frozen(poses.pose(_numbers(element, field, placement, (3,))))
-    X = _numbers(element, field, placement, (4, 4), "a 4x4 pose or 3 numbers for a position")
-    if not np.array_equal(X[3], (0.0, 0.0, 0.0, 1.0)):
-        raise ModelError(element, f"{field} must have the last row 0 0 0 1, got {_vector(X[3])}")
-    R = X[:3, :3]
-    if np.array_equal(R, identity_pose()[:3, :3]):
-        return X
-    error = float(np.abs(R @ R.T - np.eye(3)).max()) if np.abs(R).max() < 2.0 else math.inf
-    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise ModelError(element, f"{field} must have a rotation matrix, got {R.tolist()}")
-    if error > 1e-12:  # rounded numbers; poses that are right to rounding keep their bits
-        u, _, vt = np.linalg.svd(R)
-        X = X.copy()
-        X[:3, :3] = u @ vt
-        return _frozen(X)
-    return X
-
-
-def _checked_geometry(element: str, geometry: Geometry) -> Geometry:
-    if not isinstance(geometry, Geometry):
-        raise ModelError(element, f"geometries must be Geometry records, got {geometry!r}")
-    what = f"geometry {geometry.name!r} of {element}"
-    if geometry.shape not in _SHAPE_SIZES:
-        raise ModelError(what, f"unknown shape {geometry.shape!r}, the shapes are {', '.join(_SHAPE_SIZES)}")
-    if geometry.role not in ("visual", "collision"):
-        raise ModelError(what, f'the role must be "visual" or "collision", got {geometry.role!r}')
-    size = _numbers(what, "size", geometry.size, (_SHAPE_SIZES[geometry.shape],))
-    if geometry.shape != "mesh" and (size < 0.0).any():  # a negative mesh scale mirrors
-        raise ModelError(what, f"size must not be negative, got {_vector(size)}")
-    if (geometry.shape == "mesh") != (geometry.mesh is not None):
-        raise ModelError(what, "a mesh needs a file, and only a mesh has one")
-    rgba = None
-    if geometry.rgba is not None:
-        r, g, b, a = (float(x) for x in _numbers(what, "rgba", geometry.rgba, (4,)))
-        rgba = (r, g, b, a)
-    return replace(
-        geometry,
-        size=tuple(float(x) for x in size),
-        placement=_checked_pose(what, "placement", geometry.placement),
-        rgba=rgba,
-    )
-
-
-def _vector(values: Array) -> str:
-    return "(" + ", ".join(f"{x:.6g}" for x in values) + ")"
-
-
-def close_names(name: str, known: Iterable[str]) -> str:
-    """``" (did you mean 'a', 'b'?)"``, or nothing when no known name is close."""
-    short = [other for other in known if len(other) < 100]  # matching is quadratic in the length
-    matches = difflib.get_close_matches(name, short[:2000], n=3) if len(name) < 100 else []
-    return f" (did you mean {', '.join(repr(match) for match in matches)}?)" if matches else ""
+    return numbers(element, field, value, (n,), f"one number or {n}", allow_infinite=True)

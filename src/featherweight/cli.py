@@ -15,7 +15,7 @@ import numpy as np
 
 import featherweight as fw
 
-from .builder import close_names
+from .checks import close_names
 from .description import Array
 from .model import Model, ModelJoint
 

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .materials import ContactLaw, Material
+
 Array = NDArray[np.float64]
 
 JointType = Literal[
@@ -56,16 +58,28 @@ class Geometry:
     """A shape fixed to a link. ``size`` by ``shape``, all in metres:
 
     box: full edge lengths (x, y, z); sphere: (radius,); capsule and cylinder: (radius, length along z, of the
-    cylindrical part); ellipsoid: three radii; plane: () with normal z; mesh: the scale (x, y, z), file in ``mesh``.
+    cylindrical part); ellipsoid: three radii; plane: () with normal z; mesh: the scale (x, y, z), file in ``mesh``;
+    convex: () with the hull of ``vertices`` (n, 3); heightfield: full extents (x, y) of ``heights`` (nx, ny), where
+    ``heights[i, j]`` is the z over the i-th of nx equally spaced x and the j-th of ny y, solid below.
+
+    What follows ``rgba`` matters to collision shapes only. Two of them can touch if a bit is set both in the
+    ``contype`` of one and in the ``conaffinity`` of the other; ``priority``: the higher one's material alone counts.
     """
 
     name: str
     role: Literal["visual", "collision"]
-    shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane", "mesh"]
+    shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane", "mesh", "convex", "heightfield"]
     size: tuple[float, ...]
     placement: Array = field(default_factory=identity_pose)
     mesh: str | None = None
     rgba: tuple[float, float, float, float] | None = None
+    vertices: Array | None = None
+    heights: Array | None = None
+    material: Material | None = None  # None: decided by what it touches
+    contype: int = 1
+    conaffinity: int = 1
+    margin: float = 0.0  # distance at which it touches already [m]; of two shapes the larger one counts
+    priority: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +145,50 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Actuator:
+    """A motor on a joint with one freedom. Its force is cut to ``force_range``; ``gear`` times it acts on the joint.
+
+    With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
+    motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate).
+    """
+
+    name: str
+    joint: str
+    kind: Literal["motor", "position", "velocity"] = "motor"
+    gear: float = 1.0
+    kp: float = 1.0  # [N/m] or [N m/rad] over the gear; motor: force per unit of control
+    kd: float = 0.0  # [N s/m] or [N m s/rad]
+    ctrl_range: tuple[float, float] | None = None  # the control is cut to it
+    force_range: tuple[float, float] | None = None  # [N] or [N m]
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two collision shapes that can touch whatever their bits say, by a law of their own."""
+
+    link: str
+    geometry: str  # name of a collision shape of that link
+    other_link: str
+    other_geometry: str
+    law: ContactLaw
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Holds a frame of ``link`` in a frame of the link ``to`` ("world" allowed): closes a loop.
+
+    ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
+    """
+
+    name: str
+    link: str
+    to: str
+    placement: Array = field(default_factory=identity_pose)  # of the frame in link
+    to_placement: Array = field(default_factory=identity_pose)  # of the frame in to
+    rows: tuple[str, ...] = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
 class ImportNote:
     """One thing an importer did not carry over, or decided. ``honoured`` False: the physics differ because of it."""
 
@@ -153,6 +211,10 @@ class ModelDescription:
     frames: tuple[Frame, ...] = ()
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
     notes: tuple[ImportNote, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    excludes: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes never touch
+    pairs: tuple[ContactPair, ...] = ()
+    closures: tuple[Closure, ...] = ()
 
 
 def freeze(part: object) -> None:

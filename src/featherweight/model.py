@@ -13,7 +13,8 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 
 from . import _core
-from .builder import WORLD, ModelBuilder, close_names
+from .builder import WORLD, ModelBuilder
+from .checks import close_names
 from .description import (
     Array,
     Frame,

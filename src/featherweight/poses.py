@@ -59,6 +59,23 @@ def rotation_from_quaternion(xyzw: ArrayLike) -> Array:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
+def quaternion_from_rotation(R: Array) -> Array:
+    """Unit quaternion xyzw, with w >= 0, of a rotation matrix: the axis of eigenvalue one of Bar-Itzhack's matrix."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    K = np.array(
+        [
+            [xx - yy - zz, xy + yx, xz + zx, zy - yz],
+            [xy + yx, yy - xx - zz, yz + zy, xz - zx],
+            [xz + zx, yz + zy, zz - xx - yy, yx - xy],
+            [zy - yz, xz - zx, yx - xy, xx + yy + zz],
+        ]
+    )
+    if np.array_equal(R, np.eye(3)):
+        return np.array([0.0, 0.0, 0.0, 1.0])
+    q = np.linalg.eigh(K / 3.0)[1][:, 3]
+    return np.asarray(q if q[3] >= 0.0 else -q)
+
+
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
     """Rotation matrix by ``angle`` about the unit vector ``axis``."""
     x, y, z = np.asarray(axis, dtype=np.float64)

@@ -6,7 +6,9 @@ infinity: it is written as the string "inf" or "-inf", and only limits may hold 
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +17,28 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..builder import ModelBuilder
-from ..description import Array, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription
+from ..description import (
+    Actuator,
+    Array,
+    Closure,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    Mimic,
+    ModelDescription,
+)
 from ..errors import ModelError, ModelImportError
+from ..materials import ContactLaw, Material
 from . import files
 
 FORMAT = "featherweight-model"
 VERSION = 1
 
 _T = TypeVar("_T")
+
+#: Fields of a geometry that are written only if they differ from these.
+_CONTACT_FIELDS: dict[str, Any] = {"contype": 1, "conaffinity": 1, "margin": 0.0, "priority": 0}
 
 _POSES = ("placement", "child_placement")
 _LIMITS = ("lower", "upper", "effort_limit", "velocity_limit")
@@ -41,6 +57,13 @@ def encode(description: ModelDescription) -> str:
         "frames": [{"name": f.name, "link": f.link, "placement": f.placement.tolist()} for f in description.frames],
         "notes": [vars(note) for note in description.notes],
     }
+    contacts = {
+        "actuators": [_encode_fields(actuator) for actuator in description.actuators],
+        "excludes": [list(links) for links in description.excludes],
+        "pairs": [{**vars(pair), "law": _encode_surface(pair.law)} for pair in description.pairs],
+        "closures": [_encode_fields(closure) for closure in description.closures],
+    }
+    document |= {key: records for key, records in contacts.items() if records}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
@@ -70,8 +93,24 @@ def _encode_link(name: str, inertia: Inertia | None, geometries: tuple[Geometry,
     if inertia is not None:
         result["inertia"] = {"mass": inertia.mass, "com": inertia.com.tolist(), "matrix": inertia.matrix.tolist()}
     if geometries:
-        result["geometries"] = [_encode_fields(geometry) for geometry in geometries]
+        result["geometries"] = [_encode_geometry(geometry) for geometry in geometries]
     return result
+
+
+def _encode_geometry(geometry: Geometry) -> dict[str, Any]:
+    """What has the value it would have if it were absent is left out, so that plain shapes stay short."""
+    result = _encode_fields(geometry)
+    if geometry.material is not None:
+        result["material"] = _encode_surface(geometry.material)
+    for key, default in _CONTACT_FIELDS.items():
+        if result[key] == default:
+            del result[key]
+    return result
+
+
+def _encode_surface(surface: Material | ContactLaw) -> dict[str, Any]:
+    """Infinite stiffness, which is rigid, is left out as well as what is not given."""
+    return {key: value for key, value in vars(surface).items() if value is not None and value != math.inf}
 
 
 def _encode_joint(joint: Joint) -> dict[str, Any]:
@@ -81,7 +120,7 @@ def _encode_joint(joint: Joint) -> dict[str, Any]:
     return result
 
 
-def _encode_fields(record: Geometry | Joint) -> dict[str, Any]:
+def _encode_fields(record: Geometry | Joint | Actuator | Closure) -> dict[str, Any]:
     return {key: _plain(value) for key, value in vars(record).items() if value is not None}
 
 
@@ -108,6 +147,8 @@ def _decode_model(document: object) -> ModelDescription:
     # Non-physical inertias were judged when the model was first built, and its notes tell of them.
     builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
+    actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
+    excludes = fields.take("excludes", list, [])
     fields.finish()
     for note in notes:
         builder.note(_decode_note(note))
@@ -124,6 +165,7 @@ def _decode_model(document: object) -> ModelDescription:
     for frame in frames:
         builder.frame(frame.take("name", str), frame.take("link", str), frame.take("placement", _numbers))
         frame.finish()
+    _decode_contacts(builder, actuators, excludes, pairs, closures)
     if builder.root_links():
         raise ModelError(f"link {builder.root_links()[0]!r}", "has no joint")
     return builder.describe()
@@ -144,9 +186,60 @@ def _decode_geometry(fields: _Fields) -> Geometry:
         placement=fields.take("placement", _numbers),
         mesh=fields.take("mesh", str, None),
         rgba=fields.take("rgba", _any, None),
+        vertices=fields.take("vertices", _numbers, None),
+        heights=fields.take("heights", _numbers, None),
+        material=fields.take("material", _surface(Material), None),
+        contype=fields.take("contype", int, 1),
+        conaffinity=fields.take("conaffinity", int, 1),
+        margin=fields.take("margin", _number, 0.0),
+        priority=fields.take("priority", int, 0),
     )
     fields.finish()
     return geometry
+
+
+def _decode_contacts(
+    builder: ModelBuilder,
+    actuators: list[_Fields],
+    excludes: list[Any],
+    pairs: list[_Fields],
+    closures: list[_Fields],
+) -> None:
+    for actuator in actuators:
+        name, joint, kind = (actuator.take(key, str) for key in ("name", "joint", "kind"))
+        options: dict[str, Any] = {key: actuator.take(key, _number) for key in ("gear", "kp", "kd")}
+        options |= {key: actuator.take(key, _any, None) for key in ("ctrl_range", "force_range")}
+        builder.actuator(name, joint, cast(Any, kind), **options)
+        actuator.finish()
+    for links in excludes:
+        if not isinstance(links, list) or len(links) != 2:
+            raise ModelError("file", f"'excludes' must be pairs of links, got {_short(links)}")
+        builder.exclude(*links)
+    for pair in pairs:
+        ends = [pair.take(key, str) for key in ("link", "geometry", "other_link", "other_geometry")]
+        builder.pair(ends[0], ends[1], ends[2], ends[3], pair.take("law", _surface(ContactLaw)))
+        pair.finish()
+    for closure in closures:
+        name, link, to = (closure.take(key, str) for key in ("name", "link", "to"))
+        held = {key: closure.take(key, _numbers) for key in ("placement", "to_placement")}
+        builder.close(name, link, to, rows=closure.take("rows", list), **held)
+        closure.finish()
+
+
+def _surface(kind: type[_T]) -> Callable[[object], _T]:
+    """A reader of ``kind``, a Material or a ContactLaw; its own checks say what is wrong with the values."""
+
+    def decode(value: object) -> _T:
+        fields = _Fields(kind.__name__, value)
+        names = [field.name for field in dataclasses.fields(cast(Any, kind))]
+        values = {name: fields.take(name, int if name == "dim" else _number, None) for name in names}
+        fields.finish()
+        try:
+            return kind(**{name: given for name, given in values.items() if given is not None})
+        except ValueError as error:
+            raise ModelError(kind.__name__, str(error)) from None
+
+    return decode
 
 
 def _decode_joint(builder: ModelBuilder, fields: _Fields) -> None:
