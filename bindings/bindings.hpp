@@ -5,6 +5,8 @@
 namespace featherweight::bindings {
 
 void bind_model(nb::module_& m);
+void bind_collision(nb::module_& m);
+void bind_simulation(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);

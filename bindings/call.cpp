@@ -19,6 +19,8 @@ namespace {
 // Below this many freedoms and links a call is over before releasing the GIL would have paid.
 constexpr std::size_t worth_releasing = 512;
 
+}  // namespace
+
 int thread_count(nb::handle num_threads) {
   static const int all = available_threads();
   if (!num_threads.is_valid() || num_threads.is_none()) return all;
@@ -28,6 +30,8 @@ int thread_count(nb::handle num_threads) {
                                 nb::cast<std::string>(nb::repr(num_threads)));
   return static_cast<int>(std::min<long>(n, 1024));
 }
+
+namespace {
 
 // The joint coordinate k of a configuration belongs to.
 std::string joint_at(const Model& model, std::size_t k, bool configuration) {

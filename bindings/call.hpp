@@ -44,6 +44,9 @@ struct Options {
   const Isa* isa = nullptr;  // the active one unless given
 };
 
+// Threads asked for; None: all cores.
+int thread_count(nb::handle num_threads);
+
 // `sample` is the shape of one sample's result.
 nb::object call(const Model& model, const Algorithm& algorithm, Arguments& arguments,
                 const std::vector<std::size_t>& sample, const Options& options);

@@ -16,14 +16,14 @@
 namespace featherweight::bindings {
 namespace {
 
-using ShapeTuple = std::tuple<std::string, int, PoseArray, std::vector<double>, nb::object>;
+using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind, link, placement, size or data
 using PairTuple = std::tuple<int, int, int>;
 // friction, torsional, rolling, restitution, compliance, damping, margin, dim
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
 using JointRowTuple = std::tuple<std::string, int, double>;
 using HeldTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
-// freedom, implicit, gain, kp, kd, effort, velocity
-using ActuatorTuple = std::tuple<int, bool, double, double, double, double, double>;
+// freedom, gain, kp, kd, effort, velocity
+using ActuatorTuple = std::tuple<int, double, double, double, double, double>;
 
 template <class T>
 using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
@@ -41,18 +41,53 @@ Solver solver_kind(const std::string& name) {
     if (name == names[k]) return static_cast<Solver>(k);
   throw std::invalid_argument("unknown solver '" + name + "'; there are auto, gauss_seidel, newton, admm");
 }
+Integrator find_integrator(const std::string& name) {
+  static constexpr const char* names[] = {"semi_implicit", "implicit", "rk4"};
+  for (int k = 0; k < 3; ++k)
+    if (name == names[k]) return static_cast<Integrator>(k);
+  throw std::invalid_argument("unknown integrator '" + name + "'; there are semi_implicit, implicit, rk4");
+}
 void check_index(const char* what, int index, int n, bool world_allowed) {
   if (index < (world_allowed ? -1 : 0) || index >= n)
     throw std::invalid_argument(std::string(what) + ": index " + std::to_string(index) + " is out of range");
+}
+
+// Per shape: contype, conaffinity, body, parent body, family, surface, static; materials by surfaces; exceptions.
+using RulesTuple =
+    std::tuple<std::vector<std::array<int, 7>>, std::vector<std::vector<int>>, std::vector<std::array<int, 3>>>;
+
+std::unique_ptr<PairRules> pair_rules(const RulesTuple& given, std::size_t n_shapes, int n_materials) {
+  const auto& [shapes, surfaces, exceptions] = given;
+  auto rules = std::make_unique<PairRules>();
+  if (shapes.size() != n_shapes) throw std::invalid_argument("rules: one a shape");
+  const int n = static_cast<int>(surfaces.size());
+  rules->n_surfaces = n;
+  for (const auto& [contype, conaffinity, body, parent, family, surface, is_static] : shapes) {
+    check_index("rules: surface", surface, n, false);
+    rules->shapes.push_back({static_cast<std::uint32_t>(contype), static_cast<std::uint32_t>(conaffinity), body, parent,
+                             family, surface, is_static != 0});
+  }
+  for (const std::vector<int>& row : surfaces) {
+    if (static_cast<int>(row.size()) != n) throw std::invalid_argument("rules: surfaces must be square");
+    for (int material : row) {
+      check_index("rules: material", material, n_materials, false);
+      rules->surface_materials.push_back(material);
+    }
+  }
+  for (const auto& [first, second, material] : exceptions) {
+    check_index("rules: material", material, n_materials, true);
+    rules->exceptions.push_back({first, second, material});
+  }
+  return rules;
 }
 
 SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
                      const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
                      const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators) {
   SceneSpec spec;
-  for (const auto& [kind, link, placement, size, data] : shapes) {
+  for (const auto& [kind, link, placement, size] : shapes) {
     check_index("shape: link", link, model.n_links(), true);
-    spec.shapes.push_back({shape_from(kind, size, data), link, placement});
+    spec.shapes.push_back({find_shape(kind, size), link, placement});
   }
   const int n_shapes = static_cast<int>(shapes.size());
   for (const auto& [a, b, material] : pairs) {
@@ -75,9 +110,9 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
         throw std::invalid_argument("held: rows must be rising numbers from 0 to 5");
     spec.held.push_back({a, b, placement_a, placement_b, rows});
   }
-  for (const auto& [freedom, implicit, gain, kp, kd, effort, velocity] : actuators) {
+  for (const auto& [freedom, gain, kp, kd, effort, velocity] : actuators) {
     check_index("actuator: freedom", freedom, model.nv(), false);
-    spec.actuators.push_back({freedom, 0, implicit ? 1 : 0, gain, kp, kd, effort, velocity});
+    spec.actuators.push_back({freedom, 0, 0, gain, kp, kd, effort, velocity});
   }
   return spec;
 }
@@ -101,10 +136,11 @@ Input<double> input(const char* name, const nb::object& value, int n_steps, std:
 
 nb::object rollout(Environments& self, int n_steps, const nb::object& tau, const nb::object& control,
                    const nb::object& f_ext, bool record, const std::string& solver, double tolerance, int max_sweeps,
-                   int max_newton, int max_admm, int num_threads) {
+                   int max_newton, int max_admm, nb::handle num_threads) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
   if (n_steps < 0) throw std::invalid_argument("n_steps must not be negative");
+  const int n_threads = thread_count(num_threads);
   RolloutJob job{};
   job.n_steps = n_steps;
   job.options = {solver_kind(solver), tolerance, max_sweeps, max_newton, max_admm};
@@ -120,7 +156,7 @@ nb::object rollout(Environments& self, int n_steps, const nb::object& tau, const
   }
   {
     const ReleasedGil released;
-    self.rollout(job, num_threads);
+    self.rollout(job, n_threads);
   }
   if (record) result = nb::make_tuple(q.take(), v.take());
   return result;
@@ -193,17 +229,20 @@ void bind_simulation(nb::module_& m) {
   nb::class_<Simulation>(m, "Simulation", "A scene compiled for steps of one length.")
       .def(
           "__init__",
-          [](Simulation* self, const Model& model, double dt, const std::vector<ShapeTuple>& shapes,
-             const std::vector<PairTuple>& pairs, const std::vector<MaterialTuple>& materials,
+          [](Simulation* self, const Model& model, double dt, const std::string& integrator,
+             const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
+             const nb::object& rules, const std::vector<MaterialTuple>& materials,
              const std::vector<JointRowTuple>& joint_rows, const std::vector<HeldTuple>& held,
              const std::vector<ActuatorTuple>& actuators, std::vector<double> damping, std::vector<double> stiffness,
              std::vector<double> rest) {
             SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, actuators);
+            if (!rules.is_none())
+              spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
             spec.damping = std::move(damping), spec.stiffness = std::move(stiffness), spec.rest = std::move(rest);
-            new (self) Simulation(model, spec, dt);
+            new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::arg("model"), nb::arg("dt"), nb::kw_only(),
-          nb::arg("shapes"), nb::arg("pairs"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("held"),
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
+          nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("held"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("stiffness"), nb::arg("rest"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
@@ -225,7 +264,7 @@ void bind_simulation(nb::module_& m) {
       }, "Of joint rows and held rows, (batch, rows): warm starts [N s].")
       .def("rollout", &rollout, nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
-           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads"))
+           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none())
       .def("contacts", &get_contacts)
       .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
       .def("reports", [](Environments& self) {
@@ -238,6 +277,10 @@ void bind_simulation(nb::module_& m) {
         return doubles({self.batch(), 12}, values);
       }, "(batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, "
          "newton, admm, unconverged, failed.")
+      .def("set_failed", [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
+        if (failed.shape(0) != self.batch()) throw std::invalid_argument("failed: one number an environment");
+        for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
+      }, nb::arg("failed"))
       .def("forgive", [](Environments& self, std::size_t environment) {
         if (environment >= self.batch()) throw std::out_of_range("environment");
         self.reports()[environment] = {};

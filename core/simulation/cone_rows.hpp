@@ -16,7 +16,7 @@ namespace featherweight::FW_ISA {
 // What the sweeps on lanes know of the environments.
 template <class S>
 struct FreeMotion {
-  S *q, *v_free;
+  S *q, *v_free, *control;
   Pose<S>* pose;          // of links
   Freedom<S>* freedom;    // of freedoms
   Motion<S>* velocity;    // of links without impulses, about the roots of their trees
@@ -236,10 +236,11 @@ class ConeRows {
 
   void add(const JointRow& row, double* impulse) {
     const int f = row.freedom;
+    const bool is_limit = row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit;
     const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
     const double velocity = direction * lane_(motion_.v_free[f]);
     double gap = 0, shift = 0;
-    if (row.kind != JointRow::dry_friction) {
+    if (is_limit) {
       gap = direction * (lane_(motion_.q[row.q]) - row.bound);
       shift = gap > 0 ? gap * per_dt_ : 0;
       if (velocity + shift > joint_out_of_reach) {
@@ -260,10 +261,16 @@ class ConeRows {
       force.e[3 + k][0] = -along * lane_(d.carry.ang[k]);
     }
     walk_inward(scene_, lane_, motion_.freedom, scene_.tree.dof_parent[f], force, end.y);
-    if (row.kind == JointRow::dry_friction) {
+    if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
       block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
-      add_row(velocity, 0, 0, impulse);
+      if (row.kind == JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
+        const Actuator& a = scene_.actuators[row.actuator];
+        const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
+        add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / rate, impulse);
+      } else {
+        add_row(velocity, 0, 0, impulse);
+      }
     } else {
       add_block(Law::unilateral, 1);
       add_row(velocity, shift, 0, impulse);

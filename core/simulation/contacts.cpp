@@ -1,9 +1,12 @@
 #include "simulation/contacts.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "collision/collide.hpp"
 #include "simulation/memory.hpp"
+#include "simulation/pair_rules.hpp"
 
 namespace featherweight {
 namespace {
@@ -38,6 +41,30 @@ void find_contacts(const Scene& scene, int a, int b, int material, const Placeme
     for (double& impulse : c.impulse) impulse = 0;
     set_frame(points[k].normal, c.frame);
   }
+}
+
+void sweep_contacts(const Scene& scene, const Placement* placements, const double* margins, StepMemory& memory) {
+  const std::size_t n = static_cast<std::size_t>(scene.n_shapes);
+  reserve(memory.bounds, n * sizeof(Bounds));
+  Bounds* const boxes = static_cast<Bounds*>(memory.bounds.data);
+  for (std::size_t k = 0; k < n; ++k) boxes[k] = bounds(scene.shapes[k].shape, placements[k], margins[k]);
+  PairFilter filter;
+  filter.context = scene.rules;
+  filter.allowed = [](const void* rules, int a, int b) {
+    return static_cast<const PairRules*>(rules)->material(a, b) >= 0;
+  };
+  const int n_pairs = memory.broadphase->find(boxes, scene.n_shapes, filter);
+  memory.next.count = 0;
+  for (int k = 0; k < n_pairs; ++k) {
+    int a = memory.broadphase->pairs()[k].first, b = memory.broadphase->pairs()[k].second;
+    const int material = scene.rules->material(a, b);
+    const ShapeKind kind = scene.shapes[a].shape.kind;
+    if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(a, b);  // as in lists of pairs
+    find_contacts(scene, a, b, material, placements[a], placements[b], margins[a] + margins[b], memory.next);
+  }
+  std::sort(memory.next.data, memory.next.data + memory.next.count, [](const Contact& x, const Contact& y) {
+    return std::tie(x.a, x.b, x.feature) < std::tie(y.a, y.b, y.feature);
+  });
 }
 
 void warm_start(const ContactList& before, ContactList& now) {

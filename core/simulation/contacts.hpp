@@ -1,12 +1,16 @@
 // simulation/contacts.hpp -- which shapes touch, of one environment.
 #pragma once
-#include "simulation/scene.hpp"
+#include "simulation/job.hpp"
 
 namespace featherweight {
 
 // Contacts of shapes a and b, at their placements in the world, appended to the list.
 void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
                    double margin, ContactList& list);
+
+// All contacts of an environment by a sweep over the bounds of its shapes, at their placements, each widened by half
+// its margin.
+void sweep_contacts(const Scene& scene, const Placement* placements, const double* margins, StepMemory& memory);
 
 // Impulses of the contacts that were there before, seen in the frames of now.
 void warm_start(const ContactList& before, ContactList& now);

@@ -40,11 +40,15 @@ struct RolloutJob {
   std::ptrdiff_t q_out_stride = 0, q_out_step = 0, v_out_stride = 0, v_out_step = 0;
 };
 
+class Broadphase;
+
 // Memory of one thread.
 struct StepMemory {
   Memory sweeps;        // of the sweeps on lanes: see Arena
   Buffer rows, matrix;  // of one environment's cone problem
   ContactList next;     // contacts being found
+  Buffer placements, bounds;  // of one environment's shapes
+  Broadphase* broadphase = nullptr;
 };
 
 struct SimulationKernels {

@@ -32,7 +32,7 @@ inline constexpr double look_ahead = 0.005;
 template <class S, class Near>
 void for_nearby_pairs(const Scene& scene, const Bound<S>* bounds, const Near& near) {
   for (int k = 0; k < scene.n_pairs; ++k) {
-    const ShapePair& pair = scene.pairs[k];
+    const ScenePair& pair = scene.pairs[k];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
     const S way = bounds[pair.a].way + bounds[pair.b].way;
     const Vec3<S> apart = bounds[pair.a].center - bounds[pair.b].center;

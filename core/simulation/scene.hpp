@@ -28,16 +28,17 @@ struct PairMaterial {
   int dim;                    // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
 };
 // Shape a may touch shape b.
-struct ShapePair {
+struct ScenePair {
   int a, b;
   int material;
 };
 
 // A freedom with a row of its own in the cone problem.
 struct JointRow {
-  enum Kind : int { lower_limit, upper_limit, dry_friction } kind;
+  enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
   int link, freedom, q;  // compiled link, index in velocities and in configurations
-  double bound;          // limit [m or rad], or largest friction [N or N m]
+  double bound;          // limit [m or rad], or largest friction or effort [N or N m]
+  int actuator;          // servo: whose law it is
 };
 
 // One constraint that holds always: the frame on link a stays in that on link b (-1: world).
@@ -51,13 +52,22 @@ struct HeldFrame {
 // A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within +-effort.
 struct Actuator {
   int freedom, q;
-  int implicit;  // 1: kp and kd are part of the step's inertia
+  int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem
   double gain, kp, kd;
   double effort;    // largest force [N] or [N m]
   double velocity;  // above this speed it does not accelerate further
 };
 
+class PairRules;
+
+enum class Integrator : int {
+  semi_implicit,  // velocities first, coordinates with them; springs and dampers at the end of the step
+  implicit,       // servos as well
+  rk4,            // fourth order, nothing touches
+};
+
 struct Scene {
+  Integrator integrator;
   Tree<double> tree;        // with what the integrator adds to the inertia along freedoms
   const double* damping;    // of each freedom [N s/m]
   const double* stiffness;  // of each freedom [N/m]
@@ -69,7 +79,8 @@ struct Scene {
   const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_actuators;
   const PlacedShape* shapes;
-  const ShapePair* pairs;
+  const ScenePair* pairs;
+  const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
   const JointRow* joint_rows;
   const HeldFrame* held;

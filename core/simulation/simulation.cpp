@@ -30,7 +30,11 @@ void compose(const double* A, const double* a, const double* B, const double* b,
 struct ThreadMemory {
   StepMemory memory;
   Buffer sweeps;
+  Broadphase broadphase;
+  ThreadMemory() { memory.broadphase = &broadphase; }
   ~ThreadMemory() {
+    release(memory.placements);
+    release(memory.bounds);
     release(sweeps);
     release(memory.rows);
     release(memory.matrix);
@@ -44,8 +48,10 @@ ThreadMemory& thread_memory() {
 
 }  // namespace
 
-Simulation::Simulation(const Model& model, const SceneSpec& spec, double dt) : model_(model), dt_(dt) {
+Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator)
+    : model_(model), dt_(dt) {
   if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
+  scene_.integrator = integrator;
   scene_.tree = model.tree<double>();
   links_.assign(scene_.tree.links, scene_.tree.links + scene_.tree.n_links);
   scene_.tree.links = links_.data();
@@ -95,7 +101,7 @@ int Simulation::place(int link, const PoseArray& X, double* R, double* p) const 
   return mount.link;
 }
 
-void Simulation::add_shapes(const SceneSpec& spec) {
+void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
     PlacedShape shape{s.shape, -1, {}, {}, {}};
     shape.link = place(s.link, s.placement, shape.R, shape.p);
@@ -103,13 +109,15 @@ void Simulation::add_shapes(const SceneSpec& spec) {
     compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
     shapes_.push_back(shape);
   }
-  for (ShapePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
+  for (ScenePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
     const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
     pairs_.push_back(pair);
   }
   std::sort(pairs_.begin(), pairs_.end(),
-            [](const ShapePair& x, const ShapePair& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); });
+            [](const ScenePair& x, const ScenePair& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); });
+  rules_ = std::move(spec.rules);
+  scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
   scene_.n_shapes = static_cast<int>(shapes_.size());
@@ -123,7 +131,7 @@ void Simulation::add_shapes(const SceneSpec& spec) {
 void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRowSpec& row : spec.joint_rows) {
     const int link = link_of_freedom(row.freedom);
-    joint_rows_.push_back({row.kind, link, row.freedom, links_[link].q, row.bound});
+    joint_rows_.push_back({row.kind, link, row.freedom, links_[link].q, row.bound, -1});
   }
   for (const HeldSpec& h : spec.held) {
     HeldFrame held{};
@@ -134,7 +142,13 @@ void Simulation::add_rows(const SceneSpec& spec) {
     scene_.n_held_rows += held.n_rows;
   }
   actuators_ = spec.actuators;
-  for (Actuator& a : actuators_) a.q = links_[link_of_freedom(a.freedom)].q;
+  for (std::size_t k = 0; k < actuators_.size(); ++k) {
+    Actuator& a = actuators_[k];
+    const int link = link_of_freedom(a.freedom);
+    a.q = links_[link].q;
+    a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.effort) && a.kd + dt_ * a.kp > 0;
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, a.effort, static_cast<int>(k)});
+  }
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_held = static_cast<int>(held_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
@@ -152,11 +166,11 @@ void Simulation::add_inertia(const SceneSpec& spec) {
     throw std::invalid_argument("damping, stiffness and rest need one number a freedom");
   std::vector<double> added(nv);
   for (std::size_t f = 0; f < nv; ++f) {
-    added[f] = dt_ * damping_[f] + dt_ * dt_ * stiffness_[f];
     if (stiffness_[f] > 0) link_of_freedom(static_cast<int>(f));
+    if (scene_.integrator != Integrator::rk4) added[f] = dt_ * damping_[f] + dt_ * dt_ * stiffness_[f];
   }
   for (const Actuator& a : actuators_)
-    if (a.implicit) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
+    if (scene_.integrator == Integrator::implicit && !a.is_row) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
   for (Link<double>& l : links_)
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
   scene_.damping = damping_.data();
@@ -169,7 +183,8 @@ void Simulation::find_touchable() {
   const auto touch = [&](int link) {
     if (link >= 0) tree[static_cast<std::size_t>(root_[static_cast<std::size_t>(link)])] = true;
   };
-  for (const ShapePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
+  for (const ScenePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
+  for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.link);
   for (const HeldFrame& held : held_) touch(held.link_a), touch(held.link_b);
   for (std::size_t i = 0; i < links_.size(); ++i) touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);

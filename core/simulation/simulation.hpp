@@ -5,6 +5,7 @@
 
 #include "model/model.hpp"
 #include "simulation/job.hpp"
+#include "simulation/pair_rules.hpp"
 
 namespace featherweight {
 
@@ -26,11 +27,12 @@ struct HeldSpec {
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
-  std::vector<ShapePair> pairs;
+  std::vector<ScenePair> pairs;
+  std::unique_ptr<PairRules> rules;  // instead of pairs, where there are too many
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<HeldSpec> held;
-  std::vector<Actuator> actuators;               // q is filled in
+  std::vector<Actuator> actuators;               // q and is_row are filled in
   std::vector<double> damping, stiffness, rest;  // one a freedom, or none
 };
 
@@ -38,7 +40,7 @@ struct SceneSpec {
 class Simulation {
  public:
   // The model must outlive it. Throws std::invalid_argument naming the culprit.
-  Simulation(const Model& model, const SceneSpec& spec, double dt);
+  Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator);
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
@@ -50,7 +52,7 @@ class Simulation {
  private:
   int link_of_freedom(int freedom) const;
   int place(int link, const PoseArray& X, double* R, double* p) const;
-  void add_shapes(const SceneSpec& spec);
+  void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void find_paths();
@@ -62,7 +64,8 @@ class Simulation {
   std::vector<double> damping_, stiffness_, rest_;
   std::vector<int> freedom_q_, depth_, last_freedom_, root_, touchable_;
   std::vector<PlacedShape> shapes_;
-  std::vector<ShapePair> pairs_;
+  std::unique_ptr<const PairRules> rules_;
+  std::vector<ScenePair> pairs_;
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
   std::vector<HeldFrame> held_;

@@ -1,4 +1,4 @@
-#include "simulation/step.hpp"
+#include "simulation/rk4.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -21,8 +21,8 @@ Input<double> at_step(Input<double> in, std::ptrdiff_t stride, int step) {
 void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
   const S poison = poison_in(w.v, tree.nv) + poison_in(w.q, tree.nq);
-  for (int lane = 0; lane < pack.count; ++lane) {
-    StepReport& report = job.reports[pack.first + lane];
+  for (int lane = 0; lane < width_of<S>; ++lane) {
+    StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
     if (is_finite(poison, lane) && !report.failed) continue;
     report.failed = 1;
     for (int k = 0; k < tree.nq; ++k) ScalarTraits<S>::set(w.q[k], lane, LaneOf<S>{lane}(w.kept_q[k]));
@@ -37,10 +37,12 @@ void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S
     load(at_step(job.tau, job.tau_step, k), pack, scene.tree.nv, w.tau, watch);
   else
     for (int f = 0; f < scene.tree.nv; ++f) w.tau[f] = S(0);
-  if (job.control.data) load(at_step(job.control, job.control_step, k), pack, scene.n_actuators, w.control, watch);
+  if (job.control.data)
+    load(at_step(job.control, job.control_step, k), pack, scene.n_actuators, w.control, watch);
+  else
+    for (int i = 0; i < scene.n_actuators; ++i) w.control[i] = S(0);
   if (w.f_ext)
     FW_ISA::load_forces(scene.tree, at_step(job.f_ext, job.f_ext_step, k), pack, w.f_ext, w.f_scratch, watch);
-  add_joint_forces(scene, S(job.dt), job.control.data ? w.control : nullptr, w);
 }
 
 unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, StepMemory& memory) {
@@ -48,6 +50,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   const Tree<double>& tree = job.scene->tree;
   Arena arena(memory.sweeps);
   StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
+  Rk4Workspace<S> stages(tree, arena);
   if (!arena.fits()) return fault::memory;
   Watch<S> q_watch, v_watch;
   for (std::size_t first = begin; first < end; first += width) {
@@ -59,7 +62,10 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
       for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
       load_forces(job, pack, k, w);
-      step(job, pack, w, memory);
+      if (job.scene->integrator == Integrator::rk4)
+        rk4_step(job, w, stages);
+      else
+        step(job, pack, w, memory);
       freeze_failed(job, pack, w);
       if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
       if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);

@@ -40,6 +40,7 @@ struct StepWorkspace {
         sweeps(scene.tree, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
+    motion.control = control;
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.freedom = arena.take<Freedom<S>>(tree.nv);
@@ -54,10 +55,10 @@ struct StepWorkspace {
   }
 };
 
-// Forces of actuators, springs and dampers join tau. What the step treats implicitly is evaluated at its end but for
-// the acceleration, which is on the other side of the equation (scene.tree's armature).
+// Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
+// what the acceleration adds is on the other side of the equation (scene.tree's armature).
 template <class S>
-void add_joint_forces(const Scene& scene, const S& dt, const S* control, StepWorkspace<S>& w) {
+void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f) {
     if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
     if (scene.stiffness[f] > 0)
@@ -65,9 +66,10 @@ void add_joint_forces(const Scene& scene, const S& dt, const S* control, StepWor
   }
   for (int k = 0; k < scene.n_actuators; ++k) {
     const Actuator& m = scene.actuators[k];
-    const S ahead = m.implicit ? dt : S(0);
+    if (m.is_row) continue;
+    const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
     const S& v = w.v[m.freedom];
-    S force = control ? control[k] * m.gain : S(0);
+    S force = w.control[k] * m.gain;
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
     if (m.kd != 0) force = force - v * m.kd;
     force = select(force > S(m.effort), S(m.effort), select(force < S(-m.effort), S(-m.effort), force));
@@ -149,26 +151,42 @@ void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* chang
   }
 }
 
+template <class S>
+FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
+  Pose<double> X{mat3(shape.R), vec3(shape.p)};
+  if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
+  Placement out;
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
+    out.p[r] = X.p[r];
+  }
+  return out;
+}
+
 // Contacts of one environment, in the order of pairs.
 template <class S>
-void find_contacts(const Scene& scene, const FreeMotion<S>& motion, LaneOf<S> lane, const int* pairs, int n_pairs,
-                   const S* margins, ContactList& list) {
-  const auto placement = [&](const PlacedShape& shape) {
-    Pose<double> X{mat3(shape.R), vec3(shape.p)};
-    if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
-    Placement out;
-    for (int r = 0; r < 3; ++r) {
-      for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
-      out.p[r] = X.p[r];
-    }
-    return out;
-  };
+void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, int n_pairs,
+                          ContactList& list) {
+  const int* pairs = w.near_pairs + lane.lane * scene.n_pairs;
   list.count = 0;
   for (int k = 0; k < n_pairs; ++k) {
-    const ShapePair& pair = scene.pairs[pairs[k]];
-    featherweight::find_contacts(scene, pair.a, pair.b, pair.material, placement(scene.shapes[pair.a]),
-                                 placement(scene.shapes[pair.b]), lane(margins[pairs[k]]), list);
+    const ScenePair& pair = scene.pairs[pairs[k]];
+    const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    find_contacts(scene, pair.a, pair.b, pair.material, placement(a, w.motion, lane), placement(b, w.motion, lane),
+                  lane(w.near_margin[pairs[k]]), list);
   }
+}
+template <class S>
+void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, StepMemory& memory) {
+  const std::size_t n = scene.n_shapes;
+  reserve(memory.placements, n * (sizeof(Placement) + sizeof(double)));
+  Placement* const placements = static_cast<Placement*>(memory.placements.data);
+  double* const margins = reinterpret_cast<double*>(placements + n);
+  for (std::size_t k = 0; k < n; ++k) {
+    placements[k] = placement(scene.shapes[k], w.motion, lane);
+    margins[k] = 0.5 * look_ahead + lane(w.bounds[k].way);
+  }
+  sweep_contacts(scene, placements, margins, memory);
 }
 
 template <class S>
@@ -218,6 +236,11 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   return true;
 }
 
+template <class S>
+FW_INLINE void copy_lane(int from, int to, S& x) {
+  ScalarTraits<S>::set(x, to, LaneOf<S>{from}(x));
+}
+
 // x * 0 is NaN exactly for what is not finite.
 template <class S>
 FW_INLINE S poison_in(const S* x, int n) {
@@ -237,6 +260,7 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
   const Tree<double>& tree = scene.tree;
   const S dt(job.dt);
 
+  add_joint_forces(scene, dt, w);
   move_freely(scene, dt, w);
   place_links(scene, w);
   const S poison = poison_in(w.motion.v_free, tree.nv);
@@ -244,7 +268,7 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
   // which pairs are near, environment by environment
   int n_near[width] = {};
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, dt);
-  for_nearby_pairs(scene, w.bounds, [&](const ShapePair& pair, const S& distance, const S& margin) {
+  for_nearby_pairs(scene, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
     const int k = static_cast<int>(&pair - scene.pairs);
     w.near_margin[k] = margin;
     for (int lane = 0; lane < pack.count; ++lane)
@@ -258,8 +282,10 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     const std::size_t environment = pack.first + lane;
     ContactList& contacts = job.contacts[environment];
     if (job.reports[environment].failed || !is_finite(poison, lane)) continue;
-    find_contacts(scene, w.motion, LaneOf<S>{lane}, w.near_pairs + lane * scene.n_pairs, n_near[lane], w.near_margin,
-                  memory.next);
+    if (scene.rules)
+      find_swept_contacts(scene, w, LaneOf<S>{lane}, memory);
+    else
+      find_listed_contacts(scene, w, LaneOf<S>{lane}, n_near[lane], memory.next);
     warm_start(contacts, memory.next);
     ContactList old = contacts;
     contacts = memory.next;
@@ -271,6 +297,13 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     touched = true;
     separated |= solve_environment(job, w, LaneOf<S>{lane}, environment, contacts, memory);
   }
+
+  // surplus lanes repeat the last environment
+  for (int lane = pack.count; lane < width; ++lane)
+    for (int f = 0; f < tree.nv; ++f) {
+      copy_lane(pack.count - 1, lane, w.motion.response[f]);
+      copy_lane(pack.count - 1, lane, w.motion.correct[f]);
+    }
 
   // new velocities, new coordinates
   for (int f = 0; f < tree.nv; ++f) w.v[f] = w.motion.v_free[f];

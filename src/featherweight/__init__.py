@@ -50,6 +50,9 @@ from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .poses import pose
 from .scene import Scene, SceneObject
+from .simulator import Simulator, Trajectory
+from .solvers import ADMM, GaussSeidel, Newton
+from .state import Contacts, State
 from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 
 __version__ = _version("featherweight")

@@ -1,0 +1,85 @@
+"""How the cone problem of a step is solved: hand one of these to :class:`featherweight.Simulator`.
+
+All solve the same un-relaxed problem and differ in speed only; docs/simulator.md says which is for what.
+``tolerance`` bounds the natural residual, a velocity, relative to the velocities of the problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Solver:
+    name: ClassVar[str]
+    tolerance: float = 1e-9
+    max_sweeps: ClassVar[int] = 0
+    max_newton: ClassVar[int] = 0
+    max_admm: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.tolerance < 1.0:
+            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance!r}")
+        limit = getattr(self, "max_iterations", 1)
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise ValueError(f"max_iterations must be a positive integer, got {limit!r}")
+
+    def arguments(self) -> tuple[str, float, int, int, int]:
+        """Name, tolerance and the most sweeps, factorisations and ADMM iterations, as the core takes them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Automatic(_Solver):
+    """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish."""
+
+    name: ClassVar[str] = "auto"
+
+    def arguments(self) -> tuple[str, float, int, int, int]:
+        return self.name, self.tolerance, 2000, 120, 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussSeidel(_Solver):
+    """Contact after contact, each solved exactly: best for few contacts that share little."""
+
+    name: ClassVar[str] = "gauss_seidel"
+    max_iterations: int = 2000
+
+    def arguments(self) -> tuple[str, float, int, int, int]:
+        return self.name, self.tolerance, self.max_iterations, 0, 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newton(_Solver):
+    """All contacts at once: best for hyperstatic ones, such as flat feet and stacks."""
+
+    name: ClassVar[str] = "newton"
+    max_iterations: int = 120
+
+    def arguments(self) -> tuple[str, float, int, int, int]:
+        return self.name, self.tolerance, 2000, self.max_iterations, 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ADMM(_Solver):
+    """Alternating directions: slow but steady, whatever the conditioning."""
+
+    name: ClassVar[str] = "admm"
+    max_iterations: int = 2000
+
+    def arguments(self) -> tuple[str, float, int, int, int]:
+        return self.name, self.tolerance, 0, 0, self.max_iterations
+
+
+Solver = Automatic | GaussSeidel | Newton | ADMM
+
+
+def as_solver(solver: Solver | str) -> Solver:
+    """A solver given as itself or as "auto"."""
+    if isinstance(solver, _Solver):
+        return solver  # type: ignore[return-value]
+    if solver == "auto":
+        return Automatic()
+    raise ValueError(f'solver must be "auto", fw.GaussSeidel(), fw.Newton() or fw.ADMM(), got {solver!r}')
