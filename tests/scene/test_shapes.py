@@ -92,6 +92,14 @@ def test_mesh_file_becomes_its_hull(tmp_path: Path) -> None:
     assert_close(np.diag(inertia.matrix), inertia_of(fw.ellipsoid((0.3, 0.3, 0.6), mass=2.0)).matrix.diagonal(), 0.02)
 
 
+def test_units_of_a_collada_file_count(tmp_path: Path) -> None:
+    pytest.importorskip("collada")
+    path = tmp_path / "box.dae"
+    text = trimesh.exchange.dae.export_collada(trimesh.creation.box((100.0, 200.0, 300.0))).decode()
+    path.write_text(text.replace("<asset>", '<asset><unit name="centimeter" meter="0.01"/>'))
+    assert_close(inertia_of(fw.mesh(path)).mass, 6000.0)
+
+
 def test_pieces_of_a_mesh_are_hulls_of_their_own() -> None:
     left, right = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((1, 1, 1))
     left.apply_translation((-2.0, 0, 0))
