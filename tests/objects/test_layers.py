@@ -45,6 +45,7 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
+    "collision": set[str](),
     "batch": {"lanes", "spatial", "model", "constraints"},
 }
 
