@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_constrained(m);
   featherweight::bindings::bind_constraints(m);
   featherweight::bindings::bind_delassus(m);
+  featherweight::bindings::bind_contact(m);
   featherweight::bindings::bind_batch(m);
   featherweight::bindings::bind_measure(m);
 }
