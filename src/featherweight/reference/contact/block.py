@@ -14,12 +14,16 @@ from featherweight.description import Array
 from featherweight.reference.contact.laws import ConeBlock
 
 
+def solve(A: Array, b: Array) -> Array:
+    """Of least norm where rows depend on each other."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=1e-14)[0], dtype=np.float64)
+
+
 def slide(Ghat: Array, bhat: Array, w: Array, n0: float, mu: float) -> Array:
     """lambda_T on the cone."""
 
     def tangents(beta: float) -> Array:
-        moved: Array = -np.linalg.solve(Ghat + beta * np.eye(len(bhat)), bhat)
-        return moved
+        return -solve(Ghat + beta * np.eye(len(bhat)), bhat)
 
     low, high = 0.0, float(np.linalg.norm(bhat)) * (1 + mu * float(np.linalg.norm(w))) / (mu * n0)
     while low < (middle := (low + high) / 2) < high:
@@ -34,14 +38,13 @@ def slide(Ghat: Array, bhat: Array, w: Array, n0: float, mu: float) -> Array:
 def solve_block(G: Array, b: Array, block: ConeBlock, radius: float = 0.0) -> Array:
     """Impulses of a block of mobility G that moves with b without them; radius: that of a disc."""
     if block.law == "equality":
-        solved: Array = -np.linalg.lstsq(G, b, rcond=1e-12)[0]
-        return solved
+        return -solve(G, b)
     if block.law == "unilateral":
-        return np.maximum(-b / G[0], 0.0)
+        return np.array([max(-b[0] / G[0, 0], 0.0)])
     if block.law == "interval":
-        return np.clip(-b / G[0], block.lower, block.upper)
+        return np.array([min(max(-b[0] / G[0, 0], block.lower), block.upper)])
     if block.law == "disc":
-        sticking: Array = -np.linalg.solve(G, b)
+        sticking = -solve(G, b)
         if radius <= 0:
             return np.zeros(len(b))
         return sticking if np.linalg.norm(sticking) <= radius else slide(G, b, np.zeros(len(b)), radius, 1.0)
@@ -49,7 +52,7 @@ def solve_block(G: Array, b: Array, block: ConeBlock, radius: float = 0.0) -> Ar
         return np.zeros(3)
     w, n0 = G[:2, 2] / G[2, 2], -b[2] / G[2, 2]
     Ghat, bhat = G[:2, :2] - np.outer(w, G[2, :2]), b[:2] + G[:2, 2] * n0
-    t = -np.linalg.solve(Ghat, bhat)
+    t = -solve(Ghat, bhat)
     if np.linalg.norm(t) > block.mu * (n0 - w @ t):
         t = slide(Ghat, bhat, w, n0, block.mu) if block.mu > 0 else np.zeros(2)
     return np.append(t, n0 - w @ t)

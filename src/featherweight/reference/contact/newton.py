@@ -56,5 +56,4 @@ def _step(G: Array, g: Array, blocks: Sequence[ConeBlock], impulses: Array, eps:
                 A[tangents[0], tangents], A[tangents[0], normal] = e, -block.mu
         for i, value in held.items():
             A[i], A[i, i], b[i] = 0.0, 1.0, value
-    solved: Array = np.linalg.lstsq(A, b, rcond=None)[0]
-    return solved
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=np.float64)
