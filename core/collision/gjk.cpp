@@ -20,7 +20,7 @@ void keep(Simplex& s, int i, double weight) {
 }
 
 Vec closest(const Simplex& s) {
-  Vec v;
+  Vec v{};
   for (int k = 0; k < s.n; ++k) v = v + s.weight[k] * s.point[k].w;
   return v;
 }

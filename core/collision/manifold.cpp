@@ -10,6 +10,8 @@ constexpr int max_candidates = 4 * max_polygon;
 constexpr double sliver = 1e-7;  // relative to the smaller polygon: closer corners are one
 constexpr double strict = 0.01;  // of that: a corner this far outside is still inside for all purposes
 
+double square(double x) { return x * x; }
+
 struct Flat {
   double x, y, h;  // across the normal, and along it
 };
@@ -31,7 +33,7 @@ struct Projected {
     for (int k = 0; k < p.n; ++k) point[k] = {dot(u, p.point[k]), dot(v, p.point[k]), dot(n, p.point[k])};
     for (int k = 0; k < p.n; ++k) {
       const Flat &a = point[k], &b = point[k + 1 == p.n ? 0 : k + 1];
-      length[k] = std::hypot(b.x - a.x, b.y - a.y);
+      length[k] = std::sqrt(square(b.x - a.x) + square(b.y - a.y));
       extent = std::max(extent, length[k]);
     }
     if (p.n < 3) return;
@@ -52,7 +54,7 @@ struct Projected {
   }
 
   bool holds(const Flat& q, double tolerance) const {
-    if (polygon.n == 1) return std::hypot(q.x - point[0].x, q.y - point[0].y) <= tolerance;
+    if (polygon.n == 1) return square(q.x - point[0].x) + square(q.y - point[0].y) <= square(tolerance);
     if (polygon.n == 2) {
       const Flat &o = point[0], &e = point[1];
       const double along = ((q.x - o.x) * (e.x - o.x) + (q.y - o.y) * (e.y - o.y)) / length[0];
@@ -116,7 +118,7 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside) {
     if (count == max_candidates) return;
     for (int k = 0; k < count; ++k)
-      if (std::hypot(corner[k].x - x, corner[k].y - y) <= 4 * tolerance) return;
+      if (square(corner[k].x - x) + square(corner[k].y - y) <= square(4 * tolerance)) return;
     corner[count++] = {x, y, ha, hb, feature, inside};
   };
   const bool two_points = polygon_a.n == 1 && polygon_b.n == 1;
