@@ -175,7 +175,7 @@ def load_simulations(field: list[Robot], options: Namespace) -> Iterator[Motion]
     if options.models:
         yield from load_motions(field, options.batch, options.steps)
         return
-    own = [robot for robot in robots.load_robots(list(robots.BUILTIN_ROBOTS))]
+    own = list(robots.load_robots(list(robots.BUILTIN_ROBOTS)))
     others = [robot for robot in field if robot.name not in robots.BUILTIN_ROBOTS]
     yield from load_motions([*own, *others], options.batch, options.steps)
     yield stack(min(options.batch, STACKS), options.steps)

@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from featherweight import poses
-from featherweight.compiled_scene import CompiledScene, CompiledShape
-from featherweight.description import Actuator, Array, Joint, Link
+from featherweight.compiled_scene import CompiledScene, CompiledShape, SurfaceProperties
+from featherweight.description import Actuator, Array, Inertia, Joint
 from featherweight.materials import Material
 
 #: Joint types by MuJoCo's names.
@@ -23,26 +23,32 @@ JOINTS = {"free": "free", "spherical": "ball", "revolute": "hinge", "continuous"
 def to_mjcf(scene: CompiledScene, dt: float) -> str:
     """The scene for MuJoCo with steps of ``dt`` [s]: elliptic cones, Newton's method, all else at its default.
 
-    Coordinates come in the same order as featherweight's; links on fixed joints are fused into what carries them, as
-    in featherweight's own dynamics.
+    Coordinates come in the same order as featherweight's; links on fixed joints are part of the body that carries them,
+    as in featherweight's own dynamics.
     """
     _check(scene)
     description = scene.model.description
     root = Element("mujoco", model="scene")
-    SubElement(root, "compiler", angle="radian", inertiafromgeom="false", fusestatic="true", autolimits="true")
+    SubElement(root, "compiler", angle="radian", inertiafromgeom="false", autolimits="true")
     gravity = _numbers(description.gravity)
     SubElement(root, "option", timestep=repr(dt), gravity=gravity, cone="elliptic", solver="Newton")
-    bodies = {"world": SubElement(root, "worldbody")}
-    shapes = list(scene.shapes)
-    _add_geoms(bodies["world"], [shape for shape in shapes if shape.static], scene)
-    for k, (joint, link) in enumerate(zip(description.joints, description.links, strict=True)):
-        body = SubElement(
-            bodies[joint.parent], "body", name=link.name, **_place(joint.placement @ joint.child_placement)
-        )
-        bodies[link.name] = body
-        _add_inertia(body, link)
-        _add_joint(body, joint)
-        _add_geoms(body, [shape for shape in shapes if shape.link == k], scene)
+    carrier = {"world": (SubElement(root, "worldbody"), np.eye(4))}  # link -> body that it is part of, pose in it
+    masses: dict[Element, list[tuple[Inertia, Array]]] = {}
+    for joint, link in zip(description.joints, description.links, strict=True):
+        body, X = carrier[joint.parent]
+        X = X @ joint.placement @ joint.child_placement
+        if joint.type != "fixed":
+            body, X = SubElement(body, "body", name=link.name, **_place(X)), np.eye(4)
+            _add_joint(body, joint)
+        carrier[link.name] = body, X
+        if link.inertia is not None:
+            masses.setdefault(body, []).append((link.inertia, X))
+    for body, parts in masses.items():
+        if body.tag == "body":
+            body.insert(0, _inertial(parts))
+    for shape in scene.shapes:
+        body, X = carrier["world" if shape.static else description.links[shape.link].name]
+        body.append(_geom(shape, X @ shape.placement, scene.surfaces[shape.surface]))
     actuators = SubElement(root, "actuator")
     joints = {joint.name: joint for joint in description.joints}
     for actuator in description.actuators:
@@ -58,17 +64,20 @@ def _check(scene: CompiledScene) -> None:
         )
 
 
-def _add_inertia(body: Element, link: Link) -> None:
-    if link.inertia is None:
-        return
-    moments = link.inertia.matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    mass, com = repr(float(link.inertia.mass)), _numbers(link.inertia.com)
-    SubElement(body, "inertial", mass=mass, pos=com, fullinertia=_numbers(moments))
+def _inertial(parts: list[tuple[Inertia, Array]]) -> Element:
+    """Of one body made of several, each with its pose."""
+    mass = sum(part.mass for part, _ in parts)
+    centres = [X[:3, :3] @ part.com + X[:3, 3] for part, X in parts]
+    com = sum(part.mass * c for (part, _), c in zip(parts, centres, strict=True)) / mass
+    matrix = np.zeros((3, 3))
+    for (part, X), centre in zip(parts, centres, strict=True):
+        arm = centre - com
+        matrix += X[:3, :3] @ part.matrix @ X[:3, :3].T + part.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    moments = matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    return Element("inertial", mass=repr(float(mass)), pos=_numbers(com), fullinertia=_numbers(moments))
 
 
 def _add_joint(body: Element, joint: Joint) -> None:
-    if joint.type == "fixed":
-        return
     if joint.type not in JOINTS:
         raise ValueError(f"joint {joint.name!r}: no counterpart in MuJoCo for a {joint.type} joint")
     options = {"name": joint.name, "type": JOINTS[joint.type]}
@@ -110,27 +119,22 @@ def _add_servo(actuators: Element, actuator: Actuator, joint: Joint) -> None:
     SubElement(actuators, "position", name=actuator.name, **options)
 
 
-def _add_geoms(body: Element, shapes: list[CompiledShape], scene: CompiledScene) -> None:
-    for shape in shapes:
-        surface = scene.surfaces[shape.surface]
-        friction = surface.material.friction
-        if friction is None or surface.material != Material(friction=friction) or surface.margin or surface.priority:
-            raise ValueError(
-                f"shape {shape.name!r}: expected a rigid surface with a friction of its own, got {surface}"
-            )
-        if shape.kind in ("convex", "heightfield"):
-            raise ValueError(f"shape {shape.name!r}: a {shape.kind} would need assets")
-        SubElement(
-            body,
-            "geom",
-            name=shape.name,
-            type=shape.kind,
-            size=_numbers((0.0, 0.0, 1.0) if shape.kind == "plane" else shape.size),
-            friction=_numbers((friction, 0.005, 0.0001)),  # sliding, and MuJoCo's own of spin and rolling: unused
-            contype=str(shape.contype),
-            conaffinity=str(shape.conaffinity),
-            **_place(shape.placement),
-        )
+def _geom(shape: CompiledShape, X: Array, surface: SurfaceProperties) -> Element:
+    friction = surface.material.friction
+    if friction is None or surface.material != Material(friction=friction) or surface.margin or surface.priority:
+        raise ValueError(f"shape {shape.name!r}: expected a rigid surface with a friction of its own, got {surface}")
+    if shape.kind in ("convex", "heightfield"):
+        raise ValueError(f"shape {shape.name!r}: a {shape.kind} would need assets")
+    return Element(
+        "geom",
+        name=shape.name,
+        type=shape.kind,
+        size=_numbers((0.0, 0.0, 1.0) if shape.kind == "plane" else shape.size),
+        friction=_numbers((friction, 0.005, 0.0001)),  # sliding, and MuJoCo's own of spin and rolling: unused
+        contype=str(shape.contype),
+        conaffinity=str(shape.conaffinity),
+        **_place(X),
+    )
 
 
 def _place(X: Array) -> dict[str, str]:

@@ -202,7 +202,7 @@ def _on_servos(model: fw.Model, stance: Array, legged: Legged, all_shapes: bool,
     )
     servos = tuple(_servos(model, stance, legged))
     plain = ModelDescription(description.name, links, joints, gravity=description.gravity, actuators=servos)
-    return fw.Model(plain)
+    return fw.ModelBuilder.from_description(plain, allow_nonphysical=True).build()  # it was judged when it was loaded
 
 
 def _corners(at: Array, legged: Legged) -> list[Geometry]:

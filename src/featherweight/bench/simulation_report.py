@@ -16,7 +16,8 @@ recorded: the smallest of many runs (and the median), both engines taking turns.
 thread, elliptic cones, Newton, default tolerance, the scene exported from the same description; its contacts are soft,
 featherweight's rigid. Pairs of figures are featherweight / MuJoCo: contacts that carry force / that overlap; mean
 height of the base, or of the topmost box. worst residual: the largest natural residual of any step, relative to the
-velocities of its problem. free acceleration: the relative difference of both engines on random states without contact."""
+velocities of its problem. free acceleration: the relative difference of both engines on random states without
+contact."""
 HEAP_LEGEND = "Spheres settled in a pit, one environment, featherweight alone; time of a step over contacts: n^"
 
 
