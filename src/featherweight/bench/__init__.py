@@ -1,7 +1,7 @@
-"""Times featherweight beside Pinocchio, in one run, with the error beside the time: ``featherweight bench``.
+"""Times featherweight beside Pinocchio and MuJoCo, in one run, with the error beside the time: ``featherweight bench``.
 
-Pinocchio comes from its wheel (``pip install pin``) when installed; its C++ built for this machine joins in when run
-from the source tree as ``python -m benchmarks``.
+They come from their wheels (``pip install pin mujoco``) when installed; Pinocchio's C++ built for this machine joins
+in when run from the source tree as ``python -m benchmarks``.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     options = parser.parse_args(argv)
     if min(options.batch, options.rounds, options.steps) < 1:
         parser.error("--batch, --rounds and --steps must be at least 1")
-    some = ["free", "constrained", "delassus", "simulation"]
-    options.parts = options.parts or (some if options.models else list(PARTS))
+    options.parts = options.parts or [part for part in PARTS if part != "limits" or not options.models]
     try:
         if peers and options.build_peers:
             peers.build()
@@ -184,11 +183,12 @@ def load_simulations(field: list[Robot], options: Namespace) -> Iterator[Motion]
 def simulation(
     report: SimulationReport, motions: list[Motion], speedups: list[dict[str, float]], options: Namespace
 ) -> SimulationReport:
+    rounds = min(options.rounds, 10)  # one is thousands of steps already
     for motion, speedup in zip(motions, speedups, strict=True):
         print(f"  {motion.name}: simulation ...", file=sys.stderr, flush=True)
-        report.rows.append(measure_motion(motion, options.rounds, speedup))
+        report.rows.append(measure_motion(motion, rounds, speedup))
         if len(motion.q) > 1:
-            report.rows.append(measure_motion(motion.first(1), options.rounds))
+            report.rows.append(measure_motion(motion.first(1), rounds))
     if not options.models:
         for size in SIZES:
             print(f"  {size} spheres ...", file=sys.stderr, flush=True)

@@ -38,7 +38,7 @@ def to_mjcf(scene: CompiledScene, dt: float) -> str:
         body, X = carrier[joint.parent]
         X = X @ joint.placement @ joint.child_placement
         if joint.type != "fixed":
-            body, X = SubElement(body, "body", name=link.name, **_place(X)), np.eye(4)
+            body, X = SubElement(body, "body", {"name": link.name, **_place(X)}), np.eye(4)
             _add_joint(body, joint)
         carrier[link.name] = body, X
         if link.inertia is not None:
@@ -68,7 +68,7 @@ def _inertial(parts: list[tuple[Inertia, Array]]) -> Element:
     """Of one body made of several, each with its pose."""
     mass = sum(part.mass for part, _ in parts)
     centres = [X[:3, :3] @ part.com + X[:3, 3] for part, X in parts]
-    com = sum(part.mass * c for (part, _), c in zip(parts, centres, strict=True)) / mass
+    com = np.average(centres, axis=0, weights=[part.mass for part, _ in parts])
     matrix = np.zeros((3, 3))
     for (part, X), centre in zip(parts, centres, strict=True):
         arm = centre - com
@@ -84,7 +84,7 @@ def _add_joint(body: Element, joint: Joint) -> None:
     if joint.type == "free":
         if joint.parent != "world" or not np.array_equal(joint.placement @ joint.child_placement, np.eye(4)):
             raise ValueError(f"joint {joint.name!r}: MuJoCo has free joints only right on the world")
-        SubElement(body, "joint", **options)
+        SubElement(body, "joint", options)
         return
     at = poses.inverse(joint.child_placement)  # of the joint in the child link, whose pose is that of the body
     options["pos"] = _numbers(at[:3, 3])
@@ -96,7 +96,7 @@ def _add_joint(body: Element, joint: Joint) -> None:
             if np.ptp(values) > 0.0:
                 raise ValueError(f"joint {joint.name!r}: MuJoCo has one {name} for all freedoms, got {values}")
             options[name] = repr(float(values[0]))
-    SubElement(body, "joint", **options)
+    SubElement(body, "joint", options)
 
 
 def _limits(joint: Joint) -> dict[str, str]:
@@ -113,10 +113,10 @@ def _add_servo(actuators: Element, actuator: Actuator, joint: Joint) -> None:
         raise ValueError(f"actuator {actuator.name!r}: expected a position servo without gear and ranges of its own")
     if joint.velocity_limit is not None and np.isfinite(joint.velocity_limit).any():
         raise ValueError(f"actuator {actuator.name!r}: MuJoCo has no velocity limits, joint {joint.name!r} has one")
-    options = {"joint": joint.name, "kp": repr(actuator.kp), "kv": repr(actuator.kd)}
+    options = {"name": actuator.name, "joint": joint.name, "kp": repr(actuator.kp), "kv": repr(actuator.kd)}
     if joint.effort_limit is not None and np.isfinite(joint.effort_limit[0]):
         options["forcerange"] = _numbers((-joint.effort_limit[0], joint.effort_limit[0]))
-    SubElement(actuators, "position", name=actuator.name, **options)
+    SubElement(actuators, "position", options)
 
 
 def _geom(shape: CompiledShape, X: Array, surface: SurfaceProperties) -> Element:
@@ -125,16 +125,15 @@ def _geom(shape: CompiledShape, X: Array, surface: SurfaceProperties) -> Element
         raise ValueError(f"shape {shape.name!r}: expected a rigid surface with a friction of its own, got {surface}")
     if shape.kind in ("convex", "heightfield"):
         raise ValueError(f"shape {shape.name!r}: a {shape.kind} would need assets")
-    return Element(
-        "geom",
-        name=shape.name,
-        type=shape.kind,
-        size=_numbers((0.0, 0.0, 1.0) if shape.kind == "plane" else shape.size),
-        friction=_numbers((friction, 0.005, 0.0001)),  # sliding, and MuJoCo's own of spin and rolling: unused
-        contype=str(shape.contype),
-        conaffinity=str(shape.conaffinity),
-        **_place(X),
-    )
+    options = {
+        "name": shape.name,
+        "type": shape.kind,
+        "size": _numbers((0.0, 0.0, 1.0) if shape.kind == "plane" else shape.size),
+        "friction": _numbers((friction, 0.005, 0.0001)),  # sliding, and MuJoCo's own of spin and rolling: unused
+        "contype": str(shape.contype),
+        "conaffinity": str(shape.conaffinity),
+    }
+    return Element("geom", {**options, **_place(X)})
 
 
 def _place(X: Array) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ from featherweight.convert import from_mujoco, to_mujoco
 
 def mujoco_installed() -> bool:
     return importlib.util.find_spec("mujoco") is not None
+
+
+def mujoco_twin(motion: Motion, stack: ExitStack, num_threads: int = 1) -> MujocoTwin | None:
+    """The motion as MuJoCo has it, ended by ``stack``; None where MuJoCo is not installed."""
+    if not mujoco_installed():
+        return None
+    twin = MujocoTwin(motion, num_threads)
+    stack.callback(twin.close)
+    return twin
 
 
 class MujocoTwin:

@@ -11,7 +11,7 @@ import numpy as np
 
 import featherweight as fw
 from featherweight.bench.motions import DT, Motion
-from featherweight.bench.mujoco_twin import MujocoTwin, mujoco_installed
+from featherweight.bench.mujoco_twin import MujocoTwin, mujoco_twin
 from featherweight.bench.race import all_turns, take_turns, time_python
 
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
@@ -73,9 +73,8 @@ def measure_motion(motion: Motion, rounds: int, speedups: dict[str, float] | Non
         ours = Ours(motion)
         field: dict[str, Callable[[], object]] = {OURS: ours.run}
         contacts, heights, disagreement = {OURS: ours.contacts()}, {OURS: ours.height()}, None
-        if mujoco_installed():
-            twin = MujocoTwin(motion)
-            stack.callback(twin.close)
+        twin = mujoco_twin(motion, stack)
+        if twin is not None:
             disagreement = checked_disagreement(twin)
             twin.run()
             contacts[THEIRS], heights[THEIRS] = twin.contacts(), twin.height()
@@ -102,12 +101,12 @@ def measure_motion(motion: Motion, rounds: int, speedups: dict[str, float] | Non
 def thread_speedups(motion: Motion, rounds: int) -> dict[str, float]:
     """Two threads over one, by engine. To be measured before the process is confined to one core."""
     with ExitStack() as stack:
-        field: dict[tuple[str, int], Callable[[], object]] = {(OURS, n): Ours(motion, n).run for n in (1, 2)}
-        if mujoco_installed():
-            for n in (1, 2):
-                twin = MujocoTwin(motion, n)
-                stack.callback(twin.close)
-                field[THEIRS, n] = twin.run
+        field: dict[tuple[str, int], Callable[[], object]] = {}
+        for threads in (1, 2):
+            field[OURS, threads] = Ours(motion, threads).run
+            twin = mujoco_twin(motion, stack, threads)
+            if twin is not None:
+                field[THEIRS, threads] = twin.run
         best = take_turns({key: partial(time_python, run) for key, run in field.items()}, rounds)
     return {name: best[name, 1] / best[name, 2] for name, threads in best if threads == 1}
 

@@ -36,6 +36,7 @@ class SimulationReport:
         cells = [
             {
                 "spheres": str(heap.spheres),
+                "steps": str(heap.steps),
                 "contacts": f"{heap.contacts:.0f}",
                 "ms per step": f"{heap.milliseconds:.3g}",
                 "us per contact": f"{heap.per_contact:.3g}",
