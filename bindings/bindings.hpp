@@ -12,6 +12,7 @@ void bind_dynamics(nb::module_& m);
 void bind_constrained(nb::module_& m);
 void bind_constraints(nb::module_& m);
 void bind_delassus(nb::module_& m);
+void bind_contact(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_measure(nb::module_& m);
 

@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_delassus(m);
   featherweight::bindings::bind_collision(m);
   featherweight::bindings::bind_simulation(m);
+  featherweight::bindings::bind_contact(m);
   featherweight::bindings::bind_batch(m);
   featherweight::bindings::bind_measure(m);
 }

@@ -72,28 +72,24 @@ class ConeMatrix {
   }
 
   void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
-    const int m = rows_.m, stride = (m + 7) / 8 * 8;
+    const int m = rows_.m, stride = (m + 3 + 7) / 8 * 8;  // blocks of fewer than four rows are written with zeros below
     double* values = nullptr;
     make_room(kernels, options, memory, [&](Carver& carver) {
       values = carver.take<double>(static_cast<std::size_t>(stride) * stride);
       G = {values, stride};
     });
+    const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      double* column = values + static_cast<std::size_t>(b.first) * stride + a.first;
+      for (int c = 0; c < b.rows; ++c, column += stride) *reinterpret_cast<LooseRows*>(column) = block.columns[c];
+    };
+    for (int i = 0; i < rows_.n_groups; ++i)  // rising, so that what is below a block is written after its zeros
+      for (int j = 0; j <= i; ++j) {
+        const RowBlock block = couple(scene_, rows_.groups[i], rows_.groups[j]);
+        if (j < i) write(transposed(block), rows_.groups[j], rows_.groups[i]);
+        write(block, rows_.groups[i], rows_.groups[j]);
+      }
     for (int j = 0; j < m; ++j)
       for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
-    for (int i = 0; i < rows_.n_groups; ++i) {
-      const RowGroup& a = rows_.groups[i];
-      for (int j = 0; j <= i; ++j) {
-        const RowGroup& b = rows_.groups[j];
-        Rows columns[4];
-        couple(scene_, a, b, columns);
-        for (int c = 0; c < b.rows; ++c)
-          for (int r = 0; r < a.rows; ++r) {
-            const double x = columns[c][r];
-            values[static_cast<std::size_t>(b.first + c) * stride + a.first + r] = x;
-            values[static_cast<std::size_t>(a.first + r) * stride + b.first + c] = x;
-          }
-      }
-    }
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];
   }
 
@@ -176,15 +172,14 @@ class ConeMatrix {
       start[j] = static_cast<int>(k);
       for_neighbours(group_of_block[j], [&](int other) {
         const RowGroup& group_a = rows_.groups[other];
-        Rows columns[4];
-        couple(scene_, group_a, group_b, columns);
+        const RowBlock block = couple(scene_, group_a, group_b);
         for (int i = first_block[other]; i < first_block[other + 1]; ++i) {
           const Block& a = rows_.blocks[i];
           neighbour[k] = i;
           at[k++] = v;
           for (int c = 0; c < b.rows; ++c)
             for (int r = 0; r < a.rows; ++r) {
-              double x = columns[b.first - group_b.first + c][a.first - group_a.first + r];
+              double x = block.columns[b.first - group_b.first + c][a.first - group_a.first + r];
               if (i == j && r == c) x += rows_.compliance[b.first + c];
               values[v++] = x;
             }

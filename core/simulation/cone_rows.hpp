@@ -53,6 +53,7 @@ class ConeRows {
     double* held_impulse = joint_impulses + scene_.n_joint_rows;
     for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
     for (int k = 0; k < scene_.n_joint_rows; ++k) add(scene_.joint_rows[k], joint_impulses + k);
+    end_chain();
     for (int k = 0; k < contacts.count; ++k) add(contacts.data[k]);
   }
 
@@ -62,6 +63,8 @@ class ConeRows {
   LaneOf<S> lane_;
   double dt_, per_dt_;
   Rows* next_y_;
+  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
+  double chain_along_[4];
 
   // A point of a link, about the root of its tree.
   struct Place {
@@ -75,6 +78,8 @@ class ConeRows {
       return u;
     }
   };
+  // Impulses act on the first side, their opposites on the second.
+  static FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
   FW_INLINE Place place(int link, const Vec3<double>& point, const Motion<S>* velocity) const {
     return {link, point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
   }
@@ -131,12 +136,13 @@ class ConeRows {
     return group;
   }
   // The forces of a group at one of its ends go to the root.
-  FW_INLINE void add_end(RowGroup& group, int link, RowForces& force) {
+  template <class Motors = NoMotors>
+  FW_INLINE void add_end(RowGroup& group, int link, const RowForces& force, const Motors& motors = {}) {
     RowEnd& end = group.ends[group.n_ends++];
     const int f = scene_.last_freedom[link];
     end = {link, scene_.depth[f] + 1, next_y_};
     next_y_ += end.count;
-    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y);
+    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y, motors);
   }
 
   void add(Contact& c) {
@@ -151,10 +157,9 @@ class ConeRows {
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       places[side] = place(links[side], point, motion_.velocity);
-      const double sign = side == 0 ? 1 : -1;
-      u += places[side].moves() * sign;
-      w += places[side].velocity.ang * sign;
-      if (motion_.before) before += dot(n, place(links[side], point, motion_.before).moves()) * sign;
+      u += places[side].moves() * sign(side);
+      w += places[side].velocity.ang * sign(side);
+      if (motion_.before) before += dot(n, place(links[side], point, motion_.before).moves()) * sign(side);
     }
     const double u_n = dot(n, u);
     deepest = -c.gap > deepest ? -c.gap : deepest;
@@ -178,14 +183,10 @@ class ConeRows {
     RowGroup& group = add_group(rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
-      const double sign = side == 0 ? 1 : -1;
-      RowForces force = no_forces();
-      if (slides) {
-        set_row(force, 0, t1 * sign, places[side].r);
-        set_row(force, 1, t2 * sign, places[side].r);
-      }
-      set_row(force, rows - 1, n * sign, places[side].r);
-      if (spins) set_moment_row(force, rows, n * sign);
+      const Vec3<double> x = t1 * sign(side), y = t2 * sign(side), z = n * sign(side), none = zero3<double>();
+      RowForces force = forces_at(slides ? row_axes(x, y, z) : row_axes(z, none, none), places[side].r);
+      if (spins)
+        for (int k = 0; k < 3; ++k) force.e[3 + k][rows] = z[k];
       add_end(group, links[side], force);
     }
     Block& block = add_block(slides ? Law::point : Law::unilateral, rows);
@@ -204,11 +205,7 @@ class ConeRows {
       RowGroup& moments = add_group(2);
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
-        const double sign = side == 0 ? 1 : -1;
-        RowForces force = no_forces();
-        set_moment_row(force, 0, t1 * sign);
-        set_moment_row(force, 1, t2 * sign);
-        add_end(moments, links[side], force);
+        add_end(moments, links[side], moments_about(row_axes(t1 * sign(side), t2 * sign(side), zero3<double>())));
       }
       add_disc(2, normal, material.rolling);
       add_row(dot(t1, w), 0, 0, c.impulse + 3);
@@ -234,6 +231,27 @@ class ConeRows {
     return velocity < -fastest_separation ? -fastest_separation : velocity;
   }
 
+  // Rows of joints that are inboard of each other walk together, up to four; they come from the tips inward.
+  FW_INLINE void join_chain(const JointRow& row, double along) {
+    const Link<double>& l = scene_.tree.links[row.link];
+    if (n_chain_ == 4 || (n_chain_ > 0 && !(row.link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
+    if (n_chain_ == 0) chain_tip_ = row.link, chain_first_ = m;
+    chain_freedom_[n_chain_] = row.freedom;
+    chain_along_[n_chain_++] = along;
+  }
+  void end_chain() {
+    if (n_chain_ == 0) return;
+    RowGroup& group = groups[n_groups++];
+    group.first = chain_first_, group.rows = n_chain_, group.n_ends = 0;
+    add_end(group, chain_tip_, no_forces(), [&](int f) FW_LAMBDA_INLINE {
+      Rows t = Rows{};
+      for (int r = 0; r < n_chain_; ++r)
+        if (chain_freedom_[r] == f) t[r] = chain_along_[r];
+      return t;
+    });
+    n_chain_ = 0;
+  }
+
   void add(const JointRow& row, double* impulse) {
     const int f = row.freedom;
     const bool is_limit = row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit;
@@ -248,19 +266,7 @@ class ConeRows {
         return;
       }
     }
-    RowGroup& group = add_group(1);
-    const Freedom<S>& d = motion_.freedom[f];
-    const double along = direction * scene_.tree.links[row.link].sign;
-    RowEnd& end = group.ends[group.n_ends++];
-    end = {row.link, scene_.depth[f] + 1, next_y_};
-    next_y_ += end.count;
-    end.y[end.count - 1] = Rows{along * lane_(d.weight), 0, 0, 0};
-    RowForces force = no_forces();
-    for (int k = 0; k < 3; ++k) {
-      force.e[k][0] = -along * lane_(d.carry.lin[k]);
-      force.e[3 + k][0] = -along * lane_(d.carry.ang[k]);
-    }
-    walk_inward(scene_, lane_, motion_.freedom, scene_.tree.dof_parent[f], force, end.y);
+    join_chain(row, direction * scene_.tree.links[row.link].sign);
     if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
       block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
@@ -295,18 +301,12 @@ class ConeRows {
       Vec3<double> u = zero3<double>();
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
-        const double sign = side == 0 ? 1 : -1;
         const Place p = place(links[side], X[side].p, motion_.velocity);
-        u += (half == 0 ? p.moves() : p.velocity.ang) * sign;
-        RowForces force = no_forces();
-        for (int r = 0; r < n; ++r) {
-          const Vec3<double> axis = column(X[0].R, held.rows[first + r] - half) * sign;
-          if (half == 0)
-            set_row(force, r, axis, p.r);
-          else
-            set_moment_row(force, r, axis);
-        }
-        add_end(group, links[side], force);
+        u += (half == 0 ? p.moves() : p.velocity.ang) * sign(side);
+        Vec3<double> axes[3] = {zero3<double>(), zero3<double>(), zero3<double>()};
+        for (int r = 0; r < n; ++r) axes[r] = column(X[0].R, held.rows[first + r] - half) * sign(side);
+        const RowAxes four = row_axes(axes[0], axes[1], axes[2]);
+        add_end(group, links[side], half == 0 ? forces_at(four, p.r) : moments_about(four));
       }
       add_block(Law::equality, n);
       for (int r = 0; r < n; ++r) {

@@ -47,34 +47,39 @@ struct RowForces {
   Rows e[6];
 };
 
-// One row: a force along `direction` at r from the root, and a moment.
-FW_INLINE void set_row(RowForces& f, int row, const Vec3<double>& direction, const Vec3<double>& r) {
-  const Vec3<double> moment = cross(r, direction);
-  for (int k = 0; k < 3; ++k) f.e[k][row] = direction[k], f.e[3 + k][row] = moment[k];
+// Four directions, component by component.
+struct RowAxes {
+  Rows x, y, z;
+};
+FW_INLINE RowAxes row_axes(const Vec3<double>& a, const Vec3<double>& b, const Vec3<double>& c,
+                           const Vec3<double>& d = zero3<double>()) {
+  return {Rows{a[0], b[0], c[0], d[0]}, Rows{a[1], b[1], c[1], d[1]}, Rows{a[2], b[2], c[2], d[2]}};
 }
-FW_INLINE void set_moment_row(RowForces& f, int row, const Vec3<double>& axis) {
-  for (int k = 0; k < 3; ++k) f.e[k][row] = 0, f.e[3 + k][row] = axis[k];
+// Forces along the axes, at r from the root.
+FW_INLINE RowForces forces_at(const RowAxes& a, const Vec3<double>& r) {
+  return {{a.x, a.y, a.z, a.z * r[1] - a.y * r[2], a.x * r[2] - a.z * r[0], a.y * r[0] - a.x * r[1]}};
 }
-FW_INLINE RowForces no_forces() {
-  RowForces f;
-  for (Rows& e : f.e) e = Rows{};
-  return f;
-}
+FW_INLINE RowForces moments_about(const RowAxes& a) { return {{Rows{}, Rows{}, Rows{}, a.x, a.y, a.z}}; }
+FW_INLINE RowForces no_forces() { return {{Rows{}, Rows{}, Rows{}, Rows{}, Rows{}, Rows{}}}; }
 
-// Forces go inward from freedom f, leaving y behind.
-template <class S>
-FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int f, RowForces& force,
-                           Rows* y) {
-  for (; f >= 0; f = scene.tree.dof_parent[f]) {
+struct NoMotors {
+  FW_INLINE Rows operator()(int) const { return Rows{}; }
+};
+
+// Forces go inward from freedom f, leaving y behind. `motors(f)` are the forces of the rows along freedom f itself.
+template <class S, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int f, RowForces force,
+                           Rows* y, const Motors& motors = {}) {
+  for (int depth = scene.depth[f]; depth >= 0; --depth, f = scene.tree.dof_parent[f]) {
     const Freedom<S>& d = freedoms[f];
-    Rows t = Rows{}, u = Rows{};
+    Rows t = motors(f), u = Rows{};
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
       t += force.e[k] * lane(d.axis.lin[k]);
       u += force.e[3 + k] * lane(d.axis.ang[k]);
     }
     t += u;
-    y[scene.depth[f]] = t * lane(d.weight);
+    y[depth] = t * lane(d.weight);
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
       force.e[k] -= t * lane(d.carry.lin[k]);
@@ -90,8 +95,21 @@ FW_INLINE int shared_freedoms(const Scene& scene, int a, int b) {
   return a < 0 ? 0 : scene.depth[scene.last_freedom[a]] + 1;
 }
 
+// Four columns of four rows.
+struct RowBlock {
+  Rows columns[4];
+};
+FW_INLINE RowBlock transposed(const RowBlock& m) {
+  const Rows a = __builtin_shufflevector(m.columns[0], m.columns[1], 0, 4, 2, 6);
+  const Rows b = __builtin_shufflevector(m.columns[0], m.columns[1], 1, 5, 3, 7);
+  const Rows c = __builtin_shufflevector(m.columns[2], m.columns[3], 0, 4, 2, 6);
+  const Rows d = __builtin_shufflevector(m.columns[2], m.columns[3], 1, 5, 3, 7);
+  return {{__builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(b, d, 0, 1, 4, 5),
+           __builtin_shufflevector(a, c, 2, 3, 6, 7), __builtin_shufflevector(b, d, 2, 3, 6, 7)}};
+}
+
 // G(a, b) by columns: column c has the rows of a.
-FW_INLINE void couple(const Scene& scene, const RowGroup& a, const RowGroup& b, Rows* columns) {
+FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   Rows g0 = Rows{}, g1 = Rows{}, g2 = Rows{}, g3 = Rows{};
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) {
@@ -105,7 +123,7 @@ FW_INLINE void couple(const Scene& scene, const RowGroup& a, const RowGroup& b, 
         g3 += x * z[3];
       }
     }
-  columns[0] = g0, columns[1] = g1, columns[2] = g2, columns[3] = g3;
+  return {{g0, g1, g2, g3}};
 }
 
 }  // namespace featherweight::FW_ISA

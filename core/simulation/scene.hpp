@@ -82,7 +82,7 @@ struct Scene {
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
-  const JointRow* joint_rows;
+  const JointRow* joint_rows;  // from the tips inward
   const HeldFrame* held;
   const Actuator* actuators;
   int has_restitution;

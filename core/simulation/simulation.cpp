@@ -149,6 +149,8 @@ void Simulation::add_rows(const SceneSpec& spec) {
     a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.effort) && a.kd + dt_ * a.kp > 0;
     if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, a.effort, static_cast<int>(k)});
   }
+  std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
+                   [](const JointRow& x, const JointRow& y) { return x.link > y.link; });
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_held = static_cast<int>(held_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());

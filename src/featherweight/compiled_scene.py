@@ -227,8 +227,8 @@ class SurfaceTable:
 
 
 def law_between(a: SurfaceProperties, b: SurfaceProperties) -> ContactLaw:
-    """The law of two surfaces: combined, or that of the higher priority alone; the larger margin in any case."""
-    margin = max(a.margin, b.margin)
+    """The law of two surfaces: combined, or that of the higher priority alone; margins add in any case."""
+    margin = a.margin + b.margin
     if a.priority == b.priority:
         return combine(a.material, b.material, margin)
     return combine(max(a, b, key=lambda surface: surface.priority).material, Material(), margin)

@@ -78,7 +78,7 @@ class Geometry:
     material: Material | None = None  # None: decided by what it touches
     contype: int = 1
     conaffinity: int = 1
-    margin: float = 0.0  # distance at which it touches already [m]; of two shapes the larger one counts
+    margin: float = 0.0  # distance at which it touches already [m]; those of two shapes add
     priority: int = 0
 
 

@@ -88,12 +88,12 @@ def mass_properties(vertices: Array, faces: NDArray[np.integer]) -> tuple[float,
 
 
 def mesh_vertices(what: str, path: str) -> Array:
-    """All vertices (n, 3) of the mesh file at ``path``, in its own units, several bodies merged."""
+    """Vertices (n, 3) [m] of all bodies in the mesh file at ``path``. Numbers are metres unless it states a unit."""
     return np.concatenate([vertices for vertices, _ in read_mesh(what, path)])
 
 
 def read_mesh(what: str, path: str) -> list[tuple[Array, NDArray[np.int64]]]:
-    """Vertices and triangles of every body in the file, placed as the file says."""
+    """Vertices [m] and triangles of every body in the file, placed as the file says."""
     if not os.path.isfile(path):
         raise ModelError(what, f"mesh file {path!r} does not exist")
     try:
@@ -114,13 +114,19 @@ def _read_mesh(path: str, modified: int) -> list[tuple[Array, NDArray[np.int64]]
     except Exception as error:  # whatever a reader raises, it is about the file
         raise ModelError("mesh", f"mesh file {path!r} cannot be read: {error}") from None
     parts = [
-        (np.asarray(body.vertices, dtype=np.float64), np.asarray(body.faces, dtype=np.int64))
+        (_metres(body.units) * np.asarray(body.vertices, dtype=np.float64), np.asarray(body.faces, dtype=np.int64))
         for body in bodies
         if hasattr(body, "faces") and len(body.faces)
     ]
     if not parts:
         raise ModelError("mesh", f"mesh file {path!r} holds no triangles")
     return parts
+
+
+def _metres(units: object) -> float:
+    """The unit that a Collada file states: "0.01 * meters" or "meters" in the words of trimesh. Others state none."""
+    factor, times, _ = str(units).partition(" * ")
+    return float(factor) if times else 1.0
 
 
 def connected_parts(vertices: Array, faces: NDArray[np.integer]) -> list[Array]:

@@ -75,6 +75,8 @@ def _regular_tree(name: str, n: int, branching: int, floating: bool) -> Model:
         fan = 0.3 * ((i - 1) % branching - 0.5 * (branching - 1))  # siblings lean apart
         at = pose() if i == 0 else pose((0.0, 0.0, -length), rpy=(0.0, fan, 0.0))
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", placement=at, axis="yx"[i % 2])
+        for sibling in range((i - 1) // branching * branching + 1 if i else 0, i):
+            builder.exclude(f"link_{sibling}", f"link_{i}")  # they overlap where they hang
     builder.frame("tip", f"link_{n - 1}", (0.0, 0.0, -length))
     return builder.build(floating_base=floating)
 
@@ -108,6 +110,8 @@ def four_bar() -> Model:
     builder.joint("crank_hinge", "continuous", "ground", "crank", placement=at_crank, axis="y")
     builder.joint("coupler_hinge", "continuous", "crank", "coupler", placement=at_crank_end, axis="y")
     builder.joint("rocker_hinge", "continuous", "ground", "rocker", placement=at_pivot, axis="y")
+    for link, other in (("coupler", "rocker"), ("coupler", "ground"), ("crank", "rocker")):
+        builder.exclude(link, other)  # the bars of a real one pass beside each other
     builder.frame("coupler_end", "coupler", (coupler, 0.0, 0.0))
     builder.frame("rocker_end", "rocker", (rocker, 0.0, 0.0))
     return builder.build()
@@ -235,6 +239,7 @@ def humanoid(*, floating: bool = True) -> Model:
     body.grow("waist_yaw", "z", (0, 0, 0.08), "cylinder", (0.06, 0.04), 1.0, (0, 0, 0.02), (-1.2, 1.2), 150.0)
     body.grow("waist_roll", "x", (0, 0, 0.04), "cylinder", (0.06, 0.04), 1.0, (0, 0, 0.02), (-0.4, 0.4), 150.0)
     body.grow("torso", "y", (0, 0, 0.04), "box", (0.18, 0.3, 0.36), 14.0, (0, 0, 0.2), (-0.5, 1.0), 200.0)
+    builder.exclude("waist_yaw", "torso")
     head = _Limb(builder, "torso")
     head.grow("neck", "z", (0, 0, 0.4), "cylinder", (0.04, 0.06), 0.5, (0, 0, 0.03), (-1.5, 1.5), 20.0)
     head.grow("head", "y", (0, 0, 0.06), "ellipsoid", (0.09, 0.075, 0.11), 3.0, (0, 0, 0.1), (-0.6, 0.8), 20.0)
@@ -253,6 +258,8 @@ def _humanoid_leg(builder: ModelBuilder, side: str, y: float) -> None:
     leg.grow("shin", "y", (0, 0, -0.38), "capsule", (0.05, 0.3), 3.0, (0, 0, -0.19), (0.0, 2.5), 250.0)
     leg.grow("ankle", "y", (0, 0, -0.38), "sphere", (0.04,), 0.5, (0, 0, 0), (-1.0, 0.7), 120.0)
     leg.grow("foot", "x", (0, 0, 0), "box", (0.22, 0.1, 0.03), 1.0, (0.04, 0, -0.065), (-0.4, 0.4), 60.0)
+    for above in (f"{side}_hip_yaw", "pelvis"):
+        builder.exclude(above, f"{side}_thigh")  # one inside the other
     builder.frame(f"{side}_sole", f"{side}_foot", (0.04, 0.0, -0.08))
 
 
@@ -264,6 +271,7 @@ def _humanoid_arm(builder: ModelBuilder, side: str, y: float) -> None:
     arm_.grow("upper_arm", "z", (0, 0, -0.05), "capsule", (0.04, 0.16), 1.5, (0, 0, -0.1), (-1.5, 1.5), 40.0)
     arm_.grow("forearm", "y", (0, 0, -0.22), "capsule", (0.035, 0.16), 1.0, (0, 0, -0.11), (-2.4, 0.0), 40.0)
     arm_.grow("hand", "z", (0, 0, -0.22), "box", (0.03, 0.08, 0.14), 0.5, (0, 0, -0.08), (-1.6, 1.6), 15.0)
+    builder.exclude(f"{side}_shoulder", f"{side}_upper_arm")  # one inside the other
     builder.frame(f"{side}_palm", f"{side}_hand", (0.0, 0.0, -0.08))
 
 

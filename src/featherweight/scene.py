@@ -350,7 +350,10 @@ class _Compilation:
         for closure in self._model.description.closures:
             yield self._closed(closure)
         for constraint in constraints:
-            yield self._held(constraint)
+            held = self._held(constraint)
+            if not any(link >= 0 and self._bodies.moves[link] for link in (held.link, held.to)):
+                raise ValueError(f"constraint on {constraint.frame!r}: neither side of it can move")
+            yield held
 
     def _closed(self, closure: Closure) -> SceneConstraint:
         X, to = closure.placement, None if closure.to == WORLD else closure.to

@@ -234,6 +234,8 @@ def _body(kind: str, geometries: list[Geometry], volumes: list[float], units: li
     static = options.get("static", False)
     if not isinstance(static, bool):
         raise ModelError(kind, f"static must be True or False, got {static!r}")
+    if static and ("mass" in options or "density" in options):
+        raise ModelError(kind, "a static body has no mass and no density")
     return Body(
         _name(kind, options.get("name")),
         kind,

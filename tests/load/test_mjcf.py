@@ -115,10 +115,8 @@ def test_what_is_left_out_is_reported(model: fw.Model) -> None:
     told = {note.element: (note.line, note.honoured) for note in model.import_report}
     assert told["joint 'leg_y'"] == (25, False)
     assert told["equality"] == (41, False)
-    assert told["actuator 'leg_motor'"] == (44, False)
     assert told["sensor"] == (47, True)
     assert told["light"] == (16, True)
-    assert told["geom 'floor'"] == (17, False)
     assert told["site 'trunk'"] == (None, True)
 
 
@@ -134,8 +132,11 @@ def test_what_is_left_out_is_reported(model: fw.Model) -> None:
         (one_body(options='<option density="1.2"/>'), "option"),
         (one_body(options='<option><flag contact="disable"/></option>'), "option/flag"),
         (one_body(rest='<tendon><fixed name="t"><joint joint="s" coef="1"/></fixed></tendon>'), "tendon 't'"),
-        (one_body(rest='<actuator><motor joint="s"/></actuator>'), "actuator"),
-        (one_body(rest='<contact><exclude body1="world" body2="b"/></contact>'), "contact exclude"),
+        (one_body(rest='<actuator><intvelocity name="m" joint="s" actrange="0 1"/></actuator>'), "actuator 'm'"),
+        (one_body(rest='<actuator><general joint="s" biastype="affine" biasprm="1"/></actuator>'), "actuator"),
+        (one_body("<freejoint name='f'/><geom size='1'/>", '<actuator><motor joint="f"/></actuator>'), "actuator"),
+        (one_body(SLIDER.replace('size="0.1"', 'size="0.1" solref="0.01 1"')), "geom 'geom_0'"),
+        (one_body(SLIDER.replace('size="0.1"', 'size="0.1" gap="0.1"')), "geom 'geom_0'"),
     ],
 )
 def test_strict_refuses_what_is_not_honoured(text: str, element: str) -> None:

@@ -60,6 +60,39 @@ def test_round_trip_of_random_forests_is_exact(forest: Forest) -> None:
     assert same_bits(saved.decode(saved.encode(description)), description)
 
 
+def test_contacts_motors_and_closures_survive() -> None:
+    material = fw.Material(friction=1 / 3, torsional=1e-300, stiffness=1e5, damping=0.1, dim=4)
+    table = np.random.default_rng(0).normal(size=(3, 4))
+    cloud = np.random.default_rng(1).normal(size=(9, 3))
+    shapes = [
+        fw.Geometry("h", "collision", "heightfield", (1.0, 2.0), heights=table, contype=2**32 - 1, conaffinity=0),
+        fw.Geometry("c", "collision", "convex", (), vertices=cloud, material=material, margin=0.1 + 0.2, priority=-7),
+    ]
+    builder = fw.ModelBuilder("full").link("a", mass=1.0, inertia=(1, 1, 1), geometries=shapes[:1])
+    builder.link("b", mass=1.0, inertia=(1, 1, 1), geometries=shapes[1:])
+    builder.joint("j", "fixed", "world", "a").joint("k", "revolute", "a", "b", axis="x")
+    builder.actuator("m", "k", "position", gear=-2.0, kp=1 / 3, kd=0.1, ctrl_range=(-1, 1), force_range=(-0.0, 5e-324))
+    builder.actuator("n", "k")
+    builder.exclude("a", "b")
+    builder.pair("a", "h", "b", "c", fw.ContactLaw(friction=0.1, rolling=0.2, margin=0.3, dim=6))
+    builder.pair("a", "h", "b", "c", fw.ContactLaw(stiffness=1e4, damping=3.0))
+    builder.close(
+        "loop", "b", "world", placement=(1, 2, 3), to_placement=fw.pose(rpy=(0.1, 0.2, 0.3)), rows=("x", "rz")
+    )
+    description = builder.describe()
+    text = saved.encode(description)
+    assert same_bits(saved.decode(text), description)
+    assert saved.encode(saved.decode(text)) == text
+    for part in (description, saved.decode(text)):
+        assert not any(g.heights.flags.writeable for g in part.links[0].geometries if g.heights is not None)
+
+
+def test_models_without_contacts_are_written_as_before() -> None:
+    document = json.loads(saved.encode(fw.models.arm().description))
+    assert set(document) == {"format", "version", "name", "gravity", "links", "joints", "frames", "notes"}
+    assert set(document["links"][0]["geometries"][1]) == {"name", "role", "shape", "size", "placement", "rgba"}
+
+
 def test_awkward_numbers_survive() -> None:
     builder = fw.ModelBuilder("awkward", gravity=(-0.0, 5e-324, 0.1 + 0.2))
     builder.link("a", mass=1 / 3, com=(1e-300, -0.0, 1e300), inertia=(1e-310, 1e-310, 1e-310))
@@ -120,6 +153,18 @@ def changed(path: str, value: Any) -> str:
         ("links/0/geometries/0/shape", "cone", "unknown shape 'cone'"),
         ("links/0/geometries/0/shape", [], "'shape' must be a string"),
         ("links/0/geometries/0/size", [1, 2], "size must be 3 numbers"),
+        ("links/0/geometries/0/contype", 1.5, "'contype' must be an integer"),
+        ("links/0/geometries/0/contype", -1, "contype must be 32 bits"),
+        ("links/0/geometries/0/material", {"friction": -1.0}, "Material: friction must be finite and not negative"),
+        ("links/0/geometries/0/material", {"friction": "x"}, "'friction' must be numbers"),
+        ("links/0/geometries/0/material", {"colour": 1.0}, "unknown key 'colour'"),
+        ("links/0/geometries/0/vertices", POSE, "a convex shape needs vertices, and only that has them"),
+        ("links/0/geometries/0/heights", POSE, "a height field needs heights, and only that has them"),
+        ("actuators", [{"name": "m", "joint": "x", "kind": "motor", "gear": 1, "kp": 1, "kd": 0}], "unknown joint 'x'"),
+        ("excludes", [["base"]], "'excludes' must be pairs"),
+        ("excludes", [["base", "nobody"]], "link 'nobody' is not a link"),
+        ("closures", [{"name": "c", "link": "base", "to": "world"}], "'placement' is missing"),
+        ("pairs", [{"link": "base"}], "'geometry' is missing"),
         ("joints/1/type", "screw", "unknown type 'screw'"),
         ("joints/1/parent", "nobody", "parent 'nobody' is not a link"),
         ("joints/1/axis", [0, 0, 0], "axis is zero"),

@@ -411,3 +411,52 @@ def test_a_description_is_checked_and_ordered() -> None:
     assert model.joint_names == ("0", "1", "2")
     with pytest.raises(ModelError, match="link 'a': mass must not be negative"):
         fw.Model(ModelDescription("m", (Link("a", Inertia(-1.0, np.zeros(3), np.eye(3))),), (joints[1],)))
+
+
+# -- motors, contacts, closures ------------------------------------------------------------------------------------
+
+
+def two_balls() -> fw.ModelBuilder:
+    builder = fw.ModelBuilder("m")
+    for name in "ab":
+        builder.solid(name, "sphere", (0.1,), mass=1.0)
+    return builder.joint("root", "free", "world", "a").joint("j", "revolute", "a", "b", axis="x")
+
+
+LAW = fw.ContactLaw(friction=0.5)
+
+
+@pytest.mark.parametrize(
+    "act, complaint",
+    [
+        (lambda b: b.actuator("m", "k"), "actuator 'm': acts on an unknown joint 'k'"),
+        (lambda b: b.actuator("m", "root"), "actuator 'm': acts on joint 'root', which has 6 freedoms"),
+        (lambda b: b.actuator("m", "j").actuator("m", "j"), "actuator 'm': the name is used twice"),
+        (lambda b: b.actuator("m", "j", "muscle"), "the kind must be motor, position or velocity, got 'muscle'"),
+        (lambda b: b.actuator("m", "j", kp=-1.0), "kp must not be negative"),
+        (lambda b: b.actuator("m", "j", ctrl_range=(1.0, -1.0)), "ctrl_range must not be crossed"),
+        (lambda b: b.actuator("m", "j", force_range=1.0), "force_range must be a lower and an upper number"),
+        (lambda b: b.exclude("a", "c"), "contact exclusion of 'a' and 'c': link 'c' is not a link"),
+        (lambda b: b.pair("a", "a_colision", "b", "b_collision", LAW), "no collision shape 'a_colision' .did you mean"),
+        (lambda b: b.pair("a", "a_visual", "b", "b_collision", LAW), "no collision shape 'a_visual'"),
+        (lambda b: b.pair("c", "x", "b", "b_collision", LAW), "link 'c' is not a link"),
+        (lambda b: b.pair("a", "a_collision", "b", "b_collision", None), "needs a ContactLaw, got None"),
+        (lambda b: b.close("l", "a", "c"), "closure 'l': link 'c' is not a link"),
+        (lambda b: b.close("l", "a", "b", rows=("x", "x")), "closure 'l': rows must be different ones of x, y, z"),
+        (lambda b: b.close("l", "a", "b").close("l", "a", "b"), "closure 'l': the name is used twice"),
+    ],
+)
+def test_wrong_motors_contacts_and_closures_are_refused(act: Any, complaint: str) -> None:
+    with pytest.raises(ModelError, match=complaint):
+        act(two_balls()).describe()
+
+
+def test_added_models_bring_theirs_along() -> None:
+    part = two_balls().actuator("m", "j", kp=3.0).exclude("a", "b").close("l", "b", "world", to_placement=(0, 0, 1))
+    part.pair("a", "a_collision", "b", "b_collision", LAW)
+    whole = fw.ModelBuilder("w").add(part.describe(), prefix="p_", placement=(1, 0, 0)).describe()
+    assert [(m.name, m.joint, m.kp) for m in whole.actuators] == [("p_m", "p_j", 3.0)]
+    assert whole.excludes == (("p_a", "p_b"),)
+    assert [(p.link, p.geometry, p.other_link, p.law) for p in whole.pairs] == [("p_a", "a_collision", "p_b", LAW)]
+    [closure] = whole.closures
+    assert (closure.link, closure.to, closure.to_placement[:3, 3].tolist()) == ("p_b", "world", [1.0, 0.0, 1.0])

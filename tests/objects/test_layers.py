@@ -33,6 +33,7 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
+    "contact": {"lanes"},
     "delassus": {
         "lanes",
         "spatial",
@@ -45,6 +46,7 @@ MAY_INCLUDE = {
         "batch/kernels.hpp",
         "batch/lane_io.hpp",
     },
+    "collision": set[str](),
     "batch": {"lanes", "spatial", "model", "constraints"},
 }
 

@@ -20,6 +20,7 @@ from .. import poses
 from ..builder import ROOT_JOINT, WORLD, ModelBuilder
 from ..description import Array, Geometry, ImportNote, Inertia, JointType, ModelDescription
 from ..errors import ModelError, ModelImportError
+from . import mjcf_contact
 
 _LINE = re.compile(r"[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"Element(?: name)? '([^']*)'")
@@ -27,10 +28,6 @@ _ELEMENT = re.compile(r"Element(?: name)? '([^']*)'")
 #: Kinds of elements that the translation leaves out: list in the spec, name in the file, honoured, why.
 _LEFT_OUT = (
     ("tendons", "tendon", False, "tendons are not supported"),
-    ("equalities", "equality", False, "equality constraints are not imported"),
-    ("actuators", "actuator", False, "actuators are not imported: forces are given as tau"),
-    ("pairs", "contact pair", False, "contact pairs are not imported"),
-    ("excludes", "contact exclude", False, "contact exclusions are not imported"),
     ("flexes", "flex", False, "deformable bodies are not supported"),
     ("plugins", "plugin", False, "plugins are not supported"),
     ("sensors", "sensor", True, "sensors are not part of the model"),
@@ -43,17 +40,6 @@ _LEFT_OUT = (
     ("texts", "text", True, "custom data is not part of the model"),
     ("tuples", "tuple", True, "custom data is not part of the model"),
 )
-#: Per-geom contact parameters with MuJoCo's defaults; others are reported, not carried over.
-_CONTACT_DEFAULTS: dict[str, Any] = {
-    "friction": (1.0, 0.005, 0.0001),
-    "condim": 3,
-    "solref": (0.02, 1.0),
-    "solimp": (0.9, 0.95, 0.001, 0.5, 2.0),
-    "margin": 0.0,
-    "gap": 0.0,
-    "priority": 0,
-    "solmix": 1.0,
-}
 _SOFT_LIMIT_DEFAULTS: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "margin": 0.0}
 
 
@@ -93,13 +79,13 @@ class _Translation:
         self._spec = spec
         self._m = m
         self._lines = {
-            (kind, element.id): _line(element)
-            for kind, elements in (("body", spec.bodies), ("joint", spec.joints), ("geom", spec.geoms))
-            for element in elements
+            (kind, element.id): _line(element) for kind, elements in _spec_lists(spec).items() for element in elements
         }
         self._bodies = [WORLD, *_names([m.body(i).name or f"body_{i}" for i in range(1, m.nbody)], {WORLD})]
         self._joints = self._joint_names()
         self._taken_joints = set(self._joints)
+        self._paired = {int(geom) for ends in (m.pair_geom1, m.pair_geom2) for geom in ends}
+        self._left_out: set[int] = set()  # geoms
         disabled = m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
         self._builder = ModelBuilder(
             spec.modelname or "model", gravity=np.zeros(3) if disabled else m.opt.gravity, allow_nonphysical=True
@@ -107,12 +93,12 @@ class _Translation:
 
     def run(self, floating_base: bool) -> ModelDescription:
         self._report_options()
-        self._add_world_geoms()
+        world_link = self._add_world_geoms()
         for body in range(1, self._m.nbody):
             self._add_body(body)
             self._add_joints(body, floating_base)
         self._add_sites()
-        self._report_contact_parameters()
+        self._add_contacts(world_link)
         self._report_left_out()
         description = self._builder.describe()
         if floating_base and not any(j.type == "free" and j.parent == WORLD for j in description.joints):
@@ -123,14 +109,15 @@ class _Translation:
 
     # -- bodies --------------------------------------------------------------------------------------------------
 
-    def _add_world_geoms(self) -> None:
+    def _add_world_geoms(self) -> str | None:
         """What is fixed to MuJoCo's world body goes on a link of its own, fixed to the world."""
         geometries = list(self._geometries(0))
         if not geometries:
-            return
+            return None
         [name] = _names(["worldbody"], set(self._bodies))
         self._builder.link(name, geometries=geometries)
         self._builder.joint(self._fixed_joint_name(name), "fixed", WORLD, name)
+        return name
 
     def _add_body(self, body: int) -> None:
         m = self._m
@@ -149,55 +136,86 @@ class _Translation:
         m = self._m
         first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
         for geom in range(first, first + count):
-            shape = self._shape(geom)
-            if shape is None:
-                continue
-            kind, size, X, mesh = shape
-            collides = bool(m.geom_contype[geom] or m.geom_conaffinity[geom])
+            name, collides = self._geom_name(geom), self._collides(geom)
             if m.geom_group[geom] <= 2 or not collides:  # MuJoCo's viewer hides groups above 2
-                yield Geometry(self._geom_name(geom), "visual", kind, size, X, mesh, self._rgba(geom))
+                shape = self._shape(geom) or self._mesh(geom)
+                if shape is not None:
+                    yield Geometry(name, "visual", rgba=self._rgba(geom), **shape)
             if collides:
-                yield Geometry(self._geom_name(geom), "collision", kind, size, X, mesh)
+                shape = self._shape(geom) or self._hull(geom)
+                if shape is not None:
+                    yield Geometry(name, "collision", **shape, **self._contact(geom))
 
-    def _shape(self, geom: int) -> tuple[Any, tuple[float, ...], Array, str | None] | None:
+    def _collides(self, geom: int) -> bool:
+        return bool(self._m.geom_contype[geom] or self._m.geom_conaffinity[geom]) or geom in self._paired
+
+    def _contact(self, geom: int) -> dict[str, Any]:
+        m = self._m
+        numbers = {key: int(getattr(m, f"geom_{key}")[geom]) for key in ("contype", "conaffinity", "priority")}
+        bits = {key: value & 0xFFFFFFFF if key != "priority" else value for key, value in numbers.items()}
+        return {"material": mjcf_contact.material(m, geom), "margin": float(m.geom_margin[geom]), **bits}
+
+    def _shape(self, geom: int) -> dict[str, Any] | None:
+        """Shape, size and placement of what is no mesh, as keywords of a Geometry."""
         m, types = self._m, self._mujoco.mjtGeom
         X = _pose(m.geom_pos[geom], m.geom_quat[geom])
         x, y, z = (float(value) for value in m.geom_size[geom])
+        heights = None
+        shape: str
+        size: tuple[float, ...]
         match m.geom_type[geom]:
             case types.mjGEOM_PLANE:
-                return "plane", (), X, None
+                shape, size = "plane", ()
             case types.mjGEOM_SPHERE:
-                return "sphere", (x,), X, None
+                shape, size = "sphere", (x,)
             case types.mjGEOM_CAPSULE:
-                return "capsule", (x, 2.0 * y), X, None
+                shape, size = "capsule", (x, 2.0 * y)
             case types.mjGEOM_CYLINDER:
-                return "cylinder", (x, 2.0 * y), X, None
+                shape, size = "cylinder", (x, 2.0 * y)
             case types.mjGEOM_ELLIPSOID:
-                return "ellipsoid", (x, y, z), X, None
+                shape, size = "ellipsoid", (x, y, z)
             case types.mjGEOM_BOX:
-                return "box", (2.0 * x, 2.0 * y, 2.0 * z), X, None
-            case types.mjGEOM_MESH:
-                return self._mesh(geom, X)
-        self._note("geom", geom, f"shape {types(int(m.geom_type[geom])).name[7:].lower()} is left out", honoured=False)
-        return None
+                shape, size = "box", (2.0 * x, 2.0 * y, 2.0 * z)
+            case types.mjGEOM_HFIELD:
+                shape = "heightfield"
+                size, heights = mjcf_contact.heights(m, int(m.geom_dataid[geom]))
+            case _:
+                return None
+        return {"shape": shape, "size": size, "placement": X, "heights": heights}
 
-    def _mesh(self, geom: int, X: Array) -> tuple[Any, tuple[float, ...], Array, str | None] | None:
+    def _hull(self, geom: int) -> dict[str, Any] | None:
+        """What a mesh collides with: the hull that MuJoCo made of it."""
         m = self._m
+        if m.geom_type[geom] != self._mujoco.mjtGeom.mjGEOM_MESH:
+            self._left_out.add(geom)
+            kind = self._mujoco.mjtGeom(int(m.geom_type[geom])).name[7:].lower()
+            self._note("geom", geom, f"shape {kind} is left out", honoured=False)
+            return None
+        X = _pose(m.geom_pos[geom], m.geom_quat[geom])
+        vertices = mjcf_contact.hull_vertices(m, int(m.geom_dataid[geom]))
+        return {"shape": "convex", "size": (), "placement": X, "vertices": vertices}
+
+    def _mesh(self, geom: int) -> dict[str, Any] | None:
+        """What to see of a mesh: its file."""
+        m = self._m
+        if m.geom_type[geom] != self._mujoco.mjtGeom.mjGEOM_MESH:
+            return None
         number = int(m.geom_dataid[geom])
         mesh = next(mesh for mesh in self._spec.meshes if mesh.id == number)
         if not mesh.file:
-            self._note("geom", geom, f"mesh {mesh.name!r} has no file: the shape is left out", honoured=False)
+            self._note("geom", geom, f"mesh {mesh.name!r} has no file: it is not shown", honoured=True)
             return None
         if np.any(mesh.refpos) or not np.array_equal(mesh.refquat, (1.0, 0.0, 0.0, 0.0)):
-            self._note("geom", geom, f"mesh {mesh.name!r}: refpos and refquat are not carried over", honoured=False)
+            self._note("geom", geom, f"mesh {mesh.name!r} is shown without its refpos and refquat", honoured=True)
         spec = self._spec
         name = os.path.basename(mesh.file) if spec.strippath else mesh.file
         meshdir = getattr(mesh, "compiler", spec).meshdir or spec.meshdir
         file = os.path.join(os.path.abspath(spec.modelfiledir), meshdir, name)
         # The compiler moves a mesh to its centre of mass and principal axes; the file still has it where it was.
         moved = _pose(m.mesh_pos[number], m.mesh_quat[number])
+        X = _pose(m.geom_pos[geom], m.geom_quat[geom]) @ poses.inverse(moved)
         sx, sy, sz = (float(value) for value in mesh.scale)
-        return "mesh", (sx, sy, sz), X @ poses.inverse(moved), os.path.normpath(file)
+        return {"shape": "mesh", "size": (sx, sy, sz), "placement": X, "mesh": os.path.normpath(file)}
 
     def _rgba(self, geom: int) -> tuple[float, float, float, float]:
         m = self._m
@@ -336,22 +354,16 @@ class _Translation:
             message = f"simulation settings ({', '.join(changed)}) are not part of the model"
             self._builder.note(ImportNote("option", None, message, honoured=True))
 
-    def _report_contact_parameters(self) -> None:
-        """One note for all geoms that differ from the defaults in the same way."""
-        m = self._m
-        groups: dict[str, list[int]] = {}
-        for geom in range(m.ngeom):
-            masks = int(m.geom_contype[geom]), int(m.geom_conaffinity[geom])
-            if masks == (0, 0):
-                continue
-            changed = _differences(m, "geom", geom, _CONTACT_DEFAULTS)
-            if masks != (1, 1):
-                changed = ", ".join(filter(None, [changed, "contype, conaffinity"]))
-            if changed:
-                groups.setdefault(changed, []).append(geom)
-        for changed, geoms in groups.items():
-            more = f" (and of {len(geoms) - 1} more geoms)" if len(geoms) > 1 else ""
-            self._note("geom", geoms[0], f"contact parameters ({changed}) are not imported{more}", honoured=False)
+    def _add_contacts(self, world_link: str | None) -> None:
+        m, note = self._m, self._note_positional
+        contacts = mjcf_contact.ContactTranslation(self._mujoco, m, self._builder, self._bodies, world_link, note)
+        contacts.add_excludes()
+        contacts.add_pairs(self._geom_name, self._left_out)
+        contacts.report_softness([geom for geom in range(m.ngeom) if self._collides(geom)])
+        closures = _names([m.equality(i).name or f"equality_{i}" for i in range(m.neq)], set())
+        contacts.add_closures(lambda number: closures[number])
+        motors = _names([m.actuator(i).name or f"actuator_{i}" for i in range(len(m.actuator_trntype))], set())
+        contacts.add_actuators(self._joints, lambda number: motors[number])
 
     def _report_left_out(self) -> None:
         for elements, kind, honoured, message in _LEFT_OUT:
@@ -360,12 +372,34 @@ class _Translation:
                 self._builder.note(ImportNote(label, _line(element), message, honoured))
 
     def _note(self, kind: str, number: int, message: str, *, honoured: bool) -> None:
-        names = {"body": self._bodies, "joint": self._joints}
-        name = names[kind][number] if kind in names else self._geom_name(number)
-        self._builder.note(ImportNote(f"{kind} {name!r}", self._lines.get((kind, number)), message, honoured))
+        self._builder.note(ImportNote(self._label(kind, number), self._lines.get((kind, number)), message, honoured))
+
+    def _note_positional(self, kind: str, number: int, message: str, honoured: bool) -> None:
+        self._note(kind, number, message, honoured=honoured)
+
+    def _label(self, kind: str, number: int) -> str:
+        if kind in ("body", "joint"):
+            return f"{kind} {(self._bodies if kind == 'body' else self._joints)[number]!r}"
+        if kind == "geom":
+            return f"geom {self._geom_name(number)!r}"
+        name = {"equality": self._m.equality, "actuator": self._m.actuator, "contact pair": self._m.pair}[kind](
+            number
+        ).name
+        return f"{kind} {name!r}" if name else kind
 
     def _geom_name(self, geom: int) -> str:
         return self._m.geom(geom).name or f"geom_{geom}"
+
+
+def _spec_lists(spec: Any) -> dict[str, Any]:
+    return {
+        "body": spec.bodies,
+        "joint": spec.joints,
+        "geom": spec.geoms,
+        "equality": spec.equalities,
+        "actuator": spec.actuators,
+        "contact pair": spec.pairs,
+    }
 
 
 def _pose(position: Array, wxyz: Array) -> Array:

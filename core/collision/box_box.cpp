@@ -1,0 +1,48 @@
+#include "collision/box_box.hpp"
+
+#include <cmath>
+
+namespace featherweight::geometry {
+
+double separating_axis(const Convex& a, const Convex& b, Vec& n) {
+  // C: axes of B in A; t: centre of A seen from B's centre, in both frames
+  double C[3][3], absolute[3][3];
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      C[i][j] = dot(a.frame.axis(i), b.frame.axis(j));
+      absolute[i][j] = std::fabs(C[i][j]);
+    }
+  const Vec d = a.frame.p - b.frame.p, ta = a.frame.unrotate(d), tb = b.frame.unrotate(d);
+  const Vec &A = a.size, &B = b.size;
+  double best = -INFINITY;
+  // a later axis must be better by more than rounding: A's faces, then B's, then edges
+  const double slack = 1e-10 * std::fmin(a.extent, b.extent);
+  for (int i = 0; i < 3; ++i) {
+    const double reach = A[i] + B.x * absolute[i][0] + B.y * absolute[i][1] + B.z * absolute[i][2];
+    const double s = std::fabs(ta[i]) - reach;
+    if (s > best + slack) best = s, n = (ta[i] < 0 ? -1.0 : 1.0) * a.frame.axis(i);
+  }
+  for (int j = 0; j < 3; ++j) {
+    const double reach = B[j] + A.x * absolute[0][j] + A.y * absolute[1][j] + A.z * absolute[2][j];
+    const double s = std::fabs(tb[j]) - reach;
+    if (s > best + slack) best = s, n = (tb[j] < 0 ? -1.0 : 1.0) * b.frame.axis(j);
+  }
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+      const double sine2 = C[i1][j] * C[i1][j] + C[i2][j] * C[i2][j];
+      if (!(sine2 > 1e-10)) continue;  // parallel: nothing that the faces do not say
+      const double scale = 1 / std::sqrt(sine2);
+      const double along = scale * (ta[i2] * C[i1][j] - ta[i1] * C[i2][j]);
+      const double reach = scale * (A[i1] * absolute[i2][j] + A[i2] * absolute[i1][j] + B[j1] * absolute[i][j2] +
+                                    B[j2] * absolute[i][j1]);
+      const double s = std::fabs(along) - reach;
+      if (s > best + slack) {
+        best = s;
+        n = unit((along < 0 ? -1.0 : 1.0) * cross(a.frame.axis(i), b.frame.axis(j)));
+      }
+    }
+  return best;
+}
+
+}  // namespace featherweight::geometry

@@ -1,0 +1,258 @@
+#include "collision/height_field.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "collision/manifold.hpp"
+#include "collision/separate.hpp"
+
+namespace featherweight {
+
+HeightFieldStorage build_height_field(const double* heights, int rows, int columns, double size_x, double size_y,
+                                      double base) {
+  if (rows < 2 || columns < 2)
+    throw std::invalid_argument("heights: want at least 2 rows and 2 columns, got " + std::to_string(rows) + " x " +
+                                std::to_string(columns));
+  for (double length : {size_x, size_y, base})
+    if (!(length > 0 && std::isfinite(length)))
+      throw std::invalid_argument("size: want positive lengths, got " + std::to_string(length));
+  HeightFieldStorage field;
+  field.heights.assign(heights, heights + static_cast<std::ptrdiff_t>(rows) * columns);
+  for (double h : field.heights)
+    if (!std::isfinite(h)) throw std::invalid_argument("heights: got a number that is not finite");
+  const auto [low, high] = std::minmax_element(field.heights.begin(), field.heights.end());
+  field.view = {rows, columns, field.heights.data(), size_x, size_y, base, *low, *high};
+  return field;
+}
+
+namespace geometry {
+namespace {
+
+// Marks features of the ground; others are corners of the shape.
+constexpr std::uint32_t grid_feature = 1u << 31;
+constexpr int buffer = 48;     // points held before they are reduced
+constexpr double lean = 1e-6;  // slope by which a normal may lean farther than the faces beyond
+constexpr double same = 1e-6;  // relative to a cell: closer points are one
+
+struct Node {
+  int row, column;
+};
+
+struct Grid {
+  const HeightField& field;
+  double step_x, step_y;
+  explicit Grid(const HeightField& f)
+      : field(f), step_x(2 * f.size_x / (f.columns - 1)), step_y(2 * f.size_y / (f.rows - 1)) {}
+
+  int number(const Node& n) const { return n.row * field.columns + n.column; }
+  bool has(const Node& n) const {
+    return n.row >= 0 && n.column >= 0 && n.row < field.rows && n.column < field.columns;
+  }
+  Vec point(const Node& n) const {
+    return {-field.size_x + step_x * n.column, -field.size_y + step_y * n.row, field.heights[number(n)]};
+  }
+};
+
+// A triangle of the grid as the top of a prism.
+struct Tile {
+  Node node[3];
+  bool has_beyond[3];
+  Node beyond[3];  // across each edge, the far corner of the next triangle
+  Convex prism;
+};
+
+// Corners of the two triangles of a cell, and what lies beyond their edges, as offsets from its first node.
+constexpr Node corners[2][3] = {{{0, 0}, {0, 1}, {1, 1}}, {{0, 0}, {1, 1}, {1, 0}}};
+constexpr Node beyond[2][3] = {{{-1, 0}, {1, 2}, {1, 0}}, {{0, 1}, {2, 1}, {0, -1}}};
+// Nodes that an edge joins to a node.
+constexpr Node around[6] = {{0, 1}, {1, 1}, {1, 0}, {0, -1}, {-1, -1}, {-1, 0}};
+
+Node operator+(const Node& a, const Node& b) { return {a.row + b.row, a.column + b.column}; }
+
+Tile make_tile(const Grid& grid, const Node& first, int half) {
+  Tile t;
+  Convex& prism = t.prism;
+  prism = {};
+  prism.core = Core::prism;
+  const double bottom = grid.field.lowest - grid.field.base;
+  for (int k = 0; k < 3; ++k) {
+    t.node[k] = first + corners[half][k];
+    t.beyond[k] = first + beyond[half][k];
+    t.has_beyond[k] = grid.has(t.beyond[k]);
+    prism.corner[k] = grid.point(t.node[k]);
+    prism.corner[k + 3] = {prism.corner[k].x, prism.corner[k].y, bottom};
+  }
+  const Vec* p = prism.corner;
+  prism.normal = unit(cross(p[1] - p[0], p[2] - p[0]));
+  prism.extent = std::max(norm(p[1] - p[0]), norm(p[2] - p[0]));
+  return t;
+}
+
+// Whether the surface as a whole can push along n here: the triangle's corners that are farthest along n are so among
+// their neighbours too, and n is upward except over the rim.
+bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
+  const Vec* p = t.prism.corner;
+  const double h[3] = {dot(n, p[0]), dot(n, p[1]), dot(n, p[2])};
+  const double slack = lean * t.prism.extent, top = std::max({h[0], h[1], h[2]}) - slack;
+  bool rim = false;
+  for (int k = 0; k < 3; ++k) {
+    if (h[k] < top) continue;
+    const int next = (k + 1) % 3, last = (k + 2) % 3;
+    if (h[next] < top && h[last] < top) {  // a corner alone
+      for (const Node& offset : around) {
+        const Node w = t.node[k] + offset;
+        if (!grid.has(w))
+          rim = true;
+        else if (dot(n, grid.point(w)) > h[k] + slack)
+          return false;
+      }
+    } else if (h[next] >= top && h[last] < top) {  // an edge
+      if (!t.has_beyond[k])
+        rim = true;
+      else if (dot(n, grid.point(t.beyond[k])) > std::max(h[k], h[next]) + slack)
+        return false;
+    }
+  }
+  return rim || n.z > lean;
+}
+
+// Features in terms of the grid, so that they are the same from whichever triangle.
+std::uint32_t on_grid(const Grid& grid, const Tile& t, std::uint32_t feature) {
+  const auto mix = [](std::uint32_t h, std::uint32_t value) {
+    h ^= value + 0x9e3779b9u + (h << 6) + (h >> 2);
+    return h * 0x85ebca6bu;
+  };
+  const std::uint32_t kind = feature & witness, rest = feature & ~witness;
+  const auto node = [&](std::uint32_t k) { return static_cast<std::uint32_t>(grid.number(t.node[k % 3])); };
+  if (kind == vertex_of_a) return rest;
+  if (kind == vertex_of_b) return mix(1, node(rest)) | grid_feature;
+  if (kind == crossing) {
+    const std::uint32_t i = node(rest & 0x7fff), j = node((rest & 0x7fff) + 1);
+    return mix(mix(mix(2, rest >> 15), std::min(i, j)), std::max(i, j)) | grid_feature;
+  }
+  return mix(mix(3, node(0)), node(1)) | grid_feature;
+}
+
+// The deepest (of equal ones a corner of the shape), the one farthest from it, the one farthest from the line through
+// both, the one that adds most to the triangle of these; then each time the one farthest from those kept.
+int scatter(Touch* touches, int n, int wanted, double slack) {
+  if (n <= wanted) return n;
+  double worth[buffer], nearest[buffer];
+  std::fill(nearest, nearest + n, INFINITY);
+  const auto at = [&](int k) { return touches[k].at.position; };
+  for (int place = 0; place < wanted; ++place) {
+    for (int k = place; k < n; ++k) {
+      const Candidate& c = touches[k].at;
+      if (place == 0) {
+        worth[k] = -c.gap + ((c.feature & grid_feature) ? 0 : slack);
+      } else if (place == 2) {
+        worth[k] = norm(cross(at(1) - at(0), c.position - at(0)));
+      } else if (place == 3) {
+        const Vec up = cross(at(1) - at(0), at(2) - at(0));
+        worth[k] = 0;
+        for (int i = 0; i < 3; ++i) {
+          const Vec &p = at(i), &q = at((i + 1) % 3);
+          worth[k] = std::max(worth[k], -dot(up, cross(q - p, c.position - p)));
+        }
+      } else {
+        worth[k] = nearest[k];
+      }
+    }
+    // a later one must be better by more than rounding
+    int best = place;
+    for (int k = place + 1; k < n; ++k)
+      if (worth[k] > worth[best] + (place == 0 ? 0.5 * slack : 1e-9 * std::fabs(worth[best]))) best = k;
+    std::swap(touches[place], touches[best]);
+    std::swap(nearest[place], nearest[best]);
+    for (int k = place + 1; k < n; ++k) nearest[k] = std::min(nearest[k], norm(at(k) - at(place)));
+  }
+  return wanted;
+}
+
+// A shape so deep that no normal of the ground fits is lifted straight up.
+int lift(const Convex& a, const Grid& grid, double margin, Touch* touches) {
+  const HeightField& f = grid.field;
+  const Vec up{0, 0, 1}, lowest = support(a, -up) - a.radius * up;
+  if (std::fabs(lowest.x) > f.size_x || std::fabs(lowest.y) > f.size_y) return 0;
+  const double x = (lowest.x + f.size_x) / grid.step_x, y = (lowest.y + f.size_y) / grid.step_y;
+  const int column = std::min(static_cast<int>(x), f.columns - 2), row = std::min(static_cast<int>(y), f.rows - 2);
+  const Tile t = make_tile(grid, {row, column}, y - row > x - column ? 1 : 0);
+  const Vec &n = t.prism.normal, d = lowest - t.prism.corner[0];
+  const double gap = d.z + (n.x * d.x + n.y * d.y) / n.z;
+  if (!(gap < margin && support(a, up).z + a.radius > f.lowest - f.base)) return 0;
+  touches[0] = {{lowest - 0.5 * gap * up, gap, 0}, up};
+  return 1;
+}
+
+}  // namespace
+
+int over_field(const Convex& a, const HeightField& field, double margin, Touch* touches) {
+  const Grid grid(field);
+  // the cells under the shape
+  const double reach = a.radius + margin;
+  const auto range = [&](const Vec& axis, double size, double step, int n, int& first, int& last) {
+    const double low = dot(axis, support(a, -axis)) - reach, high = dot(axis, support(a, axis)) + reach;
+    if (!(low <= size && high >= -size)) return false;
+    first = static_cast<int>(std::clamp(std::floor((low + size) / step), 0.0, n - 2.0));
+    last = static_cast<int>(std::clamp(std::floor((high + size) / step), 0.0, n - 2.0));
+    return true;
+  };
+  int column0, column1, row0, row1;
+  if (!range({1, 0, 0}, field.size_x, grid.step_x, field.columns, column0, column1)) return 0;
+  if (!range({0, 1, 0}, field.size_y, grid.step_y, field.rows, row0, row1)) return 0;
+  const double lowest = support(a, {0, 0, -1}).z - reach;
+
+  Touch held[buffer];
+  int count = 0;
+  const double close = same * std::max(grid.step_x, grid.step_y);
+  const auto add = [&](const Tile& t, const Candidate& point, const Vec& n) {
+    const std::uint32_t feature = on_grid(grid, t, point.feature);
+    for (int k = 0; k < count; ++k)
+      if (norm(held[k].at.position - point.position) <= close && dot(held[k].normal, n) > 0.99) {
+        if (point.gap < held[k].at.gap - close) held[k] = {{point.position, point.gap, feature}, n};
+        return;
+      }
+    if (count == buffer) count = scatter(held, count, max_field_points, close);
+    held[count++] = {{point.position, point.gap, feature}, n};
+  };
+
+  for (int row = row0; row <= row1; ++row)
+    for (int column = column0; column <= column1; ++column) {
+      const double* h = field.heights + grid.number({row, column});
+      const double top = std::max({h[0], h[1], h[field.columns], h[field.columns + 1]});
+      if (lowest > top) continue;
+      for (int half = 0; half < 2; ++half) {
+        const Tile t = make_tile(grid, {row, column}, half);
+        const double above = separation(a, t.prism, t.prism.normal);
+        if (!(above - a.radius < margin)) continue;
+        Candidate point[max_points];
+        int n = 0;
+        Parting p;
+        if (!part(a, t.prism, margin, p)) continue;
+        if (pushes(grid, t, p.normal)) {
+          n = manifold(a, t.prism, p.normal, p.s, p.a, p.b, margin, point);
+        } else {
+          // along the triangle's own normal, if the lowest point of the shape is above it
+          p.normal = t.prism.normal;
+          bool attained;
+          n = manifold(a, t.prism, p.normal, above, {}, {}, margin, point, &attained);
+          if (!attained) n = 0;
+        }
+        for (int k = 0; k < n; ++k) add(t, point[k], p.normal);
+      }
+    }
+  if (count == 0) count = lift(a, grid, margin, held);
+  count = scatter(held, count, max_field_points, close);
+  for (int k = 0; k < count; ++k) {
+    // a corner of the shape may touch several triangles, and two hashes may meet
+    for (int j = 0; j < k; ++j)
+      if (held[j].at.feature == held[k].at.feature) held[k].at.feature += 1u << 24, j = -1;
+    touches[k] = held[k];
+  }
+  return count;
+}
+
+}  // namespace geometry
+}  // namespace featherweight

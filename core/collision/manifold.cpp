@@ -1,0 +1,176 @@
+#include "collision/manifold.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace featherweight::geometry {
+namespace {
+
+constexpr int max_candidates = 4 * max_polygon;
+constexpr double sliver = 1e-7;  // relative to the smaller polygon: closer corners are one
+constexpr double strict = 0.01;  // of that: a corner this far outside is still inside for all purposes
+
+struct Flat {
+  double x, y, h;  // across the normal, and along it
+};
+
+double cross2(const Flat& o, const Flat& p, const Flat& q) {
+  return (p.x - o.x) * (q.y - o.y) - (p.y - o.y) * (q.x - o.x);
+}
+
+struct Projected {
+  const Polygon& polygon;
+  Flat point[max_polygon];
+  double length[max_polygon];  // of the edges
+  double slope_x = 0, slope_y = 0;
+  double orientation = 1;
+  double extent = 0;
+  double unevenness = 0;  // of corners that should lie in a plane
+
+  Projected(const Polygon& p, const Vec& u, const Vec& v, const Vec& n) : polygon(p) {
+    for (int k = 0; k < p.n; ++k) point[k] = {dot(u, p.point[k]), dot(v, p.point[k]), dot(n, p.point[k])};
+    for (int k = 0; k < p.n; ++k) {
+      const Flat &a = point[k], &b = point[k + 1 == p.n ? 0 : k + 1];
+      length[k] = std::hypot(b.x - a.x, b.y - a.y);
+      extent = std::max(extent, length[k]);
+    }
+    if (p.n < 3) return;
+    const double c = dot(p.normal, n);
+    slope_x = -dot(p.normal, u) / c, slope_y = -dot(p.normal, v) / c;
+    orientation = c < 0 ? -1 : 1;
+    for (int k = 1; k < p.n; ++k)
+      unevenness = std::max(unevenness, std::fabs(height(point[k].x, point[k].y) - point[k].h));
+  }
+
+  double height(double x, double y) const {
+    const Flat& o = point[0];
+    if (polygon.n == 1) return o.h;
+    if (polygon.n >= 3) return o.h + slope_x * (x - o.x) + slope_y * (y - o.y);
+    const Flat& e = point[1];
+    const double t = ((x - o.x) * (e.x - o.x) + (y - o.y) * (e.y - o.y)) / (length[0] * length[0]);
+    return o.h + t * (e.h - o.h);
+  }
+
+  bool holds(const Flat& q, double tolerance) const {
+    if (polygon.n == 1) return std::hypot(q.x - point[0].x, q.y - point[0].y) <= tolerance;
+    if (polygon.n == 2) {
+      const Flat &o = point[0], &e = point[1];
+      const double along = ((q.x - o.x) * (e.x - o.x) + (q.y - o.y) * (e.y - o.y)) / length[0];
+      return std::fabs(cross2(o, e, q)) <= tolerance * length[0] && along >= -tolerance &&
+             along <= length[0] + tolerance;
+    }
+    for (int k = 0; k < polygon.n; ++k) {
+      const Flat &o = point[k], &e = point[k + 1 == polygon.n ? 0 : k + 1];
+      if (orientation * cross2(o, e, q) < -tolerance * length[k]) return false;
+    }
+    return true;
+  }
+  int n_edges() const { return polygon.n == 2 ? 1 : polygon.n == 1 ? 0 : polygon.n; }
+};
+
+}  // namespace
+
+int spread(Candidate* c, int n_candidates, const Vec& n) {
+  if (n_candidates <= 4) return n_candidates;
+  double extent = 0;
+  for (int k = 1; k < n_candidates; ++k) extent = std::max(extent, norm(c[k].position - c[0].position));
+  // A later one must be better by more than rounding, so that equal ones keep their places.
+  const auto pick = [&](int place, double slack, const auto& value) {
+    int best = place;
+    for (int k = place + 1; k < n_candidates; ++k)
+      if (value(c[k]) > value(c[best]) + slack) best = k;
+    std::swap(c[place], c[best]);
+    return value(c[place]);
+  };
+  const auto area = [&](const Candidate& p, const Candidate& q, const Candidate& r) {
+    return dot(n, cross(q.position - p.position, r.position - p.position));
+  };
+  pick(0, 1e-7 * extent, [](const Candidate& p) { return -p.gap; });
+  pick(1, 1e-6 * extent, [&](const Candidate& p) { return norm(p.position - c[0].position); });
+  const double slack = 1e-6 * extent * extent;
+  if (pick(2, slack, [&](const Candidate& p) { return std::fabs(area(c[0], c[1], p)); }) < slack) return 2;
+  const double sign = area(c[0], c[1], c[2]) < 0 ? -1 : 1;
+  const double gain = pick(3, slack, [&](const Candidate& p) {
+    return std::max({-sign * area(c[0], c[1], p), -sign * area(c[1], c[2], p), -sign * area(c[2], c[0], p)});
+  });
+  return gain < slack ? 3 : 4;
+}
+
+int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec& pa, const Vec& pb, double margin,
+             Candidate* points, bool* attained) {
+  Polygon polygon_a, polygon_b;
+  facing_polygon(a, -n, polygon_a);
+  facing_polygon(b, n, polygon_b);
+  const Vec u = perpendicular(n), v = cross(n, u);
+  const Projected A(polygon_a, u, v, n), B(polygon_b, u, v, n);
+  const double smaller = std::min(A.extent, B.extent);
+  const double tolerance = sliver * (smaller > 0 ? smaller : std::max(A.extent, B.extent));
+
+  struct Corner {
+    double x, y, ha, hb;
+    std::uint32_t feature;
+    bool inside;
+  };
+  Corner corner[max_candidates];
+  int count = 0;
+  const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside) {
+    if (count == max_candidates) return;
+    for (int k = 0; k < count; ++k)
+      if (std::hypot(corner[k].x - x, corner[k].y - y) <= 4 * tolerance) return;
+    corner[count++] = {x, y, ha, hb, feature, inside};
+  };
+  const bool two_points = polygon_a.n == 1 && polygon_b.n == 1;
+  for (int k = 0; k < polygon_a.n && !two_points; ++k) {
+    const Flat& p = A.point[k];
+    if (B.holds(p, tolerance))
+      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[k], B.holds(p, strict * tolerance));
+  }
+  for (int k = 0; k < polygon_b.n && !two_points; ++k) {
+    const Flat& p = B.point[k];
+    if (A.holds(p, tolerance))
+      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[k], A.holds(p, strict * tolerance));
+  }
+  for (int i = 0; i < A.n_edges(); ++i) {
+    const Flat &p = A.point[i], &q = A.point[i + 1 == polygon_a.n ? 0 : i + 1];
+    for (int j = 0; j < B.n_edges(); ++j) {
+      const Flat &r = B.point[j], &t = B.point[j + 1 == polygon_b.n ? 0 : j + 1];
+      const double dx = q.x - p.x, dy = q.y - p.y, ex = t.x - r.x, ey = t.y - r.y;
+      const double det = dx * ey - dy * ex;
+      if (!(std::fabs(det) > 1e-9 * A.length[i] * B.length[j])) continue;
+      const double x = ((r.x - p.x) * ey - (r.y - p.y) * ex) / det, y = ((r.x - p.x) * dy - (r.y - p.y) * dx) / det;
+      if (x < 0 || x > 1 || y < 0 || y > 1) continue;
+      add(p.x + x * dx, p.y + x * dy, p.h + x * (q.h - p.h), r.h + y * (t.h - r.h),
+          crossing | polygon_a.edge[i] << 15 | polygon_b.edge[j], true);
+    }
+  }
+
+  // the surfaces lie a radius outside the cores
+  Candidate candidate[max_candidates];
+  const double radii = a.radius + b.radius, shift = 0.5 * (b.radius - a.radius);
+  const double limit = s + strict * tolerance + A.unevenness + B.unevenness;
+  int kept = 0;
+  bool reached = false, exactly = false;
+  for (int k = 0; k < count; ++k) {
+    const Corner& c = corner[k];
+    const double gap = std::max(c.ha - c.hb, s);  // nothing is closer than s; a corner in a sliver may seem to be
+    reached = reached || gap <= limit;
+    exactly = exactly || (c.inside && gap <= limit);
+    if (gap - radii < margin)
+      candidate[kept++] = {c.x * u + c.y * v + (0.5 * (c.ha + c.hb) + shift) * n, gap - radii, c.feature};
+  }
+  if (attained) *attained = exactly;
+  kept = spread(candidate, kept, n);
+  if (!reached && s - radii < margin) {
+    if (kept == max_points) --kept;
+    Vec middle = 0.5 * (pa + pb) + shift * n;
+    if (polygon_a.n == 1)
+      middle = polygon_a.point[0] + (shift - 0.5 * s) * n;
+    else if (polygon_b.n == 1)
+      middle = polygon_b.point[0] + (shift + 0.5 * s) * n;
+    candidate[kept++] = {middle, s - radii, witness};
+  }
+  std::copy(candidate, candidate + kept, points);
+  return kept;
+}
+
+}  // namespace featherweight::geometry

@@ -1,0 +1,126 @@
+#include "collision/primitives.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace featherweight::geometry {
+namespace {
+
+constexpr int buffer = 64;  // candidates held before they are reduced
+
+// The point midway between two surfaces that lie `ra` and `rb` outside the core points a and b along n.
+Touch between(const Vec& a, double ra, const Vec& b, double rb, const Vec& n, double distance, std::uint32_t feature) {
+  return {{0.5 * (a + b) + (0.5 * (rb - ra)) * n, distance - ra - rb, feature}, n};
+}
+
+Vec half_axis(const Convex& c) { return c.core == Core::segment ? c.size.y * c.frame.z : Vec{}; }
+
+// Closest points p + s d, q + t e with s, t in [-1, 1]. Source: Ericson 2005, 5.1.9.
+void closest_of_segments(const Vec& p, const Vec& d, const Vec& q, const Vec& e, double& s, double& t) {
+  const Vec r = p - q;
+  const double a = norm2(d), b = dot(d, e), c = dot(d, r), f = dot(e, r), g = norm2(e);
+  const double det = a * g - b * b;
+  const auto clamp = [](double x) { return std::clamp(x, -1.0, 1.0); };
+  s = det > 1e-14 * a * g ? clamp((b * f - c * g) / det) : 0;
+  t = g > 0 ? (b * s + f) / g : 0;
+  if (std::fabs(t) > 1) {
+    t = clamp(t);
+    s = a > 0 ? clamp((b * t - c) / a) : 0;
+  } else if (a > 0 && !(det > 1e-14 * a * g)) {
+    s = clamp((b * t - c) / a);
+  }
+}
+
+// Direction between two core points, and one that parts the cores best where they coincide.
+Vec direction(const Convex& a, const Convex& b, const Vec& pa, const Vec& pb, double& distance) {
+  const Vec v = pa - pb;
+  distance = norm(v);
+  if (distance > 1e-12 * (a.radius + b.radius)) return (1 / distance) * v;
+  const Vec across = cross(half_axis(a), half_axis(b));
+  const double length = norm(across);
+  if (length > 1e-9 * a.size.y * b.size.y && a.core == b.core && a.core == Core::segment) return (1 / length) * across;
+  const Convex& straight = a.core == Core::segment ? a : b;
+  return straight.core == Core::segment ? straight.frame.x : b.frame.z;
+}
+
+}  // namespace
+
+int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, Touch* touches) {
+  Candidate candidate[buffer];
+  int count = 0;
+  const auto add = [&](const Vec& p, std::uint32_t feature) {
+    const double gap = dot(n, p - origin) - a.radius;
+    if (!(gap < margin)) return;
+    if (count == buffer) count = spread(candidate, count, n);
+    candidate[count++] = {p - (a.radius + 0.5 * gap) * n, gap, feature};
+  };
+  if (a.core == Core::hull) {
+    for (int v = 0; v < a.hull->n_vertices; ++v)
+      add(a.frame.place(load(a.hull->vertices + 3 * v)), static_cast<std::uint32_t>(v));
+  } else if (a.core == Core::box) {
+    for (int v = 0; v < 8; ++v)
+      add(a.frame.place({v & 1 ? a.size.x : -a.size.x, v & 2 ? a.size.y : -a.size.y, v & 4 ? a.size.z : -a.size.z}),
+          static_cast<std::uint32_t>(v));
+  } else if (a.core == Core::segment) {
+    add(a.frame.p + half_axis(a), 0);
+    add(a.frame.p - half_axis(a), 1);
+  } else {
+    Polygon polygon;
+    facing_polygon(a, -n, polygon);
+    for (int k = 0; k < polygon.n; ++k) add(polygon.point[k], polygon.vertex[k]);
+  }
+  count = spread(candidate, count, n);
+  for (int k = 0; k < count; ++k) touches[k] = {candidate[k], n};
+  return count;
+}
+
+int round_pair(const Convex& a, const Convex& b, double margin, Touch* touches) {
+  const Vec d = half_axis(a), e = half_axis(b), p = a.frame.p, q = b.frame.p;
+  int count = 0;
+  const auto add = [&](const Vec& pa, const Vec& pb, std::uint32_t feature) {
+    double distance;
+    const Vec n = direction(a, b, pa, pb, distance);
+    const Touch touch = between(pa, a.radius, pb, b.radius, n, distance, feature);
+    if (touch.at.gap < margin) touches[count++] = touch;
+  };
+  const double d2 = norm2(d), e2 = norm2(e);
+  if (d2 > 0 && e2 > 0 && norm2(cross(d, e)) <= 1e-12 * d2 * e2) {
+    // parallel: the ends of the stretch where they lie side by side, in units of d along A
+    const double middle = dot(q - p, d) / d2, half = std::fabs(dot(e, d)) / d2;
+    const double from = std::max(-1.0, middle - half), to = std::min(1.0, middle + half);
+    if (to - from > 1e-6) {
+      const double ends[2] = {from, to};
+      for (int k = 0; k < 2; ++k) {
+        const Vec pa = p + ends[k] * d;
+        const double t = std::clamp(dot(pa - q, e) / e2, -1.0, 1.0);
+        add(pa, q + t * e, static_cast<std::uint32_t>(k));
+      }
+      return count;
+    }
+  }
+  double s, t;
+  closest_of_segments(p, d, q, e, s, t);
+  add(p + s * d, q + t * e, 2);
+  return count;
+}
+
+int sphere_box(const Convex& sphere, const Convex& box, double margin, Touch* touches) {
+  const Vec c = box.frame.unrotate(sphere.frame.p - box.frame.p);
+  Vec q = c;
+  for (int k = 0; k < 3; ++k) q[k] = std::clamp(c[k], -box.size[k], box.size[k]);
+  const double distance = norm(c - q);
+  if (distance > 1e-12 * box.extent) {
+    touches[0] = between(sphere.frame.p, sphere.radius, box.frame.place(q), 0,
+                         box.frame.rotate((1 / distance) * (c - q)), distance, 0);
+  } else {
+    int face = 0;
+    for (int k = 1; k < 3; ++k)
+      if (box.size[k] - std::fabs(c[k]) < box.size[face] - std::fabs(c[face])) face = k;
+    const double side = c[face] < 0 ? -1 : 1, depth = box.size[face] - std::fabs(c[face]);
+    q[face] = side * box.size[face];
+    touches[0] = between(sphere.frame.p, sphere.radius, box.frame.place(q), 0, side * box.frame.axis(face), -depth, 0);
+  }
+  return touches[0].at.gap < margin ? 1 : 0;
+}
+
+}  // namespace featherweight::geometry

@@ -1,0 +1,60 @@
+#include "collision/shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "collision/vector.hpp"
+
+namespace featherweight {
+
+Shape make_shape(ShapeKind kind, const double* size) {
+  Shape shape{kind, {0, 0, 0}, nullptr, nullptr, {0, 0, 0}, std::numeric_limits<double>::infinity()};
+  int n = 0;
+  switch (kind) {
+    case ShapeKind::plane: return shape;
+    case ShapeKind::sphere: n = 1; break;
+    case ShapeKind::capsule:
+    case ShapeKind::cylinder: n = 2; break;
+    case ShapeKind::ellipsoid:
+    case ShapeKind::box: n = 3; break;
+    default: throw std::invalid_argument("kind: a convex hull or a height field is made from its data");
+  }
+  for (int k = 0; k < n; ++k) {
+    if (!(size[k] > 0 && std::isfinite(size[k])))
+      throw std::invalid_argument("size: want positive lengths, got " + std::to_string(size[k]));
+    shape.size[k] = size[k];
+  }
+  switch (kind) {
+    case ShapeKind::sphere: shape.radius = size[0]; break;
+    case ShapeKind::capsule: shape.radius = size[0] + size[1]; break;
+    case ShapeKind::cylinder: shape.radius = std::hypot(size[0], size[1]); break;
+    case ShapeKind::ellipsoid: shape.radius = std::max({size[0], size[1], size[2]}); break;
+    default: shape.radius = std::hypot(size[0], size[1], size[2]);
+  }
+  return shape;
+}
+
+Shape make_shape(const ConvexHull* hull) {
+  using namespace geometry;
+  Shape shape{ShapeKind::convex, {0, 0, 0}, hull, nullptr, {0, 0, 0}, 0};
+  const Vec center = 0.5 * (load(hull->lower) + load(hull->upper));
+  for (int v = 0; v < hull->n_vertices; ++v)
+    shape.radius = std::max(shape.radius, norm(load(hull->vertices + 3 * v) - center));
+  store(center, shape.center);
+  return shape;
+}
+
+Shape make_shape(const HeightField* field) {
+  const double low = field->lowest - field->base, half = 0.5 * (field->highest - low);
+  return {ShapeKind::height_field,
+          {0, 0, 0},
+          nullptr,
+          field,
+          {0, 0, low + half},
+          std::hypot(field->size_x, field->size_y, half)};
+}
+
+}  // namespace featherweight

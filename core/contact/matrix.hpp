@@ -1,0 +1,68 @@
+// contact/matrix.hpp -- products with the Delassus matrix, dense or sparse.
+#pragma once
+#include "contact/problem.hpp"
+#include "contact/vectors.hpp"
+
+namespace featherweight::FW_ISA {
+
+// A block's own part of G, by columns.
+struct DiagonalBlock {
+  const double* values;
+  int stride;
+  FW_INLINE double operator()(int row, int column) const { return values[column * stride + row]; }
+};
+
+FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
+  const ContactMatrix& G = problem.G;
+  const Block& block = problem.blocks[j];
+  if (!G.start) return {G.values + static_cast<std::size_t>(block.first) * (G.stride + 1), G.stride};
+  int k = G.start[j];
+  while (G.neighbour[k] != j) ++k;
+  return {G.values + G.at[k], block.rows};
+}
+
+// sigma += G[:, block j] change. Sigma is padded to a multiple of four.
+FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* change, double* sigma) {
+  const ContactMatrix& G = problem.G;
+  const Block& block = problem.blocks[j];
+  if (!G.start) {
+    const std::size_t stride = static_cast<std::size_t>(G.stride);
+    const double* column = G.values + static_cast<std::size_t>(block.first) * stride;
+    if (block.rows == 3) {
+      const double x = change[0], y = change[1], z = change[2];
+      for (int i = 0; i < problem.m; i += 4)
+        four(sigma + i) += x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
+    } else {
+      for (int c = 0; c < block.rows; ++c) add_scaled(problem.m, change[c], column + c * stride, sigma);
+    }
+    return;
+  }
+  for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
+    const Block& row_block = problem.blocks[G.neighbour[k]];
+    const double* values = G.values + G.at[k];
+    double* s = sigma + row_block.first;
+    for (int c = 0; c < block.rows; ++c, values += row_block.rows)
+      for (int r = 0; r < row_block.rows; ++r) s[r] += values[r] * change[c];
+  }
+}
+
+// sigma = G lambda + g
+inline void set_velocities(const ConeProblem& problem, const double* lambda, double* sigma) {
+  for (int i = 0; i < problem.m; ++i) sigma[i] = problem.g[i];
+  for (int i = problem.m; i < padded(problem.m); ++i) sigma[i] = 0;
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& block = problem.blocks[j];
+    const double* l = lambda + block.first;
+    bool any = false;
+    for (int r = 0; r < block.rows; ++r) any |= l[r] != 0;
+    if (any) add_columns(problem, j, l, sigma);
+  }
+}
+
+// y = G x
+inline void multiply(const ConeProblem& problem, const double* x, double* y) {
+  fill(padded(problem.m), 0, y);
+  for (int j = 0; j < problem.n_blocks; ++j) add_columns(problem, j, x + problem.blocks[j].first, y);
+}
+
+}  // namespace featherweight::FW_ISA

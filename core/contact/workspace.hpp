@@ -1,0 +1,87 @@
+// contact/workspace.hpp -- what the solvers of one problem share, laid out in the caller's scratch.
+//
+// Nothing is cleared in advance: every solver writes what it reads.
+#pragma once
+#include <cstdint>
+
+#include "contact/block.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Problems up to this many rows may be factorised densely.
+constexpr int largest_dense = 600;
+
+// Hands out scratch, or only counts it when there is none.
+class Scratch {
+ public:
+  explicit Scratch(void* memory) : memory_(static_cast<char*>(memory)) {}
+  template <class T>
+  T* take(std::size_t n) {
+    T* taken = memory_ ? reinterpret_cast<T*>(memory_ + used_) : nullptr;
+    used_ += (n * sizeof(T) + 63) & ~std::size_t{63};
+    return taken;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  char* memory_;
+  std::size_t used_ = 0;
+};
+
+struct ContactWorkspace {
+  double* sigma;         // velocities with the present impulses, padded
+  double* D;             // mean diagonal of each block
+  BlockFactor* factors;  // of each block
+  double* F;             // numbers of the equality factors
+  double* change;        // of the impulses of one block
+  double* best;          // impulses with the smallest residual so far
+  double floor;          // mobility below this counts as none
+  double smallest;       // keeps rows without mobility from dividing by zero
+  double tolerance;      // of the natural residual [m/s]
+
+  ContactWorkspace(const ConeProblem& problem, Scratch& scratch) {
+    int n_factor = 0, most_rows = 0;
+    for (int j = 0; j < problem.n_blocks; ++j) {
+      const Block& block = problem.blocks[j];
+      n_factor += factor_size(block);
+      most_rows = block.rows > most_rows ? block.rows : most_rows;
+    }
+    const std::size_t n = static_cast<std::size_t>(padded(problem.m));
+    sigma = scratch.take<double>(n);
+    D = scratch.take<double>(static_cast<std::size_t>(problem.n_blocks));
+    factors = scratch.take<BlockFactor>(static_cast<std::size_t>(problem.n_blocks));
+    F = scratch.take<double>(static_cast<std::size_t>(n_factor));
+    change = scratch.take<double>(static_cast<std::size_t>(most_rows));
+    best = scratch.take<double>(n);
+  }
+
+  // The diagonals, and which of them are zero.
+  void start(const ConeProblem& problem, const SolverOptions& options) {
+    double largest = 0;
+    double* next = F;
+    for (int j = 0; j < problem.n_blocks; ++j) {
+      const Block& block = problem.blocks[j];
+      BlockFactor& f = factors[j];
+      f.G = diagonal_block(problem, j);
+      f.ready = false;
+      f.F = next;
+      next += factor_size(block);
+      D[j] = mean_diagonal(f.G, block.rows);
+      largest = max_of(largest, D[j]);
+    }
+    floor = 1e-15 * largest + 1e-300;
+    smallest = 1e6 * floor;
+    tolerance = options.tolerance * problem.scale;
+  }
+};
+
+// The natural residual of all blocks.
+inline double natural_residual(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda,
+                               const double* sigma) {
+  double worst = 0;
+  for (int j = 0; j < problem.n_blocks; ++j)
+    keep_worst(worst, natural_residual(problem.blocks[j], w.D[j], lambda, sigma));
+  return worst;
+}
+
+}  // namespace featherweight::FW_ISA
