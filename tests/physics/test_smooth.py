@@ -1,5 +1,7 @@
 """Periods and conservation laws of motion without contact."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.special import ellipk, ellipkm1
@@ -19,13 +21,14 @@ from featherweight.simulator import Integrator
 
 def test_the_exact_periods_are_those_of_elliptic_integrals() -> None:
     assert pytest.approx(4.0 * np.sqrt(1.0 / 9.81) * ellipk(0.5), rel=1e-15) == PENDULUM_PERIOD
-    I1, I2, I3 = 1.0, 2.0, 3.0
-    energy2, L2 = I1 * 0.01**2 + I2 * 25.0, (I1 * 0.01) ** 2 + (I2 * 5.0) ** 2  # twice the energy, momentum squared
+    I1, I2, I3 = 1, 2, 3
+    w1, w2 = Fraction(1, 100), 5  # exactly: the energies are close to those of the separatrix
+    energy2, L2 = I1 * w1**2 + I2 * w2**2, (I1 * w1) ** 2 + (I2 * w2) ** 2  # twice the energy, momentum squared
     # Landau and Lifshitz, Mechanics, section 37; momentum beyond that of the middle axis or not decides the roles
     if L2 < energy2 * I2:
         I1, I3 = I3, I1
     scale = (I3 - I2) * (L2 - energy2 * I1)
-    period = 4.0 * ellipkm1((I3 - I1) * (L2 - energy2 * I2) / scale) * np.sqrt(I1 * I2 * I3 / scale)
+    period = 4.0 * ellipkm1(float((I3 - I1) * (L2 - energy2 * I2) / scale)) * np.sqrt(float(I1 * I2 * I3 / scale))
     assert pytest.approx(period, rel=1e-12) == TUMBLING_PERIOD
 
 

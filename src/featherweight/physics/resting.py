@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..description import Array
 from ..scene import Scene
 from ..shapes import Plane, box, sphere
 from .motion import GRAVITY, position, run, simulated, steps, velocity
@@ -51,6 +52,14 @@ class Pile:
     lowest: float  # of all balls' lowest points in the end [m]
 
 
+def pile_places(side: int, spacing: float = 0.21) -> Array:
+    """Where the balls of a pile begin [m], (side^3, 3)."""
+    places = spacing * np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    places[:, 2] += 0.101
+    places[:, :2] += 1e-3 * np.random.default_rng(0).uniform(-1.0, 1.0, (side**3, 2))
+    return np.asarray(places)
+
+
 def sphere_pile(
     *,
     side: int = 6,
@@ -66,14 +75,9 @@ def sphere_pile(
 
     Looked at once ``every`` so many seconds. The overlap of a contact is zero where there is a gap.
     """
-    rng = np.random.default_rng(0)
     scene = Scene(ground=Plane(friction=friction))
-    for i in range(side):
-        for j in range(side):
-            for k in range(side):
-                place = np.array([spacing * i, spacing * j, 0.101 + spacing * k])
-                place[:2] += 1e-3 * rng.uniform(-1.0, 1.0, 2)
-                scene.add(sphere(radius, mass=mass, friction=friction), name=f"ball_{i}_{j}_{k}", pose=place)
+    for k, place in enumerate(pile_places(side, spacing)):
+        scene.add(sphere(radius, mass=mass, friction=friction), name=f"ball_{k}", pose=place)
     simulator = simulated(scene, dt)
     state, overlaps, counts, deepest, missed = simulator.state(), [], [], 0.0, 0
     for _ in range(steps(seconds, every)):
