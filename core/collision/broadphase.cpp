@@ -62,8 +62,8 @@ Bounds bounds(const Shape& shape, const Placement& X, double margin) {
 
 struct Broadphase::Buffers {
   struct Entry {
-    double lower;
     int shape;
+    Bounds box;
   };
   std::vector<Entry> order;
   std::vector<ShapePair> pairs;
@@ -89,10 +89,14 @@ int Broadphase::find(const Bounds* boxes, int n, const PairFilter& filter) {
     const double variance = finite ? squares - sum * sum / finite : 0;
     if (variance > widest) widest = variance, axis = k;
   }
+  const int other = (axis + 1) % 3, third = (axis + 2) % 3;
   order.clear();
-  for (int i = 0; i < n; ++i) order.push_back({boxes[i].lower[axis], i});
+  for (int i = 0; i < n; ++i) {
+    const auto &low = boxes[i].lower, &high = boxes[i].upper;  // the axis of the sweep first
+    order.push_back({i, {{low[axis], low[other], low[third]}, {high[axis], high[other], high[third]}}});
+  }
   std::sort(order.begin(), order.end(), [](const auto& p, const auto& q) {
-    return p.lower < q.lower || (p.lower == q.lower && p.shape < q.shape);
+    return p.box.lower[0] < q.box.lower[0] || (p.box.lower[0] == q.box.lower[0] && p.shape < q.shape);
   });
   const auto allowed = [&](int i, int j) {
     if (filter.group && filter.group[i] >= 0 && filter.group[i] == filter.group[j]) return false;
@@ -100,15 +104,15 @@ int Broadphase::find(const Bounds* boxes, int n, const PairFilter& filter) {
       return false;
     return !filter.allowed || filter.allowed(filter.context, i, j);
   };
-  const int other = (axis + 1) % 3, third = (axis + 2) % 3;
   pairs.clear();
   for (auto p = order.begin(); p != order.end(); ++p) {
-    const Bounds& a = boxes[p->shape];
-    for (auto q = p + 1; q != order.end() && q->lower <= a.upper[axis]; ++q) {
-      const Bounds& b = boxes[q->shape];
-      if (a.lower[other] > b.upper[other] || b.lower[other] > a.upper[other] || a.lower[third] > b.upper[third] ||
-          b.lower[third] > a.upper[third])
-        continue;
+    const Bounds& a = p->box;
+    for (auto q = p + 1; q != order.end() && q->box.lower[0] <= a.upper[0]; ++q) {
+      const Bounds& b = q->box;
+      // one branch: which of them fails is anybody's guess
+      const bool apart = static_cast<bool>((a.lower[1] > b.upper[1]) | (b.lower[1] > a.upper[1]) |
+                                           (a.lower[2] > b.upper[2]) | (b.lower[2] > a.upper[2]));
+      if (apart) continue;
       const int i = std::min(p->shape, q->shape), j = std::max(p->shape, q->shape);
       if (allowed(i, j)) pairs.push_back({i, j});
     }

@@ -37,7 +37,12 @@ int over_placed_field(const Convex& a, const HeightField& field, const Frame& fr
 int touch(const Shape& a, const Frame& frame_a, const Shape& b, const Frame& frame_b, double margin, Touch* touches) {
   const Vec center_a = frame_a.place(load(a.center));
   if (b.kind == ShapeKind::plane) {
-    if (!(dot(frame_b.z, center_a - frame_b.p) - a.radius < margin)) return 0;
+    const double gap = dot(frame_b.z, center_a - frame_b.p) - a.radius;
+    if (!(gap < margin)) return 0;
+    if (a.kind == ShapeKind::sphere) {
+      touches[0] = {{center_a - (a.radius + 0.5 * gap) * frame_b.z, gap, 0}, frame_b.z};
+      return 1;
+    }
     return over_plane(make_convex(a, frame_a), frame_b.p, frame_b.z, margin, touches);
   }
   const double reach = a.radius + b.radius + margin;

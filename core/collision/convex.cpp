@@ -250,8 +250,8 @@ Vec support(const Convex& c, const Vec& d) {
 
 Vec center(const Convex& c) {
   if (c.core == Core::prism) {
-    Vec sum;
-    for (const Vec& p : c.corner) sum = sum + p;
+    Vec sum = c.corner[0];
+    for (int k = 1; k < 6; ++k) sum = sum + c.corner[k];
     return (1.0 / 6) * sum;
   }
   if (c.core == Core::hull) return c.frame.place(0.5 * (load(c.hull->lower) + load(c.hull->upper)));

@@ -16,7 +16,7 @@ struct Convex {
   Frame frame;
   Vec size;                          // segment, cylinder: (radius, half length, -); ellipsoid, box: as the shape
   const ConvexHull* hull = nullptr;  // hull
-  Vec corner[6];                     // prism: a triangle, counterclockwise from above, and the same below it
+  const Vec* corner = nullptr;       // prism: a triangle, counterclockwise from above, and the same below it
   Vec normal;                        // prism: of the upper triangle
   double radius = 0;                 // around the core
   double extent = 0;                 // [m] size of the core: what tolerances are relative to

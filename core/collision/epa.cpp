@@ -59,6 +59,7 @@ bool widen(Polytope& p, const Convex& a, const Convex& b, const Vec* directions,
 
 // A tetrahedron with the points of the simplex among its corners.
 bool start(Polytope& p, const Convex& a, const Convex& b, const Simplex& simplex) {
+  std::fill(p.vertex, p.vertex + 4, Difference{});
   for (int k = 0; k < simplex.n; ++k) p.add(simplex.point[k]);
   if (p.n_vertices == 1) {
     const Vec axes[6] = {{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}};

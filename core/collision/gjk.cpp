@@ -7,9 +7,9 @@ namespace featherweight::geometry {
 namespace {
 
 constexpr int max_iterations = 128;
-constexpr double converged = 1e-14;         // duality gap, relative to the squared distance
-constexpr double converged_curved = 1e-10;  // the polish does the rest
-constexpr double contact = 1e-9;            // distance relative to the simplex below which cores touch
+constexpr double converged = 1e-14;        // duality gap, relative to the squared distance
+constexpr double converged_curved = 1e-9;  // the polish does the rest
+constexpr double contact = 1e-9;           // distance relative to the simplex below which cores touch
 
 bool same_sign(double a, double b) { return (a > 0 && b > 0) || (a < 0 && b < 0); }
 
@@ -20,7 +20,7 @@ void keep(Simplex& s, int i, double weight) {
 }
 
 Vec closest(const Simplex& s) {
-  Vec v;
+  Vec v{};
   for (int k = 0; k < s.n; ++k) v = v + s.weight[k] * s.point[k].w;
   return v;
 }

@@ -60,6 +60,7 @@ struct Tile {
   Node node[3];
   bool has_beyond[3];
   Node beyond[3];  // across each edge, the far corner of the next triangle
+  Vec corner[6];
   Convex prism;
 };
 
@@ -71,29 +72,28 @@ constexpr Node around[6] = {{0, 1}, {1, 1}, {1, 0}, {0, -1}, {-1, -1}, {-1, 0}};
 
 Node operator+(const Node& a, const Node& b) { return {a.row + b.row, a.column + b.column}; }
 
-Tile make_tile(const Grid& grid, const Node& first, int half) {
-  Tile t;
+void make_tile(const Grid& grid, const Node& first, int half, Tile& t) {
   Convex& prism = t.prism;
   prism = {};
   prism.core = Core::prism;
+  prism.corner = t.corner;
   const double bottom = grid.field.lowest - grid.field.base;
   for (int k = 0; k < 3; ++k) {
     t.node[k] = first + corners[half][k];
     t.beyond[k] = first + beyond[half][k];
     t.has_beyond[k] = grid.has(t.beyond[k]);
-    prism.corner[k] = grid.point(t.node[k]);
-    prism.corner[k + 3] = {prism.corner[k].x, prism.corner[k].y, bottom};
+    t.corner[k] = grid.point(t.node[k]);
+    t.corner[k + 3] = {t.corner[k].x, t.corner[k].y, bottom};
   }
-  const Vec* p = prism.corner;
+  const Vec* p = t.corner;
   prism.normal = unit(cross(p[1] - p[0], p[2] - p[0]));
   prism.extent = std::max(norm(p[1] - p[0]), norm(p[2] - p[0]));
-  return t;
 }
 
 // Whether the surface as a whole can push along n here: the triangle's corners that are farthest along n are so among
 // their neighbours too, and n is upward except over the rim.
 bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
-  const Vec* p = t.prism.corner;
+  const Vec* p = t.corner;
   const double h[3] = {dot(n, p[0]), dot(n, p[1]), dot(n, p[2])};
   const double slack = lean * t.prism.extent, top = std::max({h[0], h[1], h[2]}) - slack;
   bool rim = false;
@@ -178,8 +178,9 @@ int lift(const Convex& a, const Grid& grid, double margin, Touch* touches) {
   if (std::fabs(lowest.x) > f.size_x || std::fabs(lowest.y) > f.size_y) return 0;
   const double x = (lowest.x + f.size_x) / grid.step_x, y = (lowest.y + f.size_y) / grid.step_y;
   const int column = std::min(static_cast<int>(x), f.columns - 2), row = std::min(static_cast<int>(y), f.rows - 2);
-  const Tile t = make_tile(grid, {row, column}, y - row > x - column ? 1 : 0);
-  const Vec &n = t.prism.normal, d = lowest - t.prism.corner[0];
+  Tile t;
+  make_tile(grid, {row, column}, y - row > x - column ? 1 : 0, t);
+  const Vec &n = t.prism.normal, d = lowest - t.corner[0];
   const double gap = d.z + (n.x * d.x + n.y * d.y) / n.z;
   if (!(gap < margin && support(a, up).z + a.radius > f.lowest - f.base)) return 0;
   touches[0] = {{lowest - 0.5 * gap * up, gap, 0}, up};
@@ -203,6 +204,7 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
   if (!range({1, 0, 0}, field.size_x, grid.step_x, field.columns, column0, column1)) return 0;
   if (!range({0, 1, 0}, field.size_y, grid.step_y, field.rows, row0, row1)) return 0;
   const double lowest = support(a, {0, 0, -1}).z - reach;
+  const Vec ball = center(a);
 
   Touch held[buffer];
   int count = 0;
@@ -223,22 +225,27 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
       const double* h = field.heights + grid.number({row, column});
       const double top = std::max({h[0], h[1], h[field.columns], h[field.columns + 1]});
       if (lowest > top) continue;
+      // the ball around the shape against the box around the cell
+      const Vec low = grid.point({row, column});
+      const Vec off{ball.x - std::clamp(ball.x, low.x, low.x + grid.step_x),
+                    ball.y - std::clamp(ball.y, low.y, low.y + grid.step_y), std::max(0.0, ball.z - top)};
+      if (norm2(off) >= (a.extent + reach) * (a.extent + reach)) continue;
       for (int half = 0; half < 2; ++half) {
-        const Tile t = make_tile(grid, {row, column}, half);
-        const double above = separation(a, t.prism, t.prism.normal);
-        if (!(above - a.radius < margin)) continue;
-        Candidate point[max_points];
-        int n = 0;
+        Tile t;
+        make_tile(grid, {row, column}, half, t);
         Parting p;
-        if (!part(a, t.prism, margin, p)) continue;
-        if (pushes(grid, t, p.normal)) {
-          n = manifold(a, t.prism, p.normal, p.s, p.a, p.b, margin, point);
-        } else {
-          // along the triangle's own normal, if the lowest point of the shape is above it
-          p.normal = t.prism.normal;
-          bool attained;
-          n = manifold(a, t.prism, p.normal, above, {}, {}, margin, point, &attained);
-          if (!attained) n = 0;
+        p.normal = t.prism.normal;
+        p.s = separation(a, t.prism, p.normal);
+        if (!(p.s - a.radius < margin)) continue;
+        // along the triangle's own normal, if the lowest point of the shape is above it; or else along the shortest way
+        // out of the prism, if it leads out of the ground
+        Candidate point[max_points];
+        bool attained;
+        int n = manifold(a, t.prism, p.normal, p.s, {}, {}, margin, point, &attained);
+        if (!attained) {
+          n = part(a, t.prism, margin, p) && pushes(grid, t, p.normal)
+                  ? manifold(a, t.prism, p.normal, p.s, p.a, p.b, margin, point)
+                  : 0;
         }
         for (int k = 0; k < n; ++k) add(t, point[k], p.normal);
       }

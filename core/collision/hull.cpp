@@ -39,7 +39,7 @@ Surface oriented(const double* vertices, int n_vertices, const int* triangles, i
   if (n_vertices < 4 || n_triangles < 4)
     throw std::invalid_argument("faces: a solid needs at least 4 vertices and 4 triangles, got " +
                                 std::to_string(n_vertices) + " and " + std::to_string(n_triangles));
-  Vec mean, lower{INFINITY, INFINITY, INFINITY}, upper = -lower;
+  Vec mean{}, lower{INFINITY, INFINITY, INFINITY}, upper = -lower;
   for (int v = 0; v < n_vertices; ++v) {
     const Vec p = load(vertices + 3 * v);
     if (!std::isfinite(p.x + p.y + p.z)) throw std::invalid_argument("vertices: got a number that is not finite");

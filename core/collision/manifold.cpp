@@ -10,13 +10,11 @@ constexpr int max_candidates = 4 * max_polygon;
 constexpr double sliver = 1e-7;  // relative to the smaller polygon: closer corners are one
 constexpr double strict = 0.01;  // of that: a corner this far outside is still inside for all purposes
 
+double square(double x) { return x * x; }
+
 struct Flat {
   double x, y, h;  // across the normal, and along it
 };
-
-double cross2(const Flat& o, const Flat& p, const Flat& q) {
-  return (p.x - o.x) * (q.y - o.y) - (p.y - o.y) * (q.x - o.x);
-}
 
 struct Projected {
   const Polygon& polygon;
@@ -31,7 +29,7 @@ struct Projected {
     for (int k = 0; k < p.n; ++k) point[k] = {dot(u, p.point[k]), dot(v, p.point[k]), dot(n, p.point[k])};
     for (int k = 0; k < p.n; ++k) {
       const Flat &a = point[k], &b = point[k + 1 == p.n ? 0 : k + 1];
-      length[k] = std::hypot(b.x - a.x, b.y - a.y);
+      length[k] = std::sqrt(square(b.x - a.x) + square(b.y - a.y));
       extent = std::max(extent, length[k]);
     }
     if (p.n < 3) return;
@@ -51,19 +49,23 @@ struct Projected {
     return o.h + t * (e.h - o.h);
   }
 
-  bool holds(const Flat& q, double tolerance) const {
-    if (polygon.n == 1) return std::hypot(q.x - point[0].x, q.y - point[0].y) <= tolerance;
+  // Distance of a point to the left of an edge, positive inside.
+  double inward(int k, const Flat& q) const {
+    const Flat &o = point[k], &e = point[k + 1 == polygon.n ? 0 : k + 1];
+    return orientation * ((e.x - o.x) * (q.y - o.y) - (e.y - o.y) * (q.x - o.x)) / length[k];
+  }
+
+  // How far a point is outside, measured across edges, from its distances to the edges.
+  double outside(const Flat& q, const double* distance) const {
+    const Flat& o = point[0];
+    if (polygon.n == 1) return std::sqrt(square(q.x - o.x) + square(q.y - o.y));
     if (polygon.n == 2) {
-      const Flat &o = point[0], &e = point[1];
-      const double along = ((q.x - o.x) * (e.x - o.x) + (q.y - o.y) * (e.y - o.y)) / length[0];
-      return std::fabs(cross2(o, e, q)) <= tolerance * length[0] && along >= -tolerance &&
-             along <= length[0] + tolerance;
+      const double along = ((q.x - o.x) * (point[1].x - o.x) + (q.y - o.y) * (point[1].y - o.y)) / length[0];
+      return std::max({std::fabs(distance[0]), -along, along - length[0]});
     }
-    for (int k = 0; k < polygon.n; ++k) {
-      const Flat &o = point[k], &e = point[k + 1 == polygon.n ? 0 : k + 1];
-      if (orientation * cross2(o, e, q) < -tolerance * length[k]) return false;
-    }
-    return true;
+    double least = distance[0];
+    for (int k = 1; k < polygon.n; ++k) least = std::min(least, distance[k]);
+    return -least;
   }
   int n_edges() const { return polygon.n == 2 ? 1 : polygon.n == 1 ? 0 : polygon.n; }
 };
@@ -116,30 +118,40 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside) {
     if (count == max_candidates) return;
     for (int k = 0; k < count; ++k)
-      if (std::hypot(corner[k].x - x, corner[k].y - y) <= 4 * tolerance) return;
+      if (square(corner[k].x - x) + square(corner[k].y - y) <= square(4 * tolerance)) return;
     corner[count++] = {x, y, ha, hb, feature, inside};
   };
+  // distances of the corners of each from the edges of the other
+  double b_in_a[max_polygon][max_polygon], a_in_b[max_polygon][max_polygon];
+  for (int i = 0; i < A.n_edges(); ++i)
+    for (int j = 0; j < polygon_b.n; ++j) b_in_a[j][i] = A.inward(i, B.point[j]);
+  for (int j = 0; j < B.n_edges(); ++j)
+    for (int i = 0; i < polygon_a.n; ++i) a_in_b[i][j] = B.inward(j, A.point[i]);
   const bool two_points = polygon_a.n == 1 && polygon_b.n == 1;
-  for (int k = 0; k < polygon_a.n && !two_points; ++k) {
-    const Flat& p = A.point[k];
-    if (B.holds(p, tolerance))
-      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[k], B.holds(p, strict * tolerance));
+  for (int i = 0; i < polygon_a.n && !two_points; ++i) {
+    const Flat& p = A.point[i];
+    const double outside = B.outside(p, a_in_b[i]);
+    if (outside <= tolerance)
+      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict * tolerance);
   }
-  for (int k = 0; k < polygon_b.n && !two_points; ++k) {
-    const Flat& p = B.point[k];
-    if (A.holds(p, tolerance))
-      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[k], A.holds(p, strict * tolerance));
+  for (int j = 0; j < polygon_b.n && !two_points; ++j) {
+    const Flat& p = B.point[j];
+    const double outside = A.outside(p, b_in_a[j]);
+    if (outside <= tolerance)
+      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict * tolerance);
   }
   for (int i = 0; i < A.n_edges(); ++i) {
-    const Flat &p = A.point[i], &q = A.point[i + 1 == polygon_a.n ? 0 : i + 1];
+    const int i_next = i + 1 == polygon_a.n ? 0 : i + 1;
     for (int j = 0; j < B.n_edges(); ++j) {
-      const Flat &r = B.point[j], &t = B.point[j + 1 == polygon_b.n ? 0 : j + 1];
-      const double dx = q.x - p.x, dy = q.y - p.y, ex = t.x - r.x, ey = t.y - r.y;
-      const double det = dx * ey - dy * ex;
-      if (!(std::fabs(det) > 1e-9 * A.length[i] * B.length[j])) continue;
-      const double x = ((r.x - p.x) * ey - (r.y - p.y) * ex) / det, y = ((r.x - p.x) * dy - (r.y - p.y) * dx) / det;
-      if (x < 0 || x > 1 || y < 0 || y > 1) continue;
-      add(p.x + x * dx, p.y + x * dy, p.h + x * (q.h - p.h), r.h + y * (t.h - r.h),
+      // the ends of each on different sides of the other; ends on it are corners already
+      const int j_next = j + 1 == polygon_b.n ? 0 : j + 1;
+      const double from_a = a_in_b[i][j], to_a = a_in_b[i_next][j], from_b = b_in_a[j][i], to_b = b_in_a[j_next][i];
+      if (from_a * to_a >= 0 || from_b * to_b >= 0) continue;
+      if (std::max(std::fabs(from_a), std::fabs(to_a)) <= tolerance) continue;  // side by side, trembling
+      if (std::max(std::fabs(from_b), std::fabs(to_b)) <= tolerance) continue;
+      const double t = from_a / (from_a - to_a), r = from_b / (from_b - to_b);
+      const Flat &p = A.point[i], &q = A.point[i_next], &v = B.point[j], &w = B.point[j_next];
+      add(p.x + t * (q.x - p.x), p.y + t * (q.y - p.y), p.h + t * (q.h - p.h), v.h + r * (w.h - v.h),
           crossing | polygon_a.edge[i] << 15 | polygon_b.edge[j], true);
     }
   }

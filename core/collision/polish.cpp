@@ -8,6 +8,7 @@ namespace {
 
 constexpr int max_steps = 12;
 constexpr double largest_step = 0.2;
+constexpr double last_step = 1e-8;  // convergence is quadratic: what remains is the square of it
 
 struct Judge {
   const Convex &a, &b;
@@ -38,7 +39,7 @@ Vec climb(const Convex& a, const Convex& b, Vec n) {
     const double length = std::hypot(x, y);
     const double scale = length > largest_step ? largest_step / length : 1;
     n = unit(n + scale * x * t + scale * y * u);
-    if (length < 1e-15) break;
+    if (length < last_step) break;
   }
   return n;
 }
@@ -53,7 +54,7 @@ Vec climb_around(const Convex& a, const Convex& b, const Vec& edge, Vec n) {
     if (!(second < 0)) return n;
     const double x = std::clamp(-dot(t, w) / second, -largest_step, largest_step);
     n = unit(n + x * t);
-    if (std::fabs(x) < 1e-15) break;
+    if (std::fabs(x) < last_step) break;
   }
   return n;
 }

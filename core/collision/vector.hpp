@@ -4,8 +4,9 @@
 
 namespace featherweight::geometry {
 
+// Not initialised by itself: buffers of these are large.
 struct Vec {
-  double x = 0, y = 0, z = 0;
+  double x, y, z;
   double operator[](int k) const { return k == 0 ? x : k == 1 ? y : z; }
   double& operator[](int k) { return k == 0 ? x : k == 1 ? y : z; }
 };

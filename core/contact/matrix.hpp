@@ -31,7 +31,9 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
     if (block.rows == 3) {
       const double x = change[0], y = change[1], z = change[2];
       for (int i = 0; i < problem.m; i += 4)
-        four(sigma + i) += x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
+        // z, the normal, is known last
+        four(sigma + i) =
+            four(sigma + i) + x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
     } else {
       for (int c = 0; c < block.rows; ++c) add_scaled(problem.m, change[c], column + c * stride, sigma);
     }

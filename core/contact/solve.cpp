@@ -1,21 +1,60 @@
 // contact/solve.cpp -- which solver when, and the table by which the solvers are reached.
+#include "contact/admm.hpp"
 #include "contact/gauss_seidel.hpp"
 #include "contact/kernels.hpp"
 #include "contact/newton.hpp"
 
 namespace featherweight::FW_ISA {
 
+// Newton and alternating directions take turns in the same scratch.
 std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOptions& options) {
   Scratch scratch(nullptr);
   ContactWorkspace w(problem, scratch);
-  if (options.solver != Solver::gauss_seidel && problem.m <= largest_dense) NewtonWorkspace(problem, scratch);
-  return scratch.used();
+  if (options.solver == Solver::gauss_seidel) return scratch.used();
+  Scratch of_newton = scratch, of_admm = scratch;
+  if (problem.m <= largest_dense) NewtonWorkspace v(problem, of_newton);
+  AdmmWorkspace v(problem, of_admm);
+  return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
 }
 
 bool all_finite(int n, const double* x) {
   double sum = 0;
   for (int i = 0; i < n; ++i) sum += 0 * x[i];
   return sum == 0;
+}
+
+// Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
+// start; at last sweeps. Problems too large to factorise have sweeps and alternating directions only.
+void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
+                         const Scratch& scratch, double* lambda, SolverReport& report) {
+  const bool dense = problem.m <= largest_dense;
+  // a step of Newton's method costs about as much as m / 6 sweeps
+  const int hopeful = dense ? 6 + problem.m / 4 : 200;
+  if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return;
+  double residual = natural_residual(problem, w, lambda, w.sigma);
+  constexpr int turns = 4;
+  for (int turn = 0; turn < turns && !(residual <= w.tolerance); ++turn) {
+    if (dense && report.newton < options.max_newton) {
+      Scratch own = scratch;
+      NewtonWorkspace v(problem, own);
+      residual = newton(problem, options.max_newton - report.newton, w, v, lambda, report);
+    }
+    if (!(residual <= w.tolerance) && report.admm < options.max_admm) {
+      Scratch own = scratch;
+      AdmmWorkspace v(problem, own);
+      const int left = options.max_admm - report.admm, share = dense && left > 150 ? 150 : left;
+      residual = admm(problem, share, dense ? max_of(w.tolerance, 1e-3 * residual) : w.tolerance, w, v, lambda, report);
+    }
+  }
+  if (!(residual <= w.tolerance)) {
+    copy(problem.m, lambda, w.best);
+    const int left = options.max_sweeps - report.sweeps;
+    gauss_seidel(problem, dense && left > 100 ? 100 : left, options.max_sweeps, w, lambda, report);
+    if (!(natural_residual(problem, w, lambda, w.sigma) <= residual)) {
+      copy(problem.m, w.best, lambda);
+      set_velocities(problem, lambda, w.sigma);
+    }
+  }
 }
 
 SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& options, double* lambda, void* memory) {
@@ -31,18 +70,16 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
     set_velocities(problem, lambda, w.sigma);
   }
   if (all_finite(problem.m, w.sigma)) {
-    const bool dense = problem.m <= largest_dense;
-    const bool only_sweeps = options.solver == Solver::gauss_seidel || !dense;
-    if (options.solver != Solver::newton || !dense) {
-      // a step of Newton's method costs about as much as m / 6 sweeps
-      const int hopeful = only_sweeps ? options.max_sweeps : 6 + problem.m / 4;
-      gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report);
-    }
-    if (!only_sweeps) {
-      if (!(natural_residual(problem, w, lambda, w.sigma) <= w.tolerance)) {
-        NewtonWorkspace v(problem, scratch);
-        newton(problem, options.max_newton, w, v, lambda, report);
-      }
+    if (options.solver == Solver::automatic) {
+      solve_automatically(problem, options, w, scratch, lambda, report);
+    } else if (options.solver == Solver::gauss_seidel) {
+      gauss_seidel(problem, options.max_sweeps, options.max_sweeps, w, lambda, report);
+    } else if (options.solver == Solver::newton && problem.m <= largest_dense) {
+      NewtonWorkspace v(problem, scratch);
+      newton(problem, options.max_newton, w, v, lambda, report);
+    } else {
+      AdmmWorkspace v(problem, scratch);
+      admm(problem, options.max_admm, w.tolerance, w, v, lambda, report);
     }
   }
   report_residuals(problem, w.D, lambda, w.sigma, report);

@@ -1,6 +1,8 @@
 // contact/vectors.hpp -- four doubles at a time, at any address. The same width in every build, so that sums come out
 // the same; the compiler splits it into the registers there are.
 #pragma once
+#include <cstddef>
+
 #include "lanes/config.hpp"
 
 namespace featherweight::FW_ISA {

@@ -218,6 +218,18 @@ class DelassusOperator:
     def bytes(self) -> int:
         """Memory of one pack of samples."""
 
+def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = 2000, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> tuple[numpy.typing.NDArray[numpy.float64], dict[str, Any]]:
+    """
+    The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.
+
+    G: (m, m) symmetric [1/kg]; g: (m,) [m/s]. blocks: (law, rows, normal, mu, lower, upper) in the order of their
+    rows; law is 'equality', 'unilateral', 'interval' (lower, upper), 'point' (two tangents, then the normal; mu)
+    or 'disc' (mu times the impulse of the row `normal`). lambda0: warm start. scale: typical velocity, to which
+    the tolerance of the natural residual is relative. solver: 'auto', 'gauss_seidel', 'newton' or 'admm'. sparse:
+    G is stored by its blocks that are not zero.
+    report: residual, primal, dual, complementarity; sweeps, newton, admm (iterations); converged.
+    """
+
 def build_info() -> dict[str, Any]:
     """
     How this build runs: version, instruction set in use and available, lanes, threads, compiler.

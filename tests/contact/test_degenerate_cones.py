@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from helpers.cones import UNILATERAL, Cones, equality, point, random_points, robot, with_g
 
-SOLVERS = ["auto", "gauss_seidel", "newton"]
+from featherweight import _core
+
+SOLVERS = ["auto", "gauss_seidel", "newton", "admm"]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -103,15 +107,11 @@ def test_a_bad_warm_start_is_forgotten(solver: str) -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    def raises(
-        match: str, G: object = np.eye(3), g: object = np.zeros(3), blocks: object = None, **options: object
-    ) -> None:
-        from featherweight import _core
-
+    def raises(match: str, *, size: int = 3, blocks: list[Any] | None = None, **options: Any) -> None:
         with pytest.raises(ValueError, match=match):
-            _core.solve_cone_problem(G, g, [point(0.5)] if blocks is None else blocks, **options)  # type: ignore[arg-type]
+            _core.solve_cone_problem(np.eye(size), np.zeros(3), [point(0.5)] if blocks is None else blocks, **options)
 
-    raises("G: expected shape", G=np.eye(2))
+    raises("G: expected shape", size=2)
     raises("blocks: have 1 rows, but G has 3", blocks=[UNILATERAL])
     raises("blocks: unknown 'cone'", blocks=[("cone", 3, -1, 0.5, 0.0, 0.0)])
     raises("block 0 cannot have 2 rows", blocks=[("point", 2, -1, 0.5, 0.0, 0.0)])

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers.cones import Cones, boxes, random_mixture, random_points, robot
+from helpers.cones import Cones, boxes, equality, random_mixture, random_points, robot
 
 Maker = Callable[[np.random.Generator], Cones]
 
@@ -60,8 +60,13 @@ def test_gauss_seidel_solves_what_is_not_hyperstatic(name: str) -> None:
     assert missed(name, solver="gauss_seidel", max_sweeps=20000) <= len(problems(name)) // 50
 
 
+@pytest.mark.parametrize("name", [name for name in MAKERS if "boxes" not in name])
+def test_alternating_directions_are_slow_and_sure(name: str) -> None:
+    assert missed(name, solver="admm", max_admm=20000) <= len(problems(name)) // 50
+
+
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "newton"])
+@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "newton", "admm"])
 def test_sparse_is_dense(name: str, solver: str) -> None:
     """The same operations in another order: velocities agree, impulses may differ where they are not unique."""
     for problem in problems(name)[:20]:
@@ -101,13 +106,36 @@ def test_a_warm_start_at_the_solution_returns_it(name: str, sparse: bool) -> Non
             assert np.array_equal(again, impulses)
 
 
-@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "newton"])
+@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "newton", "admm"])
 def test_called_twice_gives_the_same_bits(solver: str) -> None:
     for name in ("mixture", "humanoid", "dependent"):
         for problem in problems(name)[:20]:
             once, _ = problem.solve(solver=solver, max_sweeps=20)
             twice, _ = problem.solve(solver=solver, max_sweeps=20)
             assert np.array_equal(once, twice)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "admm"])
+def test_problems_too_large_to_factorise(solver: str) -> None:
+    """Many short stacks side by side, tied in a chain by equalities: sparse, and larger than a dense factor takes."""
+    rng = np.random.default_rng(7)
+    stacks = [boxes(rng, 2) for _ in range(26)]
+    m = sum(len(stack.g) for stack in stacks)
+    ties = np.zeros((25, m))
+    for k in range(25):
+        ties[k, 24 * k + 21], ties[k, 24 * k + 24] = 0.3, -0.3
+    G, g = np.zeros((m + 25, m + 25)), np.zeros(m + 25)
+    for k, stack in enumerate(stacks):
+        own = slice(24 * k, 24 * k + 24)
+        G[own, own], g[own] = stack.G, stack.g
+    G[m:, :m] = ties @ G[:m, :m]
+    G[:m, m:] = G[m:, :m].T
+    G[m:, m:] = ties @ G[:m, :m] @ ties.T + np.eye(25)
+    blocks = [block for stack in stacks for block in stack.blocks] + [equality(1)] * 25
+    problem = Cones(G, g, blocks, stacks[0].scale)
+    impulses, report = problem.solve(solver=solver, sparse=True, max_sweeps=5000, max_admm=5000)
+    assert report["newton"] == 0 and report["converged"]
+    assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
 
 
 def test_what_is_reported_is_so() -> None:

@@ -18,6 +18,12 @@ from featherweight.reference.aba import aba
 from featherweight.reference.constrained_aba import constrained_aba
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.constraints import frame_rows, point_rows
+from featherweight.reference.contact.admm import admm
+from featherweight.reference.contact.block import solve_block
+from featherweight.reference.contact.gauss_seidel import gauss_seidel
+from featherweight.reference.contact.laws import ConeBlock
+from featherweight.reference.contact.newton import newton
+from featherweight.reference.contact.residuals import natural_residual
 from featherweight.reference.crba import crba
 from featherweight.reference.delassus.caba_osim import caba_osim
 from featherweight.reference.delassus.efpa import efpa
@@ -55,8 +61,10 @@ from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
 from featherweight.reference.tree import difference, integrate, neutral, sizes
 
 __all__ = [
+    "ConeBlock",
     "DelassusOperator",
     "aba",
+    "admm",
     "bias_forces",
     "caba_osim",
     "center_of_mass",
@@ -72,6 +80,7 @@ __all__ = [
     "frame_rows",
     "frame_rows_between",
     "frame_velocity",
+    "gauss_seidel",
     "gravity_forces",
     "impulse_dynamics",
     "integrate",
@@ -84,7 +93,9 @@ __all__ = [
     "ltl_osim",
     "masses",
     "minverse",
+    "natural_residual",
     "neutral",
+    "newton",
     "point_rows",
     "point_rows_between",
     "potential_energy",
@@ -97,4 +108,5 @@ __all__ = [
     "pv_soft",
     "rnea",
     "sizes",
+    "solve_block",
 ]
