@@ -25,7 +25,7 @@ def test_the_exact_periods_are_those_of_elliptic_integrals() -> None:
     w1, w2 = Fraction(1, 100), 5  # exactly: the energies are close to those of the separatrix
     energy2, L2 = I1 * w1**2 + I2 * w2**2, (I1 * w1) ** 2 + (I2 * w2) ** 2  # twice the energy, momentum squared
     # Landau and Lifshitz, Mechanics, section 37; momentum beyond that of the middle axis or not decides the roles
-    if L2 < energy2 * I2:
+    if energy2 * I2 > L2:
         I1, I3 = I3, I1
     scale = (I3 - I2) * (L2 - energy2 * I1)
     period = 4.0 * ellipkm1(float((I3 - I1) * (L2 - energy2 * I2) / scale)) * np.sqrt(float(I1 * I2 * I3 / scale))
@@ -56,7 +56,8 @@ def test_a_robot_adrift_keeps_its_momentum(robot: type) -> None:
 
 
 @pytest.mark.parametrize(
-    "integrator, expected, dts", [("semi_implicit", 1, (1e-3, 5e-4)), ("implicit", 1, (1e-3, 5e-4)), ("rk4", 4, (4e-3, 2e-3))]
+    "integrator, expected, dts",
+    [("semi_implicit", 1, (1e-3, 5e-4)), ("implicit", 1, (1e-3, 5e-4)), ("rk4", 4, (4e-3, 2e-3))],
 )
 def test_energy_drift_falls_with_the_order_of_the_integrator(
     integrator: Integrator, expected: int, dts: tuple[float, float]

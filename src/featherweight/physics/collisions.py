@@ -9,10 +9,12 @@ import numpy as np
 from .. import _core, models
 from ..description import Array
 from ..model import Model
+from ..poses import rotation_from_quaternion
 from ..scene import Scene
-from ..shapes import Body, box, sphere
+from ..shapes import Body, Plane, box, sphere
 from ..simulator import Simulator
 from ..state import State
+from .motion import position, run
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def _hit(target: Model | Body, restitution: float, dt: float) -> Hit:
         state = after
     before_h, after_h = (momentum(simulator, state.q, v) for v in (state.v, _at_start(state, after)))
     linear, angular = (
-        float(np.linalg.norm(after_h[k] - before_h[k]) / np.linalg.norm(before_h[k])) for k in (slice(0, 3), slice(3, 6))
+        float(np.linalg.norm(after_h[k] - before_h[k]) / np.linalg.norm(before_h[k]))
+        for k in (slice(0, 3), slice(3, 6))
     )
     energies = [float(_core.kinetic_energy(simulator.model, state.q, v)) for v in (state.v, _at_start(state, after))]
     return Hit(linear, angular, impulse, energies[1] / energies[0])
@@ -67,8 +70,6 @@ def momentum(simulator: Simulator, q: Array, v: Array) -> Array:
 
 def _at_start(before: State, after: State) -> Array:
     """Velocities after a step, those of free bodies in the axes that they had before it."""
-    from ..poses import rotation_from_quaternion
-
     v = np.array(after.v)
     for joint in before.simulator.model.joints:
         if joint.type == "free":
@@ -76,3 +77,16 @@ def _at_start(before: State, after: State) -> Array:
             linear = slice(joint.v_slice.start, joint.v_slice.start + 3)
             v[linear] = old.T @ new @ v[linear]
     return v
+
+
+def struck_at_wall(speed: float, *, gap: float = 2e-3, dt: float = 1e-3) -> float:
+    """How deep a light ball gets into a wall ``gap`` [m] behind it when a heavy one hits it at ``speed`` [m/s]: [m].
+
+    Both contacts close within one step: the second only because of the impulse of the first.
+    """
+    radius = 0.1
+    scene = Scene(ground=Plane(normal=(-1.0, 0.0, 0.0), friction=0.0), gravity=(0.0, 0.0, 0.0))
+    scene.add(sphere(radius, mass=10.0), name="heavy", pose=(-3.0 * radius - gap - 1e-4, 0.0, 0.0))
+    scene.add(sphere(radius, mass=0.1), name="light", pose=(-radius - gap, 0.0, 0.0))
+    motion = run(scene, dt, 20 * dt, v={"heavy": (speed, 0, 0, 0, 0, 0)}, record=True)
+    return max(0.0, float(position(motion, "light")[:, 0].max()) + radius)

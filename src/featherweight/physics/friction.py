@@ -13,7 +13,7 @@ from ..materials import Material
 from ..poses import pose
 from ..scene import Scene
 from ..shapes import Plane, box, capsule, sphere
-from .motion import GRAVITY, position, run, rotation, spin, velocity
+from .motion import GRAVITY, position, rotation, run, spin, velocity
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,13 @@ def tipping_acceleration(force: float, *, width: float = 0.2, height: float = 0.
 
 
 def squeezed_ball(
-    mu: float, force: float, *, mass: float = 1.0, dt: float = 1e-3, seconds: float = 1.0, tolerance: float | None = None
+    mu: float,
+    force: float,
+    *,
+    mass: float = 1.0,
+    dt: float = 1e-3,
+    seconds: float = 1.0,
+    tolerance: float | None = None,
 ) -> tuple[float, float]:
     """Speed [m/s] of a ball that a plate presses on a wall with ``force`` [N], and what it should be.
 

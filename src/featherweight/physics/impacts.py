@@ -55,7 +55,13 @@ class Bouncing:
 
 
 def bouncing_grid(
-    *, side: int = 7, height: float = 5.0, mass: float = 10.0, radius: float = 0.1, dt: float = 1e-3, seconds: float = 20.0
+    *,
+    side: int = 7,
+    height: float = 5.0,
+    mass: float = 10.0,
+    radius: float = 0.1,
+    dt: float = 1e-3,
+    seconds: float = 20.0,
 ) -> Bouncing:
     """``side`` x ``side`` balls whose centres fall from ``height`` [m] on a plane, e = 1, no friction.
 
@@ -101,7 +107,9 @@ def cradle(gap: float, *, balls: int = 3, restitution: float = 1.0, dt: float = 
     radius = 0.05
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     for k in range(balls):
-        scene.add(sphere(radius, restitution=restitution, friction=0.0), name=f"ball_{k}", pose=((2 * radius + gap) * k, 0, 0))
+        scene.add(
+            sphere(radius, restitution=restitution, friction=0.0), name=f"ball_{k}", pose=((2 * radius + gap) * k, 0, 0)
+        )
     seconds = dt * math.ceil((2.0 * balls * gap + 0.02) / dt)
     final = run(scene, dt, seconds, v={"ball_0": (1, 0, 0, 0, 0, 0)}).final
     return np.array([velocity(final, f"ball_{k}")[0] for k in range(balls)])

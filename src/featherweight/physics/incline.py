@@ -49,7 +49,7 @@ def creep(theta: float, frictions: Sequence[float], *, dt: float = 1e-3, seconds
     final = run(scene, dt, seconds).final
     start = final.simulator.state()
     moved = [position(final, f"body_{k}") - position(start, f"body_{k}") for k in range(len(frictions))]
-    return np.linalg.norm(np.array(moved), axis=1) / seconds
+    return np.asarray(np.linalg.norm(np.array(moved), axis=1) / seconds)
 
 
 def sliding_errors(

@@ -66,7 +66,7 @@ def creep(
     model, data = _incline(theta, frictions, dt, options, _BOX)
     start = advanced(model, data, steps(1.0, dt)).qpos.reshape(-1, 7)[:, :3].copy()
     advanced(model, data, steps(seconds, dt))
-    return np.abs((data.qpos.reshape(-1, 7)[:, :3] - start) @ downhill(theta)) / seconds
+    return np.asarray(np.abs((data.qpos.reshape(-1, 7)[:, :3] - start) @ downhill(theta)) / seconds)
 
 
 def path_downhill(
@@ -108,7 +108,9 @@ def slide_to_roll_speed(v0: float, mu: float, *, dt: float = 1e-3) -> float:
     return float(data.qvel[0])
 
 
-def slowing_rate(friction: str, condim: int, v: Sequence[float], which: int, seconds: float, *, dt: float = 1e-3) -> float:
+def slowing_rate(
+    friction: str, condim: int, v: Sequence[float], which: int, seconds: float, *, dt: float = 1e-3
+) -> float:
     """Deceleration of a ball on the flat that starts with velocities ``v`` (6,), its spin included."""
     surface = f'friction="{friction}" condim="{condim}"'
     body = f'<geom type="plane" size="0 0 1" {surface}/><body pos="0 0 {EDGE / 2}"><freejoint/>'
@@ -125,7 +127,9 @@ def stack_drift(
     body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0"/>'
     for k, mass in enumerate(masses):
         body += f'<body pos="0 0 {edge * (k + 0.5)!r}"><freejoint/>'
-        body += f'<geom type="box" size="{edge / 2} {edge / 2} {edge / 2}" mass="{mass}" friction="{friction} 0 0"/></body>'
+        body += (
+            f'<geom type="box" size="{edge / 2} {edge / 2} {edge / 2}" mass="{mass}" friction="{friction} 0 0"/></body>'
+        )
     model, data = compiled(body, dt)
     start = data.qpos.reshape(-1, 7)[:, :3].copy()
     advanced(model, data, steps(seconds, dt))
@@ -133,7 +137,14 @@ def stack_drift(
 
 
 def pile_penetration(
-    places: Array, *, radius: float = 0.1, mass: float = 10.0, friction: float = 0.8, dt: float, seconds: float, every: float
+    places: Array,
+    *,
+    radius: float = 0.1,
+    mass: float = 10.0,
+    friction: float = 0.8,
+    dt: float,
+    seconds: float,
+    every: float,
 ) -> float:
     """Mean overlap [m] of balls dropped from ``places`` (n, 3)."""
     body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0"/>'

@@ -79,20 +79,18 @@ class Slowing:
     rest: float  # largest velocity after it has stopped
 
 
-def spinning_friction(
-    radius: float, w0: float = 10.0, *, dt: float = 1e-3, tolerance: float | None = None
-) -> Slowing:
+def spinning_friction(radius: float, w0: float = 10.0, *, dt: float = 1e-3, tolerance: float | None = None) -> Slowing:
     """A ball spins about the vertical: torsional friction ``radius`` [m] slows it by radius m g / I."""
     exact = radius * GRAVITY / (0.4 * RADIUS * RADIUS)
     return _slowed(sphere(RADIUS, friction=0.8, torsional=radius), (0, 0, 0, 0, 0, w0), 5, w0, exact, dt, tolerance)
 
 
-def rolling_friction(
-    radius: float, v0: float = 1.0, *, dt: float = 1e-3, tolerance: float | None = None
-) -> Slowing:
+def rolling_friction(radius: float, v0: float = 1.0, *, dt: float = 1e-3, tolerance: float | None = None) -> Slowing:
     """A ball rolls over the flat: rolling friction ``radius`` [m] slows it by 5/7 g radius / R."""
     exact = 5.0 / 7.0 * GRAVITY * radius / RADIUS
-    return _slowed(sphere(RADIUS, friction=0.8, rolling=radius), (v0, 0, 0, 0, v0 / RADIUS, 0), 0, v0, exact, dt, tolerance)
+    return _slowed(
+        sphere(RADIUS, friction=0.8, rolling=radius), (v0, 0, 0, 0, v0 / RADIUS, 0), 0, v0, exact, dt, tolerance
+    )
 
 
 def _slowed(

@@ -44,7 +44,7 @@ def tumbling(*, dt: float = 1e-3, seconds: float = 10.6, integrator: Integrator 
     exact = TUMBLING_PERIOD * (0.25 + 0.5 * np.arange(len(crossings)))
     return Tumbling(
         crossings,
-        exact,
+        np.asarray(exact, dtype=np.float64),
         float(np.linalg.norm(L - L[0], axis=1).max() / np.linalg.norm(L[0])),
         float(np.abs(energy / energy[0] - 1.0).max()),
     )
@@ -68,14 +68,21 @@ class Floating:
 
 
 def floating_robot(
-    model: Model | None = None, *, dt: float = 1e-3, seconds: float = 10.0, integrator: Integrator = "rk4", seed: int = 0
+    model: Model | None = None,
+    *,
+    dt: float = 1e-3,
+    seconds: float = 10.0,
+    integrator: Integrator = "rk4",
+    seed: int = 0,
 ) -> Floating:
     """A free robot in zero gravity with all its joints in motion. The built-in humanoid, unless another is given."""
     robot = weightless(models.humanoid() if model is None else model)
     v = np.random.default_rng(seed).uniform(-0.5, 0.5, robot.nv)
     q, v = _recorded(robot, dt, seconds, integrator, v=v)
     h = _core.centroidal_momentum(robot, q, v)
-    linear, angular = (np.linalg.norm(part - part[0], axis=1).max() / np.linalg.norm(part[0]) for part in (h[:, :3], h[:, 3:]))
+    linear, angular = (
+        np.linalg.norm(part - part[0], axis=1).max() / np.linalg.norm(part[0]) for part in (h[:, :3], h[:, 3:])
+    )
     return Floating(float(linear), float(angular))
 
 
@@ -118,7 +125,9 @@ def zero_crossings(values: Array, dt: float) -> Array:
     """Times [s] at which samples ``dt`` apart change their sign, on cubics through four of them."""
     times = []
     for k in np.flatnonzero(np.signbit(values[1:-2]) != np.signbit(values[2:-1])) + 1:
-        near = np.polynomial.Polynomial.fit([-1.0, 0.0, 1.0, 2.0], values[k - 1 : k + 3], 3, domain=[-1, 2], window=[-1, 2])
+        near = np.polynomial.Polynomial.fit(
+            [-1.0, 0.0, 1.0, 2.0], values[k - 1 : k + 3], 3, domain=[-1, 2], window=[-1, 2]
+        )
         roots = near.roots()
         inside = roots.real[(np.abs(roots.imag) < 1e-9) & (roots.real >= -1e-9) & (roots.real <= 1.0 + 1e-9)]
         times.append(dt * (k + float(inside[0])))
