@@ -262,6 +262,24 @@ void bind_simulation(nb::module_& m) {
         auto& e = nb::cast<Environments&>(self);
         return view(self, e.impulses(), e.batch());
       }, "Of joint rows and held rows, (batch, rows): warm starts [N s].")
+      .def_prop_ro("acceleration", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.acceleration(), e.batch());
+      }, "Mean acceleration over the last step, (batch, nv).")
+      .def_prop_ro("applied", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.applied(), e.batch());
+      }, "Joint forces of the last step, (batch, nv), those of actuators included.")
+      .def("set_friction", [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {
+        if (factor.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+        self.friction().assign(factor.data(), factor.data() + factor.size());
+      }, nb::arg("factor"), "Factor on all coefficients of friction of each environment.")
+      .def("set_gain_scale", [](Environments& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig> factor) {
+        if (factor.shape(0) != self.batch() ||
+            factor.shape(1) != static_cast<std::size_t>(self.simulation().scene().n_actuators))
+          throw std::invalid_argument("gain_scale: (batch, actuators)");
+        self.gain_scale().assign(factor.data(), factor.data() + factor.size());
+      }, nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
       .def("rollout", &rollout, nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
            nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none())

@@ -198,6 +198,8 @@ Environments::Environments(std::shared_ptr<const Simulation> simulation, std::si
       batch_(batch),
       v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
       impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      acceleration_(v_.size()),
+      applied_(v_.size()),
       contacts_(batch),
       reports_(batch) {
   const std::vector<double> neutral = simulation_->model().neutral();
@@ -209,6 +211,10 @@ Environments::Environments(const Environments& other)
       q_(other.q_),
       v_(other.v_),
       impulses_(other.impulses_),
+      acceleration_(other.acceleration_),
+      applied_(other.applied_),
+      friction_(other.friction_),
+      gain_scale_(other.gain_scale_),
       contacts_(other.batch_),
       reports_(other.reports_) {
   for (std::size_t k = 0; k < batch_; ++k) {
@@ -226,6 +232,9 @@ void Environments::rollout(RolloutJob job, int n_threads) {
   job.scene = &simulation_->scene();
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.acceleration = acceleration_.data(), job.applied = applied_.data();
+  job.friction = friction_.empty() ? nullptr : friction_.data();
+  job.gain_scale = gain_scale_.empty() ? nullptr : gain_scale_.data();
   job.contacts = contacts_.data();
   for (StepReport& r : reports_) {
     const int failed = r.failed;

@@ -15,7 +15,7 @@ extern const ContactKernels contact_kernels;
 
 template <class S>
 struct StepWorkspace {
-  S *q, *v, *tau, *a, *moved, *control;
+  S *q, *v, *tau, *a, *moved, *control, *gain_scale;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;
   S* f_scratch;
@@ -33,6 +33,7 @@ struct StepWorkspace {
         a(arena.take<S>(scene.tree.nv)),
         moved(arena.take<S>(scene.tree.nv)),
         control(arena.take<S>(scene.n_actuators)),
+        gain_scale(arena.take<S>(scene.n_actuators)),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
@@ -41,6 +42,7 @@ struct StepWorkspace {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.control = control;
+    motion.gain_scale = gain_scale;
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.freedom = arena.take<Freedom<S>>(tree.nv);
@@ -72,6 +74,7 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     S force = w.control[k] * m.gain;
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
     if (m.kd != 0) force = force - v * m.kd;
+    force = force * w.gain_scale[k];
     force = select(force > S(m.effort), S(m.effort), select(force < S(-m.effort), S(-m.effort), force));
     const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
     w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
@@ -84,10 +87,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   aba(tree, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  for (int i = 0; i < tree.n_links; ++i) {
-    const Link<double>& l = tree.links[i];
-    if (l.kind == JointKind::free) add_turning_of_axes(Free{}, w.v + l.v, dt, w.motion.v_free + l.v);
-  }
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.v + l.v, dt, w.motion.v_free + l.v); });
 }
 
 // Placements, freedoms and velocities in world axes.
@@ -215,7 +215,7 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   StepReport& report = job.reports[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, lane.lane, memory.rows, contacts, joint_impulses);
+  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts, joint_impulses);
   report.contacts = contacts.count;
   report.penetration = rows.deepest > report.penetration ? rows.deepest : report.penetration;
   if (rows.m == 0) return false;
@@ -316,6 +316,8 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     respond(scene, w.motion.correct, w, w.a);
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
   }
+  for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.kept_v + l.v, S(-1), w.a + l.v); });
   advance(tree, w.moved, dt, w.q, w.v);
 }
 
