@@ -11,6 +11,7 @@
 #include "batch/denormals.hpp"
 #include "batch/dispatch.hpp"
 #include "batch/thread_pool.hpp"
+#include "simulation/contacts.hpp"
 
 namespace featherweight {
 namespace {
@@ -103,15 +104,19 @@ int Simulation::place(int link, const PoseArray& X, double* R, double* p) const 
 
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{s.shape, -1, {}, {}, {}};
+    PlacedShape shape{s.shape, -1, {}, {}, {}, {}};
     shape.link = place(s.link, s.placement, shape.R, shape.p);
     double unused[9];
     compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
+    const double normal[3] = {shape.R[2], shape.R[5], shape.R[8]};
+    set_frame(normal, shape.frame);
     shapes_.push_back(shape);
   }
   for (ScenePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
     const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
+    const PlacedShape &a = shapes_[static_cast<std::size_t>(pair.a)], &b = shapes_[static_cast<std::size_t>(pair.b)];
+    pair.is_ball_on_plane = a.shape.kind == ShapeKind::sphere && b.shape.kind == ShapeKind::plane && b.link < 0;
     pairs_.push_back(pair);
   }
   std::sort(pairs_.begin(), pairs_.end(),

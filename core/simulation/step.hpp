@@ -163,6 +163,22 @@ FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& mot
   return out;
 }
 
+FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, const Vec3<double>& center, double margin,
+                                 ContactList& list) {
+  const PlacedShape &ball = scene.shapes[pair.a], &plane = scene.shapes[pair.b];
+  const Vec3<double> n{plane.frame[6], plane.frame[7], plane.frame[8]};
+  const double height = dot(center - vec3(plane.p), n), gap = height - ball.shape.size[0];
+  if (gap > margin) return;
+  reserve(list, list.count + 1);
+  Contact& c = list.data[list.count++];
+  c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0;
+  c.gap = gap - scene.materials[pair.material].margin;
+  const Vec3<double> point = center - n * (height - 0.5 * gap);
+  for (int k = 0; k < 3; ++k) c.position[k] = point[k];
+  for (int k = 0; k < 9; ++k) c.frame[k] = plane.frame[k];
+  for (int k = 0; k < 6; ++k) c.impulse[k] = 0;
+}
+
 // Contacts of one environment, in the order of pairs.
 template <class S>
 void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, int n_pairs,
@@ -172,6 +188,10 @@ void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<
   for (int k = 0; k < n_pairs; ++k) {
     const ScenePair& pair = scene.pairs[pairs[k]];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    if (pair.is_ball_on_plane) {
+      add_ball_on_plane(scene, pair, lane(w.bounds[pair.a].center), lane(w.near_margin[pairs[k]]), list);
+      continue;
+    }
     find_contacts(scene, pair.a, pair.b, pair.material, placement(a, w.motion, lane), placement(b, w.motion, lane),
                   lane(w.near_margin[pairs[k]]), list);
   }
