@@ -179,10 +179,11 @@ class State:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
         start, integers, numbers = self._core.contacts()
-        np.savez(
-            path, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
-            single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 11] > 0,
-        )  # fmt: skip
+        with open(path, "wb") as file:  # under the very name given
+            np.savez(
+                file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
+                single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 11] > 0,
+            )  # fmt: skip
 
     @classmethod
     def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
@@ -222,8 +223,19 @@ class State:
             raise ValueError(f"{name}: expected shape ({n},) or ({self.batch_size}, {n}), got {array.shape}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: contains numbers that are not finite")
+        if name == "q":
+            _check_quaternions(self.simulator, array)
         return array
 
     def __repr__(self) -> str:
         what = "single environment" if self.single else f"{self.batch_size} environments"
         return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
+
+
+def _check_quaternions(simulator: Simulator, q: Array) -> None:
+    for joint in simulator.model.joints:
+        if joint.type in ("free", "spherical"):
+            lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
+            if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
+                wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
+                raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")

@@ -61,6 +61,12 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
         assert_same_state(sim.rollout(state, tau).final, expected)
 
 
+RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more (core/batch/lane_io.hpp,
+load_configuration, called by rollout in core/simulation/step.cpp). A rollout of more than 20 000 steps of environments
+is several calls, so its bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
+
+
+@pytest.mark.xfail(strict=True, reason=RENORMALISED)
 def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:
     sim = fw.Simulator(heap, dt=2e-3)
     start, tau = started(sim, 5)
@@ -73,6 +79,17 @@ def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:
     assert_same_bits(state.contacts.impulse, trajectory.final.contacts.impulse)
 
 
+@pytest.mark.xfail(strict=True, reason=RENORMALISED)
+def test_long_rollouts_of_any_batch() -> None:
+    scene = fw.Scene()
+    scene.add(fw.box((0.1, 0.2, 0.3)))
+    sim = fw.Simulator(scene, dt=1e-3)
+    v = np.random.default_rng(0).normal(size=6)
+    one, many = (sim.rollout(sim.state(batch, v=v), n_steps=25_000, record=False).final.q for batch in (1, 64))
+    assert_same_bits(one[0], many[40])
+
+
+@pytest.mark.xfail(strict=True, reason=RENORMALISED)
 def test_policies_contacts_and_records_do_not_matter(heap: fw.Scene) -> None:
     sim = fw.Simulator(heap, dt=2e-3)
     start, tau = started(sim, 5)
@@ -134,7 +151,11 @@ def spheres(n: int, margin: float = 0.0) -> fw.Scene:
     return scene
 
 
-@pytest.mark.parametrize("margin", [0.0, pytest.param(0.01, marks=[])])
+NO_MARGIN = """the sweep does not know contact margins: balls with one of 3 cm rest 0.6 cm above the ground if there are
+100, 3 cm if there are 10 (core/simulation/step.hpp, find_swept_contacts)"""
+
+
+@pytest.mark.parametrize("margin", [0.0, pytest.param(0.01, marks=pytest.mark.xfail(strict=True, reason=NO_MARGIN))])
 def test_listed_and_swept_pairs(margin: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 balls have 4950 pairs among them, more than are listed: the same contacts, in the same order."""
     compiled = spheres(100, margin).compile()
@@ -145,6 +166,9 @@ def test_listed_and_swept_pairs(margin: float, monkeypatch: pytest.MonkeyPatch) 
     listing = fw.Simulator(compiled, dt=2e-3)
     v = 0.5 * np.random.default_rng(0).normal(size=compiled.model.nv)
     a, b = (sim.rollout(sim.state(v=v), n_steps=100).final for sim in (sweeping, listing))
-    loaded = [{(i, j) for i, j, x in zip(s.contacts.shape_a, s.contacts.shape_b, s.contacts.impulse) if x[2] > 0} for s in (a, b)]
+    loaded = [
+        {(i, j) for i, j, x in zip(c.shape_a, c.shape_b, c.impulse, strict=True) if x[2] > 0}
+        for c in (a.contacts, b.contacts)
+    ]
     assert loaded[0] == loaded[1] and len(loaded[0]) > 50
     assert np.abs(a.q - b.q).max() < 1e-6 and np.abs(a.v - b.v).max() < 1e-5
