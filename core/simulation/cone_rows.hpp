@@ -158,7 +158,7 @@ class ConeRows {
     const int f = scene_.last_freedom[link];
     end = {link, scene_.depth[f] + 1, next_y_};
     next_y_ += end.count;
-    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y, motors);
+    walk_inward(scene_, lane_, motion_.freedom, link, force, end.y, motors);
   }
 
   FW_INLINE void meet(const Contact& c, Meeting& meeting) {
