@@ -235,7 +235,7 @@ def _cradle(peer: bool) -> Iterator[Score]:
 
 
 def _pile(peer: bool) -> Iterator[Score]:
-    dt, seconds, every = 1e-4, 0.4, 0.01
+    dt, seconds, every = 1e-4, 0.2, 0.01
     pile = resting.sphere_pile(dt=dt, seconds=seconds, every=every)
     places = resting.pile_places(6)
     theirs = mujoco_peer.pile_penetration(places, dt=dt, seconds=seconds, every=every) if peer else 0.0
