@@ -54,7 +54,7 @@ class SimulationRow:
             cells["ratio"] = f"{ratio:.1f}x ({median:.1f}x)"
         cells["contacts"] = both(self.contacts, ".2f")
         cells["height [m]"] = both(self.heights, ".3f")
-        cells["worst residual"] = f"{self.residual:.0e}"
+        cells["worst residual"] = f"{self.residual:.1e}"
         cells["unconverged"] = f"{100 * self.unconverged:.3g} %"
         cells["sweeps, newton, admm"] = ", ".join(f"{count:.3g}" for count in self.iterations.values())
         if self.speedups:
