@@ -33,13 +33,13 @@ class ConeRows {
   int m = 0, n_blocks = 0, n_groups = 0;
   Block* blocks;
   RowGroup* groups;
-  double* g;             // velocity without impulses, and the shift of its law
+  double* g;              // velocity without impulses, and the shift of its law
   double* free_velocity;  // without the shift
   double* compliance;
   double* slack;  // what the position asks of the velocity: [m/s]
   Slack* slack_kind;
-  double** kept;      // where the impulse of each row is kept from step to step
-  double scale;       // [m/s]
+  double** kept;       // where the impulse of each row is kept from step to step
+  double scale;        // [m/s]
   double deepest = 0;  // overlap [m]
   double drift = 0;    // of held frames [m]
 
@@ -275,7 +275,8 @@ class ConeRows {
     if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
       block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
-      if (row.kind == JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
+      if (row.kind ==
+          JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
         const Actuator& a = scene_.actuators[row.actuator];
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
         const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);

@@ -50,14 +50,15 @@ from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .poses import pose
 from .scene import Scene, SceneObject
+from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .simulator import Simulator, Trajectory
 from .solvers import ADMM, GaussSeidel, Newton
 from .state import Contacts, State
-from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 
 __version__ = _version("featherweight")
 
 __all__ = [
+    "ADMM",
     "Actuator",
     "Body",
     "Closure",
@@ -67,8 +68,10 @@ __all__ = [
     "ConstraintSet",
     "ContactLaw",
     "ContactPair",
+    "Contacts",
     "DelassusOperator",
     "FrameConstraint",
+    "GaussSeidel",
     "Geometry",
     "HeightField",
     "ImportNote",
@@ -83,11 +86,15 @@ __all__ = [
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "Newton",
     "PairTable",
     "Plane",
     "PointConstraint",
     "Scene",
     "SceneObject",
+    "Simulator",
+    "State",
+    "Trajectory",
     "aba",
     "bias_forces",
     "box",

@@ -64,7 +64,7 @@ class Contacts:
     @property
     def force_world(self) -> Array:
         """On a, (n, 3) [N], world axes."""
-        return np.einsum("nij,ni->nj", self.frame, self.force)
+        return np.asarray(np.einsum("nij,ni->nj", self.frame, self.force))
 
     def __len__(self) -> int:
         return len(self.gap)
@@ -104,6 +104,16 @@ class State:
     def v(self) -> Array:
         """Velocities, (nv,) or (batch, nv)."""
         return self._view(self._core.v)
+
+    @property
+    def acceleration(self) -> Array:
+        """Mean acceleration over the last step, (nv,) or (batch, nv), in the axes at its start."""
+        return self._view(self._core.acceleration)
+
+    @property
+    def joint_forces(self) -> Array:
+        """Joint forces of the last step but for dry friction and limits, (nv,) or (batch, nv) [N, N m]."""
+        return self._view(self._core.applied)
 
     @property
     def contacts(self) -> Contacts:
@@ -156,6 +166,23 @@ class State:
         for name, value, target in (("q", q, core.q), ("v", v, core.v)):
             if value is not None:
                 target[...] = self._checked(name, value, target.shape[1])
+        return State(self.simulator, core, time=self.time, single=self.single)
+
+    def randomised(self, *, friction: ArrayLike | None = None, gains: ArrayLike | None = None) -> State:
+        """The state with parameters of its own for each environment; they stay with it.
+
+        friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
+        of actuators, their limits aside.
+        """
+        core = self._core.copy()
+        n, nu = self.batch_size, self.simulator.nu
+        if friction is not None:
+            core.set_friction(_factors("friction", friction, (n,)))
+        if gains is not None:
+            if self.simulator.integrator == "implicit":
+                raise ValueError('gains per environment need integrator "semi_implicit" or "rk4"')
+            given = np.asarray(gains, dtype=np.float64)
+            core.set_gain_scale(_factors("gains", np.tile(given[:, None], nu) if given.ndim == 1 else given, (n, nu)))
         return State(self.simulator, core, time=self.time, single=self.single)
 
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
@@ -227,3 +254,12 @@ class State:
     def __repr__(self) -> str:
         what = "single environment" if self.single else f"{self.batch_size} environments"
         return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
+
+
+def _factors(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise ValueError(f"{name}: factors must be finite and not negative")
+    return array
