@@ -17,7 +17,7 @@ from featherweight.bench.race import all_turns, take_turns, time_python
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
 SAME_ROBOT = 1e-10
 OURS, THEIRS = "featherweight", "MuJoCo"
-#: Steps of environments that are worth two threads. In rollouts of a few, MuJoCo's pool was seen to sleep for seconds.
+#: Steps of environments that are worth two threads: with fewer, waking them is what would be timed.
 SHARED = 4000
 
 
