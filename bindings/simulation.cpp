@@ -282,6 +282,20 @@ void bind_simulation(nb::module_& m) {
             return view(self, e.applied(), e.batch());
           },
           "Joint forces of the last step, (batch, nv), those of actuators included.")
+      .def_prop_ro(
+          "friction",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.friction(), e.batch());
+          },
+          "Factors set by set_friction, (batch, 1); (batch, 0) if none.")
+      .def_prop_ro(
+          "gain_scale",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.gain_scale(), e.batch());
+          },
+          "Factors set by set_gain_scale, (batch, nu); (batch, 0) if none.")
       .def(
           "set_friction",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {

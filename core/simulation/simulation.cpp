@@ -85,6 +85,14 @@ void Simulation::find_paths() {
     root_[i] = l.parent < 0 ? i : root_[l.parent];
     if (l.nv == 1) freedom_q_[l.v] = l.q;
   }
+  constexpr int most_tabulated = 256;
+  for (int a = 0; a < n && n <= most_tabulated; ++a)
+    for (int b = 0; b < n; ++b) {
+      int common = a;
+      while (common >= 0 && !(common <= b && b < links_[common].subtree_end)) common = links_[common].parent;
+      shared_.push_back(common < 0 ? 0 : depth_[last_freedom_[common]] + 1);
+    }
+  scene_.shared = shared_.empty() ? nullptr : shared_.data();
   scene_.depth = depth_.data();
   scene_.freedom_q = freedom_q_.data();
   scene_.last_freedom = last_freedom_.data();

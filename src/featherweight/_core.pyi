@@ -299,6 +299,14 @@ class Environments:
         Joint forces of the last step, (batch, nv), those of actuators included.
         """
 
+    @property
+    def friction(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Factors set by set_friction, (batch, 1); (batch, 0) if none."""
+
+    @property
+    def gain_scale(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Factors set by set_gain_scale, (batch, nu); (batch, 0) if none."""
+
     def set_friction(self, factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
         """Factor on all coefficients of friction of each environment."""
 

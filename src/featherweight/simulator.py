@@ -71,6 +71,9 @@ class Simulator:
         self.integrator: Integrator = integrator
         self.num_threads = num_threads
         self.actuators: tuple[Actuator, ...] = self.model.description.actuators
+        ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
+        self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
+        self._bounded = bool(np.isfinite(self._control_range).any())
         arguments = _arguments(self.scene)
         if integrator == "rk4":
             _check_smooth(arguments)
@@ -154,6 +157,7 @@ class Simulator:
                 widths[name],
                 state,
                 steps,
+                held=n_steps is not None,
             )
             for name, value in arrays.items()
         }
@@ -211,8 +215,10 @@ class Simulator:
         if state.simulator is not self:
             raise ValueError("state belongs to another simulator: make one with this one's sim.state()")
 
-    def _inputs(self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None) -> Array | None:
-        """``value`` as (batch or 1, steps or 1, n)."""
+    def _inputs(
+        self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, held: bool = True
+    ) -> Array | None:
+        """``value`` as (batch or 1, steps or 1, n). held: (batch, n) is one row an environment for all steps."""
         if value is None:
             return None
         if n == 0:
@@ -223,7 +229,7 @@ class Simulator:
             raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
         batch = state.batch_size
         shapes: dict[tuple[int, ...], tuple[int, int, int]] = {(n,): (1, 1, n)}
-        if not state.single:
+        if not state.single and held:
             shapes[(batch, n)] = (batch, 1, n)
         if steps is not None:
             shapes.setdefault((steps, n), (1, steps, n))
@@ -232,6 +238,8 @@ class Simulator:
         if array.shape not in shapes:
             wanted = " or ".join(str(shape) for shape in shapes)
             raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
+        if name.endswith("control") and self._bounded:
+            array = np.clip(array, *self._control_range)
         return array.reshape(shapes[array.shape])
 
     def _asked(self, answer: Any, state: State) -> list[Array | None]:
@@ -298,10 +306,11 @@ class Trajectory:
 
     def save(self, path: str) -> None:
         """Time, coordinates, velocities and diagnostics as an .npz file."""
-        np.savez(
-            path, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
-            penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
-        )  # fmt: skip
+        with open(path, "wb") as file:  # under the very name given
+            np.savez(
+                file, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
+                penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
+            )  # fmt: skip
 
     def _squeeze(self, values: Array) -> Any:
         return values[0] if self.final.single else values
