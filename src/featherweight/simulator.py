@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core
+from . import _core, driving
 from .compiled_scene import CompiledScene, CompiledShape
 from .constraints import ROWS
 from .description import Actuator, Array
@@ -86,9 +86,7 @@ class Simulator:
         """Number of actuators: the length of ``control``."""
         return len(self.actuators)
 
-    def state(
-        self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None
-    ) -> State:
+    def state(self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
 
         batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
@@ -192,13 +190,29 @@ class Simulator:
         final = State(self, core, time=state.time + done * self.dt, single=state.single)
         shape = (core.batch, done, -1)
         positions, velocities = (
-            np.concatenate(x, axis=1) if x else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
+            np.concatenate(x, axis=1)
+            if x
+            else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
             for x, n in ((q, self.model.nq), (v, self.model.nv))
         )
         if state.single:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
+
+    def gravity_compensation(self, state: State) -> Array:
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints, which have no motor."""
+        self._check(state)
+        return driving.gravity_compensation(self.model, state.q)
+
+    def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.
+
+        force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
+        of mass by default.
+        """
+        self._check(state)
+        return driving.push(self.model, state.q, link, force, point)
 
     def __repr__(self) -> str:
         return (
