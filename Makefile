@@ -6,7 +6,7 @@
 #   make lint         ruff, mypy, clang-format, stubs
 #   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
 #   make sanitize     the tests on a build with the address and undefined-behaviour sanitizers
-#   make bench        our speed beside Pinocchio's wheel
+#   make bench        our speed beside the wheels of Pinocchio and MuJoCo
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
 
 PYTHON ?= python3

@@ -14,6 +14,9 @@ from featherweight.bench.constrained_growth import Curve, growth_table
 from featherweight.bench.delassus import DelassusRow
 from featherweight.bench.delassus_report import DelassusReport
 from featherweight.bench.report import markdown_table
+from featherweight.bench.settling import Heap
+from featherweight.bench.simulation import OURS, THEIRS, SimulationRow, both
+from featherweight.bench.simulation_report import SimulationReport
 
 ROOT = Path(__file__).parents[1]
 #: The robots of README's table; docs/benchmarks.md has all.
@@ -40,7 +43,10 @@ def main() -> None:
         fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
     if (run / "constrained.json").exists():
         fill(ROOT / "README.md", "constrained", held(json.loads((run / "constrained.json").read_text())["rows"]))
-    for page, marked in (("which-algorithm.md", constrained(run)), ("delassus.md", delassus(run))):
+    if (run / "simulation.json").exists():
+        fill(ROOT / "README.md", "simulation", simulated(read_simulation(run)))
+    pages = {"which-algorithm.md": constrained(run), "delassus.md": delassus(run), "benchmarks.md": simulation(run)}
+    for page, marked in pages.items():
         for mark, content in marked:
             fill(ROOT / "docs" / page, mark, content)
 
@@ -82,6 +88,33 @@ def delassus(run: Path) -> Iterator[tuple[str, str]]:
         if content["growth"]:
             growth = growth_table([Curve(**curve) for curve in content["growth"]])
             yield "growth", growth + picture("operations and times over the size", "delassus_growth")
+
+
+def simulation(run: Path) -> Iterator[tuple[str, str]]:
+    """What docs/benchmarks.md shows of simulation in a run, by mark."""
+    if (run / "simulation.json").exists():
+        yield "simulation", read_simulation(run).text() + picture("times by motion", "simulation_times")
+
+
+def read_simulation(run: Path) -> SimulationReport:
+    content = json.loads((run / "simulation.json").read_text())
+    rows, heaps = content["rows"], content["heaps"]
+    return SimulationReport(
+        content["machine"], [SimulationRow(**row) for row in rows], [Heap(**heap) for heap in heaps]
+    )
+
+
+def simulated(report: SimulationReport) -> str:
+    """README's table of simulation: what both engines take for a step, and how exactly featherweight solves it."""
+    table = []
+    for row in report.rows:
+        times, ratio = row.microseconds, row.ratio()
+        cells = {"motion": f"{row.case} (nv {row.nv})", "environments": str(row.batch)}
+        cells |= {name: f"{times[name]:.3g}" for name in (THEIRS, OURS) if name in times}
+        cells |= {"ratio": f"{ratio:.1f}x"} if ratio else {}
+        cells |= {"contacts": both(row.contacts, ".1f"), "worst residual": f"{row.residual:.0e}"}
+        table.append(cells | {"unconverged": f"{100 * row.unconverged:.2g} %"})
+    return markdown_table(table)
 
 
 def picture(what: str, name: str) -> str:

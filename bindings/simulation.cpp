@@ -94,7 +94,7 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
     check_index("pair: shape", a, n_shapes, false);
     check_index("pair: shape", b, n_shapes, false);
     check_index("pair: material", material, static_cast<int>(materials.size()), false);
-    spec.pairs.push_back({a, b, material});
+    spec.pairs.push_back({a, b, material, 0});
   }
   for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
     spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
@@ -118,35 +118,36 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
 }
 
 // Steps and environments share what has one of them only.
-Input<double> input(const char* name, const nb::object& value, int n_steps, std::size_t batch, int n,
+// Of arrays for all the steps of a rollout, the part that begins with step `first`.
+Input<double> input(const char* name, const nb::object& value, int first, int n_steps, std::size_t batch, int n,
                     std::ptrdiff_t& step) {
   if (value.is_none()) return {};
   Inputs array;
   if (!nb::try_cast(value, array))
     throw std::invalid_argument(std::string(name) + ": expected a float64 array (batch, steps, n)");
-  const std::size_t steps = static_cast<std::size_t>(n_steps);
+  const std::size_t steps = static_cast<std::size_t>(first) + static_cast<std::size_t>(n_steps);
   const bool fits = (array.shape(0) == 1 || array.shape(0) == batch) &&
-                    (array.shape(1) == 1 || array.shape(1) == steps) && array.shape(2) == static_cast<std::size_t>(n);
+                    (array.shape(1) == 1 || array.shape(1) >= steps) && array.shape(2) == static_cast<std::size_t>(n);
   if (!fits)
     throw std::invalid_argument(std::string(name) + ": expected shape (" + std::to_string(batch) + " or 1, " +
-                                std::to_string(n_steps) + " or 1, " + std::to_string(n) + ")");
+                                std::to_string(steps) + " or 1, " + std::to_string(n) + ")");
   step = array.shape(1) == 1 ? 0 : n;
-  return {array.data(), array.shape(0) == 1 ? 0 : static_cast<std::ptrdiff_t>(array.shape(1)) * n};
+  return {array.data() + first * step, array.shape(0) == 1 ? 0 : static_cast<std::ptrdiff_t>(array.shape(1)) * n};
 }
 
-nb::object rollout(Environments& self, int n_steps, const nb::object& tau, const nb::object& control,
+nb::object rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
                    const nb::object& f_ext, bool record, const std::string& solver, double tolerance, int max_sweeps,
                    int max_newton, int max_admm, nb::handle num_threads) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
-  if (n_steps < 0) throw std::invalid_argument("n_steps must not be negative");
+  if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
   const int n_threads = thread_count(num_threads);
   RolloutJob job{};
   job.n_steps = n_steps;
   job.options = {solver_kind(solver), tolerance, max_sweeps, max_newton, max_admm};
-  job.tau = input("tau", tau, n_steps, self.batch(), nv, job.tau_step);
-  job.control = input("control", control, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
-  job.f_ext = input("f_ext", f_ext, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
+  job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
+  job.control = input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
+  job.f_ext = input("f_ext", f_ext, first, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
   nb::object result = nb::none();
   NewArray q({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nq)}, 'd');
   NewArray v({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nv)}, 'd');
@@ -262,7 +263,25 @@ void bind_simulation(nb::module_& m) {
         auto& e = nb::cast<Environments&>(self);
         return view(self, e.impulses(), e.batch());
       }, "Of joint rows and held rows, (batch, rows): warm starts [N s].")
-      .def("rollout", &rollout, nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
+      .def_prop_ro("acceleration", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.acceleration(), e.batch());
+      }, "Mean acceleration over the last step, (batch, nv).")
+      .def_prop_ro("applied", [](nb::handle self) {
+        auto& e = nb::cast<Environments&>(self);
+        return view(self, e.applied(), e.batch());
+      }, "Joint forces of the last step, (batch, nv), those of actuators included.")
+      .def("set_friction", [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {
+        if (factor.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+        self.friction().assign(factor.data(), factor.data() + factor.size());
+      }, nb::arg("factor"), "Factor on all coefficients of friction of each environment.")
+      .def("set_gain_scale", [](Environments& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig> factor) {
+        if (factor.shape(0) != self.batch() ||
+            factor.shape(1) != static_cast<std::size_t>(self.simulation().scene().n_actuators))
+          throw std::invalid_argument("gain_scale: (batch, actuators)");
+        self.gain_scale().assign(factor.data(), factor.data() + factor.size());
+      }, nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
+      .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
            nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none())
       .def("contacts", &get_contacts)

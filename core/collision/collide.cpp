@@ -46,7 +46,7 @@ int touch(const Shape& a, const Frame& frame_a, const Shape& b, const Frame& fra
     return over_plane(make_convex(a, frame_a), frame_b.p, frame_b.z, margin, touches);
   }
   const double reach = a.radius + b.radius + margin;
-  if (!(norm2(center_a - frame_b.place(load(b.center))) < reach * reach)) return 0;
+  if (!(reach > 0 && norm2(center_a - frame_b.place(load(b.center))) < reach * reach)) return 0;
   const Convex A = make_convex(a, frame_a);
   if (b.kind == ShapeKind::height_field) return over_placed_field(A, *b.field, frame_b, margin, touches);
   const Convex B = make_convex(b, frame_b);

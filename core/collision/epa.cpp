@@ -7,9 +7,10 @@ namespace featherweight::geometry {
 namespace {
 
 constexpr int max_vertices = 128;
-constexpr int max_faces = 2 * max_vertices;                   // a closed polytope of triangles has 2 vertices - 4
-constexpr double converged = 1e-13, converged_curved = 1e-7;  // relative to the size of the difference; then the polish
-constexpr double visible = 1e-13;                             // a face is seen from a point higher above it than this
+constexpr int max_faces = 2 * max_vertices;  // a closed polytope of triangles has 2 vertices - 4
+constexpr double converged = 1e-13;          // relative to the size of the difference
+constexpr double converged_curved = 1e-7;    // relative to the smaller core; then the polish
+constexpr double visible = 1e-13;            // a face is seen from a point higher above it than this
 
 struct Face {
   int v[3];       // counterclockwise from outside
@@ -141,7 +142,8 @@ Closest epa(const Convex& a, const Convex& b, const Simplex& simplex) {
   Polytope p;
   Closest best{Proximity::touching, {0, 0, 1}, center(a), center(b)};
   if (!start(p, a, b, simplex)) return best;
-  const double tolerance = a.curved() || b.curved() ? converged_curved : converged;
+  const double smaller = std::min(a.extent, b.extent), extent = smaller > 0 ? smaller : std::max(a.extent, b.extent);
+  const double rough = a.curved() || b.curved() ? converged_curved * extent : 0;
   double depth = INFINITY;
   while (true) {
     int nearest = -1;
@@ -165,7 +167,7 @@ Closest epa(const Convex& a, const Convex& b, const Simplex& simplex) {
         best.b = best.b + (area[k] / sum) * p.vertex[f.v[k]].b;
       }
     }
-    if (depth - f.distance <= tolerance * p.scale || p.n_vertices == max_vertices) return best;
+    if (depth - f.distance <= rough + converged * p.scale || p.n_vertices == max_vertices) return best;
     if (!expand(p, nearest, p.add(next))) return best;
   }
 }

@@ -6,7 +6,8 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr int buffer = 64;  // candidates held before they are reduced
+constexpr int buffer = 64;             // candidates held before they are reduced
+constexpr double side_by_side = 0.05;  // sine of the angle below which capsules touch along a stretch
 
 // The point midway between two surfaces that lie `ra` and `rb` outside the core points a and b along n.
 Touch between(const Vec& a, double ra, const Vec& b, double rb, const Vec& n, double distance, std::uint32_t feature) {
@@ -84,23 +85,22 @@ int round_pair(const Convex& a, const Convex& b, double margin, Touch* touches) 
     if (touch.at.gap < margin) touches[count++] = touch;
   };
   const double d2 = norm2(d), e2 = norm2(e);
-  if (d2 > 0 && e2 > 0 && norm2(cross(d, e)) <= 1e-12 * d2 * e2) {
-    // parallel: the ends of the stretch where they lie side by side, in units of d along A
-    const double middle = dot(q - p, d) / d2, half = std::fabs(dot(e, d)) / d2;
-    const double from = std::max(-1.0, middle - half), to = std::min(1.0, middle + half);
-    if (to - from > 1e-6) {
-      const double ends[2] = {from, to};
-      for (int k = 0; k < 2; ++k) {
-        const Vec pa = p + ends[k] * d;
-        const double t = std::clamp(dot(pa - q, e) / e2, -1.0, 1.0);
-        add(pa, q + t * e, static_cast<std::uint32_t>(k));
-      }
-      return count;
-    }
-  }
   double s, t;
   closest_of_segments(p, d, q, e, s, t);
-  add(p + s * d, q + t * e, 2);
+  const double shortest = norm(p + s * d - q - t * e);
+  bool reached = false;
+  if (d2 > 0 && e2 > 0 && norm2(cross(d, e)) <= side_by_side * side_by_side * d2 * e2) {
+    // nearly parallel: the ends of the stretch where they lie side by side, in units of d along A
+    const double middle = dot(q - p, d) / d2, half = std::fabs(dot(e, d)) / d2;
+    const double ends[2] = {std::max(-1.0, middle - half), std::min(1.0, middle + half)};
+    for (int k = 0; k < 2 && ends[1] - ends[0] > 1e-6; ++k) {
+      const Vec pa = p + ends[k] * d, pb = q + std::clamp(dot(pa - q, e) / e2, -1.0, 1.0) * e;
+      reached = reached || norm(pa - pb) <= shortest + 1e-10 * (a.radius + b.radius);
+      add(pa, pb, static_cast<std::uint32_t>(k));
+    }
+  }
+  // and where they are closest, if that is elsewhere
+  if (!reached) add(p + s * d, q + t * e, 2);
   return count;
 }
 

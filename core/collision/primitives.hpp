@@ -14,7 +14,8 @@ struct Touch {
 
 // A convex shape over the half space below (origin, normal): all its corners that are near, reduced to four.
 int over_plane(const Convex& a, const Vec& origin, const Vec& normal, double margin, Touch* touches);
-// Spheres and capsules (cores are points and segments): one point, or two where parallel capsules lie side by side.
+// Spheres and capsules (cores are points and segments): one point; where capsules lie side by side, nearly parallel,
+// the ends of the stretch and, if it is elsewhere, the closest point.
 int round_pair(const Convex& a, const Convex& b, double margin, Touch* touches);
 // Also with the centre inside.
 int sphere_box(const Convex& sphere, const Convex& box, double margin, Touch* touches);

@@ -1,5 +1,7 @@
 #include "collision/separate.hpp"
 
+#include <algorithm>
+
 #include "collision/box_box.hpp"
 #include "collision/epa.hpp"
 #include "collision/gjk.hpp"
@@ -9,7 +11,7 @@ namespace featherweight::geometry {
 
 bool part(const Convex& a, const Convex& b, double margin, Parting& parting) {
   Simplex simplex;
-  Closest closest = gjk(a, b, margin + a.radius + b.radius, simplex);
+  Closest closest = gjk(a, b, std::max(0.0, margin + a.radius + b.radius), simplex);
   if (closest.proximity == Proximity::far) return false;
   if (closest.proximity == Proximity::touching) closest = epa(a, b, simplex);
   parting = {closest.normal, closest.a, closest.b, 0};

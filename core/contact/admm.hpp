@@ -110,7 +110,7 @@ inline void factorise_shifted(const ConeProblem& problem, const ContactWorkspace
   factorise_dense(n, w.floor, v.A);
 }
 
-// b <- (G + rho)^-1 b from x, until the residual is that much smaller than `enough` [m/s].
+// b <- (G + rho)^-1 b from x, until no row is off by more than `enough` [m/s].
 inline void conjugate_gradients(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const int m = problem.m;
   multiply(problem, v.x, v.q);
@@ -178,7 +178,7 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
     if (AdmmWorkspace::factorised(problem))
       solve_dense(n, v.A, v.b);
     else
-      conjugate_gradients(problem, r, 1e-3 * min_of(error, 100 * wanted), v);
+      conjugate_gradients(problem, r, max_of(0.1 * wanted, 1e-3 * error), v);
     double primal = 0;
     for (int i = 0; i < m; ++i) {
       v.x[i] = v.b[i];

@@ -129,74 +129,60 @@ FW_INLINE double viscosity(double lx, double ly, double sx, double sy) {
   return power > 0 ? power / (lx * lx + ly * ly) : 0;
 }
 
-// lambda of the block <- the one that obeys its law; change: what was added.
-FW_INLINE void solve_block(const Block& block, BlockFactor& f, double* lambda, const double* sigma, double* change) {
-  double* l = lambda + block.first;
-  const double* s = sigma + block.first;
+struct PointImpulse {
+  double x, y, z;
+};
+
+// The impulse of a frictional point: open, sticking or sliding.
+FW_INLINE PointImpulse solve_point(double mu, BlockFactor& f, const double* l, const double* s) {
+  const double n0 = l[2] + f.w0 * l[0] + f.w1 * l[1] - s[2] * f.inverse;  // the normal without friction
+  if (!(n0 > 0)) return {0, 0, 0};
+  const double sx = s[0] - f.w0 * s[2], sy = s[1] - f.w1 * s[2];
+  const double x = l[0] - (f.ia * sx + f.ib * sy), y = l[1] - (f.ib * sx + f.ic * sy);
+  const double z = n0 - f.w0 * x - f.w1 * y, cone = mu * max_of(z, 0);
+  if (x * x + y * y <= cone * cone) return {x, y, z};
+  if (!(mu * n0 > 0)) return {0, 0, n0};
+  double t[2];
+  if (!f.turned) turn_block(f);
+  slide(f, mu, n0, sx - f.a * l[0] - f.b * l[1], sy - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), t);
+  return {t[0], t[1], n0 - f.w0 * t[0] - f.w1 * t[1]};
+}
+
+// Impulses of a disc of radius R.
+inline void solve_disc(double R, int rows, BlockFactor& f, const double* l, const double* s, double* x) {
+  if (rows == 1) {
+    x[0] = clamp(l[0] - s[0] * f.inverse, -R, R);
+    return;
+  }
+  x[0] = l[0] - (f.ia * s[0] + f.ib * s[1]), x[1] = l[1] - (f.ib * s[0] + f.ic * s[1]);
+  if (x[0] * x[0] + x[1] * x[1] <= R * R) return;
+  x[0] = x[1] = 0;
+  if (!(R > 0)) return;
+  if (!f.turned) turn_block(f);
+  slide(f, 1, R, s[0] - f.a * l[0] - f.b * l[1], s[1] - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), x);
+}
+
+// Impulses of rows that shall not move.
+inline void solve_equality(int n, const double* F, const double* l, const double* s, double* x) {
+  for (int i = 0; i < n; ++i) {
+    x[i] = -s[i];
+    for (int j = 0; j < i; ++j) x[i] -= F[i * n + j] * x[j];
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    x[i] *= F[i * n + i];
+    for (int k = i + 1; k < n; ++k) x[i] -= F[k * n + i] * x[k];
+  }
+  for (int i = 0; i < n; ++i) x[i] += l[i];
+}
+
+// x: the impulses of any other block.
+FW_INLINE void solve_block(const Block& block, BlockFactor& f, const double* lambda, const double* sigma, double* x) {
+  const double *l = lambda + block.first, *s = sigma + block.first;
   switch (block.law) {
-    case Law::point: {
-      const double n0 = l[2] + f.w0 * l[0] + f.w1 * l[1] - s[2] * f.inverse;  // the normal without friction
-      double x[3] = {0, 0, 0};
-      if (n0 > 0) {
-        const double sx = s[0] - f.w0 * s[2], sy = s[1] - f.w1 * s[2];
-        x[0] = l[0] - (f.ia * sx + f.ib * sy), x[1] = l[1] - (f.ib * sx + f.ic * sy);
-        x[2] = n0 - f.w0 * x[0] - f.w1 * x[1];
-        const double cone = block.mu * max_of(x[2], 0);
-        if (x[0] * x[0] + x[1] * x[1] > cone * cone) {
-          x[0] = x[1] = 0;
-          if (block.mu * n0 > 0) {
-            if (!f.turned) turn_block(f);
-            slide(f, block.mu, n0, sx - f.a * l[0] - f.b * l[1], sy - f.b * l[0] - f.c * l[1],
-                  viscosity(l[0], l[1], s[0], s[1]), x);
-          }
-          x[2] = n0 - f.w0 * x[0] - f.w1 * x[1];
-        }
-      }
-      for (int r = 0; r < 3; ++r) change[r] = x[r] - l[r], l[r] = x[r];
-      return;
-    }
-    case Law::unilateral: {
-      const double x = max_of(0, l[0] - s[0] * f.inverse);
-      change[0] = x - l[0], l[0] = x;
-      return;
-    }
-    case Law::interval: {
-      const double x = clamp(l[0] - s[0] * f.inverse, block.lower, block.upper);
-      change[0] = x - l[0], l[0] = x;
-      return;
-    }
-    case Law::disc: {
-      const double R = block.mu * max_of(lambda[block.normal], 0);
-      if (block.rows == 1) {
-        const double x = clamp(l[0] - s[0] * f.inverse, -R, R);
-        change[0] = x - l[0], l[0] = x;
-        return;
-      }
-      double x[2] = {l[0] - (f.ia * s[0] + f.ib * s[1]), l[1] - (f.ib * s[0] + f.ic * s[1])};
-      if (x[0] * x[0] + x[1] * x[1] > R * R) {
-        x[0] = x[1] = 0;
-        if (R > 0) {
-          if (!f.turned) turn_block(f);
-          slide(f, 1, R, s[0] - f.a * l[0] - f.b * l[1], s[1] - f.b * l[0] - f.c * l[1],
-                viscosity(l[0], l[1], s[0], s[1]), x);
-        }
-      }
-      for (int r = 0; r < 2; ++r) change[r] = x[r] - l[r], l[r] = x[r];
-      return;
-    }
-    case Law::equality: {
-      const int n = block.rows;
-      for (int i = 0; i < n; ++i) {
-        change[i] = -s[i];
-        for (int j = 0; j < i; ++j) change[i] -= f.F[i * n + j] * change[j];
-      }
-      for (int i = n - 1; i >= 0; --i) {
-        change[i] *= f.F[i * n + i];
-        for (int k = i + 1; k < n; ++k) change[i] -= f.F[k * n + i] * change[k];
-      }
-      for (int i = 0; i < n; ++i) l[i] += change[i];
-      return;
-    }
+    case Law::unilateral: x[0] = max_of(0, l[0] - s[0] * f.inverse); return;
+    case Law::interval: x[0] = clamp(l[0] - s[0] * f.inverse, block.lower, block.upper); return;
+    case Law::disc: return solve_disc(block.mu * max_of(lambda[block.normal], 0), block.rows, f, l, s, x);
+    default: return solve_equality(block.rows, f.F, l, s, x);
   }
 }
 

@@ -33,10 +33,28 @@ inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w
     if (within(block, w.D[j], w.tolerance, lambda, w.sigma)) continue;
     BlockFactor& f = w.factors[j];
     if (!f.ready) prepare_block(block, w.floor, f);
-    solve_block(block, f, lambda, w.sigma, w.change);
+    double* l = lambda + block.first;
+    if (block.law == Law::point && !problem.G.start) {  // the common case, in registers
+      const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
+      const double x = to.x - l[0], y = to.y - l[1], z = to.z - l[2];
+      l[0] = to.x, l[1] = to.y, l[2] = to.z;
+      add_three_columns(problem, block.first, x, y, z, w.sigma);
+      keep_worst(largest, w.D[j] * max_of(magnitude(z), max_of(magnitude(x), magnitude(y))) + 1e-300);
+      continue;
+    }
+    if (block.law == Law::point) {
+      const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
+      w.change[0] = to.x, w.change[1] = to.y, w.change[2] = to.z;
+    } else {
+      solve_block(block, f, lambda, w.sigma, w.change);
+    }
+    for (int r = 0; r < block.rows; ++r) {
+      const double x = w.change[r];
+      w.change[r] = x - l[r];
+      l[r] = x;
+      keep_worst(largest, w.D[j] * magnitude(w.change[r]) + 1e-300);
+    }
     add_columns(problem, j, w.change, w.sigma);
-    for (int r = 0; r < block.rows; ++r) keep_worst(largest, w.D[j] * magnitude(w.change[r]));
-    keep_worst(largest, 1e-300);
   }
   return largest;
 }

@@ -21,22 +21,23 @@ FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
   return {G.values + G.at[k], block.rows};
 }
 
+// sigma += G[:, block j] [x, y, z] of a dense matrix; z, the normal, may be known last.
+FW_INLINE void add_three_columns(const ConeProblem& problem, int first, double x, double y, double z, double* sigma) {
+  const std::size_t stride = static_cast<std::size_t>(problem.G.stride);
+  const double* column = problem.G.values + static_cast<std::size_t>(first) * stride;
+  for (int i = 0; i < problem.m; i += 4)
+    four(sigma + i) =
+        four(sigma + i) + x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
+}
+
 // sigma += G[:, block j] change. Sigma is padded to a multiple of four.
 FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* change, double* sigma) {
   const ContactMatrix& G = problem.G;
   const Block& block = problem.blocks[j];
   if (!G.start) {
-    const std::size_t stride = static_cast<std::size_t>(G.stride);
-    const double* column = G.values + static_cast<std::size_t>(block.first) * stride;
-    if (block.rows == 3) {
-      const double x = change[0], y = change[1], z = change[2];
-      for (int i = 0; i < problem.m; i += 4)
-        // z, the normal, is known last
-        four(sigma + i) =
-            four(sigma + i) + x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
-    } else {
-      for (int c = 0; c < block.rows; ++c) add_scaled(problem.m, change[c], column + c * stride, sigma);
-    }
+    if (block.rows == 3) return add_three_columns(problem, block.first, change[0], change[1], change[2], sigma);
+    for (int c = 0; c < block.rows; ++c)
+      add_scaled(problem.m, change[c], G.values + static_cast<std::size_t>(block.first + c) * G.stride, sigma);
     return;
   }
   for (int k = G.start[j]; k < G.start[j + 1]; ++k) {

@@ -196,8 +196,8 @@ inline double typical_velocity(const ConeProblem& problem, const ContactWorkspac
 // Steps until the tolerance is met or as many as allowed were made. lambda and sigma: the best found.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
-  constexpr double ratios[] = {1, 10, 0.1, 100, 0.01, 1};  // of eps to the residual, in turn
-  constexpr int n_ratios = 6, patience = 10;
+  constexpr double ratios[] = {0.3, 3, 0.03, 1, 10, 0.1};  // of eps to the residual, in turn
+  constexpr int n_ratios = 6, patience = 25;
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);

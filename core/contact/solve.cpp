@@ -17,10 +17,11 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
 }
 
+// Of a padded vector.
 bool all_finite(int n, const double* x) {
-  double sum = 0;
-  for (int i = 0; i < n; ++i) sum += 0 * x[i];
-  return sum == 0;
+  Four sum = {0, 0, 0, 0};
+  for (int i = 0; i < n; i += 4) sum += 0 * four(x + i);
+  return sum_of(sum) == 0;
 }
 
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
@@ -42,7 +43,9 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
     if (!(residual <= w.tolerance) && report.admm < options.max_admm) {
       Scratch own = scratch;
       AdmmWorkspace v(problem, own);
-      const int left = options.max_admm - report.admm, share = dense && left > 150 ? 150 : left;
+      // the last turn goes on as long as it may, unless what is left is next to nothing
+      const bool to_the_end = !dense || (turn == turns - 1 && residual > 1e3 * w.tolerance);
+      const int left = options.max_admm - report.admm, share = !to_the_end && left > 150 ? 150 : left;
       residual = admm(problem, share, dense ? max_of(w.tolerance, 1e-3 * residual) : w.tolerance, w, v, lambda, report);
     }
   }

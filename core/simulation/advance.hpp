@@ -8,13 +8,16 @@
 
 namespace featherweight::FW_ISA {
 
-// dt (w x v): from the derivative of components in moving axes to that of the vector.
-template <class J, class S>
-FW_INLINE void add_turning_of_axes(J, const S* v, const S& dt, S* v_free) {
-  if constexpr (J::nv == 6) {
-    const Vec3<S> lin{v[0], v[1], v[2]}, ang{v[3], v[4], v[5]}, turn = cross(ang, lin);
-    for (int k = 0; k < 3; ++k) v_free[k] = v_free[k] + turn[k] * dt;
-  }
+template <class C, class F>
+FW_INLINE void for_free_joints(const Tree<C>& tree, const F& f) {
+  for (int i = 0; i < tree.n_links; ++i)
+    if (tree.links[i].kind == JointKind::free) f(tree.links[i]);
+}
+// x += dt (w x v) of a free joint: from the derivative of components in moving axes to that of the vector.
+template <class S>
+FW_INLINE void add_turning_of_axes(const S* v, const S& dt, S* x) {
+  const Vec3<S> lin{v[0], v[1], v[2]}, ang{v[3], v[4], v[5]}, turn = cross(ang, lin);
+  for (int k = 0; k < 3; ++k) x[k] = x[k] + turn[k] * dt;
 }
 
 // q moves by `moved` dt; v is then expressed in the new axes.

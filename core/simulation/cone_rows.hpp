@@ -16,7 +16,7 @@ namespace featherweight::FW_ISA {
 // What the sweeps on lanes know of the environments.
 template <class S>
 struct FreeMotion {
-  S *q, *v_free, *control;
+  S *q, *v_free, *control, *gain_scale;
   Pose<S>* pose;          // of links
   Freedom<S>* freedom;    // of freedoms
   Motion<S>* velocity;    // of links without impulses, about the roots of their trees
@@ -43,9 +43,14 @@ class ConeRows {
   double deepest = 0;  // overlap [m]
   double drift = 0;    // of held frames [m]
 
-  ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, Buffer& memory, ContactList& contacts,
-           double* joint_impulses)
-      : scene_(*job.scene), motion_(motion), lane_{lane}, dt_(job.dt), per_dt_(1 / job.dt) {
+  ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, std::size_t environment, Buffer& memory,
+           ContactList& contacts, double* joint_impulses)
+      : scene_(*job.scene),
+        motion_(motion),
+        lane_{lane},
+        dt_(job.dt),
+        per_dt_(1 / job.dt),
+        friction_(job.friction ? job.friction[environment] : 1) {
     const double* gravity = scene_.tree.gravity;
     scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
     if (!(scale > 0)) scale = dt_;
@@ -61,7 +66,7 @@ class ConeRows {
   const Scene& scene_;
   const FreeMotion<S>& motion_;
   LaneOf<S> lane_;
-  double dt_, per_dt_;
+  double dt_, per_dt_, friction_;
   Rows* next_y_;
   int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
   double chain_along_[4];
@@ -190,7 +195,7 @@ class ConeRows {
       add_end(group, links[side], force);
     }
     Block& block = add_block(slides ? Law::point : Law::unilateral, rows);
-    block.mu = material.friction;
+    block.mu = material.friction * friction_;
     if (slides) {
       add_row(dot(t1, u), 0, 0, c.impulse);
       add_row(dot(t2, u), 0, 0, c.impulse + 1);
@@ -215,7 +220,7 @@ class ConeRows {
   FW_INLINE void add_disc(int rows, int normal, double mu) {
     Block& disc = add_block(Law::disc, rows);
     disc.normal = normal;
-    disc.mu = mu;
+    disc.mu = mu * friction_;
   }
   FW_INLINE void see(double velocity) {
     const double size = velocity < 0 ? -velocity : velocity;
@@ -273,7 +278,8 @@ class ConeRows {
       if (row.kind == JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
         const Actuator& a = scene_.actuators[row.actuator];
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
-        add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / rate, impulse);
+        const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
+        add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / scaled, impulse);
       } else {
         add_row(velocity, 0, 0, impulse);
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <tuple>
 
 #include "collision/collide.hpp"
@@ -9,10 +10,7 @@
 #include "simulation/pair_rules.hpp"
 
 namespace featherweight {
-namespace {
 
-// Rows t1, t2, n. The first tangent is as near to the world's x axis as it can be, so that it hardly turns from step to
-// step.
 void set_frame(const double* n, double* frame) {
   const int axis = std::abs(n[0]) < 0.9 ? 0 : 1;
   double t[3] = {-n[axis] * n[0], -n[axis] * n[1], -n[axis] * n[2]};
@@ -25,8 +23,6 @@ void set_frame(const double* n, double* frame) {
     frame[6 + k] = n[k];
   }
 }
-
-}  // namespace
 
 void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
                    double margin, ContactList& list) {
@@ -76,6 +72,10 @@ void warm_start(const ContactList& before, ContactList& now) {
     for (int j = first; j < before.count && before.data[j].a == c.a && before.data[j].b == c.b; ++j) {
       const Contact& o = before.data[j];
       if (o.feature != c.feature) continue;
+      if (std::memcmp(o.frame, c.frame, sizeof c.frame) == 0) {
+        std::memcpy(c.impulse, o.impulse, sizeof c.impulse);
+        break;
+      }
       for (int half = 0; half < 6; half += 3) {
         double world[3] = {0, 0, 0};
         for (int r = 0; r < 3; ++r)

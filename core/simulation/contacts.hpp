@@ -4,6 +4,10 @@
 
 namespace featherweight {
 
+// Rows t1, t2, n. The first tangent is as near to the world's x axis as it can be, so that it hardly turns from step to
+// step.
+void set_frame(const double* n, double* frame);
+
 // Contacts of shapes a and b, at their placements in the world, appended to the list.
 void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
                    double margin, ContactList& list);

@@ -13,6 +13,7 @@
 #include "dynamics/aba.hpp"
 #include "kinematics/forward.hpp"
 #include "lanes/square_root.hpp"
+#include "lanes/transpose.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -54,23 +55,39 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C>
   freedom->weight = square_root(factor.D_inverse);
 }
 
-// N freedoms at once: U D^-1 given by columns, L with the inverse of d on its diagonal.
-template <int N, class J, class S, class C>
-FW_INLINE void set_coupled_freedoms(J, const Link<C>& l, const Ldl<N, S>& L, const Force<S>* UD,
-                                    const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+// Freedom k of the N of a ball joint, from L with the inverse of d on its diagonal.
+template <int k, int N, class S>
+FW_INLINE void set_coupled_axis(const Ldl<N, S>& L, const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+  S e[N];  // row k of L^-1
+#pragma GCC unroll 6
+  for (int r = 0; r < N; ++r) e[r] = S(r == k ? 1 : 0);
+#pragma GCC unroll 6
+  for (int r = k - 1; r >= 0; --r) {
+    e[r] = -L.e[L.at(k, r)];
+#pragma GCC unroll 6
+    for (int c = r + 1; c < k; ++c) e[r] = e[r] - L.e[L.at(c, r)] * e[c];
+  }
+  constexpr int turn = N - 3;
+  Vec3<S> lin = zero3<S>();
+  if constexpr (N == 6) lin = seen.R * Vec3<S>{e[0], e[1], e[2]};
+  if constexpr (N == 6 && k < 3) {
+    freedom[k].axis = {lin, zero3<S>()};
+  } else {
+    const Vec3<S> ang = seen.R * Vec3<S>{e[turn], e[turn + 1], e[turn + 2]};
+    add_cross(lin, seen.r, ang);
+    freedom[k].axis = {lin, ang};
+  }
+  freedom[k].weight = square_root(L.e[L.at(k, k)]);
+}
+template <int N, class S, int... k>
+FW_INLINE void set_coupled_axes(const Ldl<N, S>& L, const SeenFromRoot<S>& seen, Freedom<S>* freedom, Indices<k...>) {
+  (set_coupled_axis<k>(L, seen, freedom), ...);
+}
+// What they take from a force on its way inward: U D^-1 L, from U D^-1 by columns. Nobody asks a root for it.
+template <int N, class S>
+FW_INLINE void set_coupled_carries(const Ldl<N, S>& L, const Force<S>* UD, const SeenFromRoot<S>& seen,
+                                   Freedom<S>* freedom) {
   for (int k = 0; k < N; ++k) {
-    S e[N];  // row k of L^-1, from L^T e = unit vector: column k of L^-T
-    for (int r = 0; r < N; ++r) e[r] = S(r == k ? 1 : 0);
-    for (int r = k - 1; r >= 0; --r)
-      for (int c = r + 1; c <= k; ++c) e[r] = e[r] - L.e[L.at(c, r)] * e[c];
-    Motion<S> m = zero_motion<S>();
-    for (int r = 0; r <= k; ++r) {
-      const Motion<S> column = J::template column<S>(l, r);
-      m.lin += column.lin * e[r];
-      m.ang += column.ang * e[r];
-    }
-    freedom[k].axis = seen(m);
-    freedom[k].weight = square_root(L.e[L.at(k, k)]);
     Force<S> carry = UD[k];
     for (int r = k + 1; r < N; ++r) {
       carry.lin += UD[r].lin * L.e[L.at(r, k)];
@@ -80,7 +97,7 @@ FW_INLINE void set_coupled_freedoms(J, const Link<C>& l, const Ldl<N, S>& L, con
   }
 }
 template <class S, class C>
-[[gnu::noinline]] void set_freedoms(Spherical joint, const Link<C>& l, const SphericalFactor<S>& factor,
+[[gnu::noinline]] void set_freedoms(Spherical, const Link<C>&, const SphericalFactor<S>& factor,
                                     const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
   // D^-1 = L^-T d^-1 L^-1, taken apart from its last row
   const Sym3<S>& E = factor.D_inverse;
@@ -90,22 +107,26 @@ template <class S, class C>
   const S m10 = (E(0, 1) - m20 * E(1, 2)) * i1;
   const S e0 = E(0, 0) - m20 * E(0, 2) - m10 * m10 * e1;
   const Ldl<3, S> L{{e0, -m10, e1, m21 * m10 - m20, -m21, e2}};
-  set_coupled_freedoms(joint, l, L, factor.UD, seen, freedom);
+  set_coupled_axes(L, seen, freedom, IndicesUpTo<3>::Type{});
+  set_coupled_carries(L, factor.UD, seen, freedom);
 }
 template <class S, class C>
-[[gnu::noinline]] void set_freedoms(Free joint, const Link<C>& l, const FreeFactor<S>& factor,
+[[gnu::noinline]] void set_freedoms(Free, const Link<C>& l, const FreeFactor<S>& factor,
                                     const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
-  Force<S> UD[6];  // 1 - R D^-1 with the armature R; what a root passes on is not asked for
+  set_coupled_axes(factor.D, seen, freedom, IndicesUpTo<6>::Type{});
+  if (l.parent < 0) {
+    for (int k = 0; k < 6; ++k) freedom[k].carry = zero_force<S>();
+    return;
+  }
+  Force<S> UD[6];  // 1 - R D^-1 with the armature R
   for (int k = 0; k < 6; ++k) {
     S x[6] = {S(0), S(0), S(0), S(0), S(0), S(0)};
-    if (l.parent >= 0) {
-      x[k] = S(1);
-      factor.D.solve(x);
-      for (int r = 0; r < 6; ++r) x[r] = S(r == k ? 1 : 0) - x[r] * l.armature[r];
-    }
+    x[k] = S(1);
+    factor.D.solve(x);
+    for (int r = 0; r < 6; ++r) x[r] = S(r == k ? 1 : 0) - x[r] * l.armature[r];
     UD[k] = {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
   }
-  set_coupled_freedoms(joint, l, factor.D, UD, seen, freedom);
+  set_coupled_carries(factor.D, UD, seen, freedom);
 }
 
 // Root to leaf: placements of all links and, under v, their velocities about the roots of their trees.

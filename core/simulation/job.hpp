@@ -30,6 +30,9 @@ struct RolloutJob {
   double* joint_impulses;       // one a joint row and held row: warm starts
   ContactList* contacts;        // one an environment
   StepReport* reports;          // one an environment
+  double *acceleration, *applied;       // of the last step, one row of nv an environment: mean, and joint forces
+  const double* friction = nullptr;     // one an environment: factor on all coefficients of friction
+  const double* gain_scale = nullptr;   // one row of actuators an environment: factor on gains
   Input<double> tau;            // joint forces beside those of actuators; null: none
   std::ptrdiff_t tau_step = 0;  // from one step to the next
   Input<double> control;        // of actuators; null: none

@@ -75,7 +75,7 @@ void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
     }
   }
   integrate(tree, r.q, r.sum_rate, w.q);
-  for (int k = 0; k < tree.nv; ++k) w.v[k] = r.v[k] + r.sum_a[k];
+  for (int k = 0; k < tree.nv; ++k) w.v[k] = r.v[k] + r.sum_a[k], w.a[k] = r.sum_a[k] * S(1 / job.dt);
 }
 
 }  // namespace featherweight::FW_ISA

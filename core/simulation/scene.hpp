@@ -15,6 +15,7 @@ struct PlacedShape {
   int link;
   double R[9], p[3];
   double center[3];  // of its bounding sphere, on the link
+  double frame[9];   // planes of the world: rows t1, t2, normal
 };
 
 // How two shapes behave when they touch.
@@ -31,6 +32,7 @@ struct PairMaterial {
 struct ScenePair {
   int a, b;
   int material;
+  int is_ball_on_plane;  // a is a sphere, b a plane of the world: then the bounds of a are all it takes
 };
 
 // A freedom with a row of its own in the cone problem.

@@ -11,6 +11,7 @@
 #include "batch/denormals.hpp"
 #include "batch/dispatch.hpp"
 #include "batch/thread_pool.hpp"
+#include "simulation/contacts.hpp"
 
 namespace featherweight {
 namespace {
@@ -103,15 +104,19 @@ int Simulation::place(int link, const PoseArray& X, double* R, double* p) const 
 
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{s.shape, -1, {}, {}, {}};
+    PlacedShape shape{s.shape, -1, {}, {}, {}, {}};
     shape.link = place(s.link, s.placement, shape.R, shape.p);
     double unused[9];
     compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
+    const double normal[3] = {shape.R[2], shape.R[5], shape.R[8]};
+    set_frame(normal, shape.frame);
     shapes_.push_back(shape);
   }
   for (ScenePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
     const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
+    const PlacedShape &a = shapes_[static_cast<std::size_t>(pair.a)], &b = shapes_[static_cast<std::size_t>(pair.b)];
+    pair.is_ball_on_plane = a.shape.kind == ShapeKind::sphere && b.shape.kind == ShapeKind::plane && b.link < 0;
     pairs_.push_back(pair);
   }
   std::sort(pairs_.begin(), pairs_.end(),
@@ -198,6 +203,8 @@ Environments::Environments(std::shared_ptr<const Simulation> simulation, std::si
       batch_(batch),
       v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
       impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      acceleration_(v_.size()),
+      applied_(v_.size()),
       contacts_(batch),
       reports_(batch) {
   const std::vector<double> neutral = simulation_->model().neutral();
@@ -209,6 +216,10 @@ Environments::Environments(const Environments& other)
       q_(other.q_),
       v_(other.v_),
       impulses_(other.impulses_),
+      acceleration_(other.acceleration_),
+      applied_(other.applied_),
+      friction_(other.friction_),
+      gain_scale_(other.gain_scale_),
       contacts_(other.batch_),
       reports_(other.reports_) {
   for (std::size_t k = 0; k < batch_; ++k) {
@@ -226,6 +237,9 @@ void Environments::rollout(RolloutJob job, int n_threads) {
   job.scene = &simulation_->scene();
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.acceleration = acceleration_.data(), job.applied = applied_.data();
+  job.friction = friction_.empty() ? nullptr : friction_.data();
+  job.gain_scale = gain_scale_.empty() ? nullptr : gain_scale_.data();
   job.contacts = contacts_.data();
   for (StepReport& r : reports_) {
     const int failed = r.failed;

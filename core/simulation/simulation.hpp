@@ -86,6 +86,10 @@ class Environments {
   std::vector<double>& q() { return q_; }
   std::vector<double>& v() { return v_; }
   std::vector<double>& impulses() { return impulses_; }
+  std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
+  std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment
+  std::vector<double>& friction() { return friction_; }          // factor on friction, one an environment, or none
+  std::vector<double>& gain_scale() { return gain_scale_; }      // factor on gains, n_actuators each, or none
   std::vector<ContactList>& contacts() { return contacts_; }
   std::vector<StepReport>& reports() { return reports_; }
 
@@ -95,7 +99,7 @@ class Environments {
  private:
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
-  std::vector<double> q_, v_, impulses_;
+  std::vector<double> q_, v_, impulses_, acceleration_, applied_, friction_, gain_scale_;
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;
 };

@@ -58,6 +58,10 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     const Pack pack{first, left < width ? static_cast<int>(left) : width};
     load_configuration(tree, Input<double>{job.q, tree.nq}, pack, w.q, q_watch);
     load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    if (job.gain_scale)
+      load(Input<double>{job.gain_scale, job.scene->n_actuators}, pack, job.scene->n_actuators, w.gain_scale, q_watch);
+    else
+      for (int k = 0; k < job.scene->n_actuators; ++k) w.gain_scale[k] = S(1);
     for (int k = 0; k < job.n_steps; ++k) {
       for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
       for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
@@ -69,6 +73,10 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       freeze_failed(job, pack, w);
       if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
       if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
+    }
+    if (job.n_steps > 0) {
+      store(w.a, tree.nv, pack, job.acceleration, tree.nv);
+      store(w.tau, tree.nv, pack, job.applied, tree.nv);
     }
     store(w.q, tree.nq, pack, job.q, tree.nq);
     store(w.v, tree.nv, pack, job.v, tree.nv);

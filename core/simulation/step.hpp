@@ -15,7 +15,7 @@ extern const ContactKernels contact_kernels;
 
 template <class S>
 struct StepWorkspace {
-  S *q, *v, *tau, *a, *moved, *control;
+  S *q, *v, *tau, *a, *moved, *control, *gain_scale;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;
   S* f_scratch;
@@ -33,6 +33,7 @@ struct StepWorkspace {
         a(arena.take<S>(scene.tree.nv)),
         moved(arena.take<S>(scene.tree.nv)),
         control(arena.take<S>(scene.n_actuators)),
+        gain_scale(arena.take<S>(scene.n_actuators)),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
@@ -41,6 +42,7 @@ struct StepWorkspace {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.control = control;
+    motion.gain_scale = gain_scale;
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.freedom = arena.take<Freedom<S>>(tree.nv);
@@ -72,6 +74,7 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     S force = w.control[k] * m.gain;
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
     if (m.kd != 0) force = force - v * m.kd;
+    force = force * w.gain_scale[k];
     force = select(force > S(m.effort), S(m.effort), select(force < S(-m.effort), S(-m.effort), force));
     const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
     w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
@@ -84,10 +87,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   aba(tree, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  for (int i = 0; i < tree.n_links; ++i) {
-    const Link<double>& l = tree.links[i];
-    if (l.kind == JointKind::free) add_turning_of_axes(Free{}, w.v + l.v, dt, w.motion.v_free + l.v);
-  }
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.v + l.v, dt, w.motion.v_free + l.v); });
 }
 
 // Placements, freedoms and velocities in world axes.
@@ -163,6 +163,22 @@ FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& mot
   return out;
 }
 
+FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, const Vec3<double>& center, double margin,
+                                 ContactList& list) {
+  const PlacedShape &ball = scene.shapes[pair.a], &plane = scene.shapes[pair.b];
+  const Vec3<double> n{plane.frame[6], plane.frame[7], plane.frame[8]};
+  const double height = dot(center - vec3(plane.p), n), gap = height - ball.shape.size[0];
+  if (gap > margin) return;
+  reserve(list, list.count + 1);
+  Contact& c = list.data[list.count++];
+  c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0;
+  c.gap = gap - scene.materials[pair.material].margin;
+  const Vec3<double> point = center - n * (height - 0.5 * gap);
+  for (int k = 0; k < 3; ++k) c.position[k] = point[k];
+  for (int k = 0; k < 9; ++k) c.frame[k] = plane.frame[k];
+  for (int k = 0; k < 6; ++k) c.impulse[k] = 0;
+}
+
 // Contacts of one environment, in the order of pairs.
 template <class S>
 void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, int n_pairs,
@@ -172,6 +188,10 @@ void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<
   for (int k = 0; k < n_pairs; ++k) {
     const ScenePair& pair = scene.pairs[pairs[k]];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    if (pair.is_ball_on_plane) {
+      add_ball_on_plane(scene, pair, lane(w.bounds[pair.a].center), lane(w.near_margin[pairs[k]]), list);
+      continue;
+    }
     find_contacts(scene, pair.a, pair.b, pair.material, placement(a, w.motion, lane), placement(b, w.motion, lane),
                   lane(w.near_margin[pairs[k]]), list);
   }
@@ -215,7 +235,7 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   StepReport& report = job.reports[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, lane.lane, memory.rows, contacts, joint_impulses);
+  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts, joint_impulses);
   report.contacts = contacts.count;
   report.penetration = rows.deepest > report.penetration ? rows.deepest : report.penetration;
   if (rows.m == 0) return false;
@@ -316,6 +336,8 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     respond(scene, w.motion.correct, w, w.a);
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
   }
+  for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.kept_v + l.v, S(-1), w.a + l.v); });
   advance(tree, w.moved, dt, w.q, w.v);
 }
 

@@ -218,17 +218,46 @@ class DelassusOperator:
     def bytes(self) -> int:
         """Memory of one pack of samples."""
 
-def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = 2000, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> tuple[numpy.typing.NDArray[numpy.float64], dict[str, Any]]:
-    """
-    The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.
+class ConvexHull:
+    """A convex polytope: polygons merged from the triangles of a hull."""
 
-    G: (m, m) symmetric [1/kg]; g: (m,) [m/s]. blocks: (law, rows, normal, mu, lower, upper) in the order of their
-    rows; law is 'equality', 'unilateral', 'interval' (lower, upper), 'point' (two tangents, then the normal; mu)
-    or 'disc' (mu times the impulse of the row `normal`). lambda0: warm start. scale: typical velocity, to which
-    the tolerance of the natural residual is relative. solver: 'auto', 'gauss_seidel', 'newton' or 'admm'. sparse:
-    G is stored by its blocks that are not zero.
-    report: residual, primal, dual, complementarity; sweeps, newton, admm (iterations); converged.
+    def __init__(self, vertices: numpy.typing.ArrayLike, faces: Sequence[Sequence[int]]) -> None:
+        """vertices (n, 3) [m], triangles of their convex hull, wound either way."""
+
+    @property
+    def vertices(self) -> numpy.typing.NDArray[numpy.float64]:
+        """Corners, (n, 3) [m]."""
+
+    @property
+    def faces(self) -> list[list[int]]:
+        """Corners of each polygon, counterclockwise from outside."""
+
+    @property
+    def face_normals(self) -> numpy.typing.NDArray[numpy.float64]:
+        """Outward, (n, 3)."""
+
+    def __repr__(self) -> str: ...
+
+class HeightField:
+    """Ground given by heights on a regular grid."""
+
+    def __init__(self, heights: numpy.typing.ArrayLike, size: Sequence[float]) -> None:
+        """
+        heights (rows, columns) [m], rows along y; size: half edges x, y and thickness below the lowest height [m].
+        """
+
+    def __repr__(self) -> str: ...
+
+def collide(kind_a: str, size_a: Sequence[float] | ConvexHull | HeightField, pose_a: numpy.typing.ArrayLike, kind_b: str, size_b: Sequence[float] | ConvexHull | HeightField, pose_b: numpy.typing.ArrayLike, margin: float) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.uint32]]:
     """
+    Points closer than margin [m] of two shapes at poses (4, 4): position (k, 3), normal from B to A (k, 3), gap (k,), feature (k,).
+    """
+
+def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | HeightField, pose: numpy.typing.ArrayLike, margin: float) -> numpy.typing.NDArray[numpy.float64]:
+    """Lower and upper corner of the box along the world's axes, (2, 3) [m]."""
+
+def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinity: Sequence[int], group: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of boxes (n, 2, 3) that overlap and may touch, in rising order."""
 
 def build_info() -> dict[str, Any]:
     """

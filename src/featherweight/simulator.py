@@ -119,7 +119,7 @@ class Simulator:
         ]
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 1, *inputs, forces, record=False)
+        self._run(core, 0, 1, *inputs, forces, record=False)
         return State(self, core, time=state.time + self.dt, single=state.single)
 
     def rollout(
@@ -173,10 +173,9 @@ class Simulator:
                     n = min(chunk, steps - done)
                     if policy is not None:
                         now = State(self, core.copy(), time=state.time + done * self.dt, single=state.single)
-                        parts = self._asked(policy(now), state)
+                        recorded = self._run(core, 0, n, *self._asked(policy(now), state), record=record)
                     else:
-                        parts = [_part(x, done, n) for x in inputs.values()]
-                    recorded = self._run(core, n, *parts, record=record)
+                        recorded = self._run(core, done, n, *inputs.values(), record=record)
                     if recorded is not None:
                         q.append(recorded[0])
                         v.append(recorded[1])
@@ -238,7 +237,7 @@ class Simulator:
         if n == 0:
             raise ValueError(f"{name}: there are no {'actuators' if name == 'control' else 'freedoms'} to drive")
         try:
-            array = np.array(value, dtype=np.float64, order="C")
+            array = np.ascontiguousarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
         batch = state.batch_size
@@ -263,11 +262,11 @@ class Simulator:
         return [*parts, None]
 
     def _run(
-        self, core: _core.Environments, n: int, tau: Any, control: Any, f_ext: Any, *, record: bool
+        self, core: _core.Environments, first: int, n: int, tau: Any, control: Any, f_ext: Any, *, record: bool
     ) -> tuple[Array, Array] | None:
         solver, tolerance, sweeps, newton, admm = self.solver.arguments()
         result: tuple[Array, Array] | None = core.rollout(
-            n, tau, control, f_ext, record, solver, tolerance, sweeps, newton, admm, self.num_threads
+            first, n, tau, control, f_ext, record, solver, tolerance, sweeps, newton, admm, self.num_threads
         )
         return result
 
@@ -437,9 +436,3 @@ def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state
 def _chunk(steps: int, batch: int, progress: bool) -> int:
     """Steps between two looks at the keyboard: about 20 000 steps of environments."""
     return max(1, min(steps, 20_000 // batch)) if steps else 1
-
-
-def _part(x: Array | None, first: int, n: int) -> Array | None:
-    if x is None or x.shape[1] == 1:
-        return x
-    return np.ascontiguousarray(x[:, first : first + n])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers.shapes import CONVEX, collide, placed, pose_of, random_shape
+from helpers.shapes import CONVEX, Array, collide, placed, pose_of, random_shape
 
 from featherweight import _core
 
 
-def all_pairs(boxes: np.ndarray, contype: list[int], conaffinity: list[int], group: list[int]) -> list[tuple[int, int]]:  # type: ignore[type-arg]
+def all_pairs(boxes: Array, contype: list[int], conaffinity: list[int], group: list[int]) -> list[tuple[int, int]]:
     def allowed(i: int, j: int) -> bool:
         apart = (boxes[i, 0] > boxes[j, 1]).any() or (boxes[j, 0] > boxes[i, 1]).any()
         bits = contype[i] & conaffinity[j] or contype[j] & conaffinity[i]

@@ -32,8 +32,8 @@ def slope(angle: float, n: int = 21) -> Placed:
 
 def assert_one(contacts: Contacts, position: npt.ArrayLike, normal: npt.ArrayLike, gap: float) -> None:
     assert len(contacts) == 1
-    np.testing.assert_allclose(contacts.position[0], position, atol=1e-12)
-    np.testing.assert_allclose(contacts.normal[0], normal, atol=1e-12)
+    np.testing.assert_allclose(contacts.position[0], np.asarray(position), atol=1e-12)
+    np.testing.assert_allclose(contacts.normal[0], np.asarray(normal), atol=1e-12)
     np.testing.assert_allclose(contacts.gap[0], gap, atol=1e-12)
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers.shapes import hull_of, random_rotation
+from helpers.shapes import Array, hull_of, random_rotation
 from scipy.spatial import ConvexHull as Qhull
 
 from featherweight import _core
@@ -64,7 +64,7 @@ def test_large_polygons_are_thinned() -> None:
         (CUBE[:3], [[0, 1, 2]], "at least 4"),
     ],
 )
-def test_what_is_not_a_convex_solid_is_refused(vertices: np.ndarray, faces: list[list[int]], message: str) -> None:  # type: ignore[type-arg]
+def test_what_is_not_a_convex_solid_is_refused(vertices: Array, faces: list[list[int]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.ConvexHull(vertices, faces)
 

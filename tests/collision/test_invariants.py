@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.shapes import (
     CONVEX,
+    Array,
     Contacts,
     Placed,
     collide,
@@ -31,7 +32,7 @@ def random_pair(rng: np.random.Generator, kinds: tuple[str, str]) -> tuple[Place
 
 def by_feature(contacts: Contacts) -> Contacts:
     order = np.argsort(contacts.feature)
-    return Contacts(*(x[order] for x in (contacts.position, contacts.normal, contacts.gap, contacts.feature)))
+    return Contacts(contacts.position[order], contacts.normal[order], contacts.gap[order], contacts.feature[order])
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
@@ -123,7 +124,7 @@ def test_degenerate_positions_give_finite_points(kinds: tuple[str, str]) -> None
     cube = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
     hulls = [placed("convex", cube), placed("convex", cube * [1, 1, 0.001]), placed("convex", cube[[0, 1, 2, 4]])]
 
-    def rotation() -> np.ndarray:  # type: ignore[type-arg]
+    def rotation() -> Array:
         choice = rng.integers(4)
         if choice == 0:
             return np.eye(3)

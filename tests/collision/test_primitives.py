@@ -111,6 +111,14 @@ def test_capsules_crossed_and_parallel() -> None:
     assert_points(collide(parallel, low, 1), [[-0.2, 0, 0.1], [0.5, 0, 0.1]], [0, 0, 1], 0)
 
 
+def test_capsules_nearly_parallel_touch_at_the_ends_and_where_they_cross() -> None:
+    low, high = placed("capsule", [0.1, 0.5], X_UP), placed("capsule", [0.1, 0.5], about(2, 0.02) @ X_UP, (0, 0, 0.2))
+    contacts = collide(high, low, 0.01)
+    assert sorted(contacts.feature.tolist()) == [0, 1, 2]
+    np.testing.assert_allclose(contacts.gap.min(), 0, atol=1e-15)
+    np.testing.assert_allclose(np.sort(contacts.position[:, 0]), [-0.5, 0, 0.5], atol=1e-3)
+
+
 def test_capsules_on_one_line() -> None:
     a, b = placed("capsule", [0.1, 0.5]), placed("capsule", [0.1, 0.5], p=(0, 0, 1.3))
     assert_points(collide(b, a, 1), [0, 0, 0.65], [0, 0, 1], 0.1)
@@ -142,7 +150,7 @@ def test_capsule_on_a_cube_lies_on_two_points(kind: str, size: npt.ArrayLike) ->
     inside = placed("capsule", [0.1, 0.5], X_UP, (0, 0, 1.1))
     assert_points(collide(inside, cube, 0.01), [[0.5, 0, 1], [-0.5, 0, 1]], [0, 0, 1], 0)
     overhanging = placed("capsule", [0.1, 0.5], X_UP, (0.8, 0, 1.1))
-    assert_points(collide(overhanging, cube, 0.01), [[1, 0, 1], [0.3, 0, 1]], [0, 0, 1], 0)
+    assert_points(collide(overhanging, cube, 0.01), [[1.0, 0.0, 1.0], [0.3, 0.0, 1.0]], [0, 0, 1], 0)
 
 
 @pytest.mark.parametrize("upper", ["box", "convex"])

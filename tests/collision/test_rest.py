@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pytest
 from helpers.shapes import Placed, collide, placed, pose_of, random_rotation
 
+from featherweight import _core
+
 CUBE = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
 
 
@@ -65,3 +67,15 @@ def test_points_span_the_overlap_of_turned_boxes() -> None:
     x, y = x[order], y[order]
     assert len(contacts) == 4
     assert 0.5 * (x @ np.roll(y, -1) - y @ np.roll(x, -1)) > 0.55  # of 0.828
+
+
+@pytest.mark.parametrize("upper", ["box", "convex", "cylinder"])
+def test_features_on_a_height_field_stay_the_same(upper: str) -> None:
+    rng = np.random.default_rng(22)
+    ground = Placed("height_field", _core.HeightField(np.zeros((31, 31)), (2, 2, 1)), np.eye(4))
+    for _ in range(10):
+        top = standing(upper, 0, rng.uniform(-1, 1, 2))
+        expected = collide(top, ground, 1e-3)
+        for size in (1e-14, 1e-12, 1e-10):
+            actual = collide(top.moved(trembling(rng, size)), ground, 1e-3)
+            np.testing.assert_array_equal(np.sort(actual.feature), np.sort(expected.feature))

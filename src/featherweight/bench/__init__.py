@@ -1,7 +1,7 @@
-"""Times featherweight beside Pinocchio, in one run, with the error beside the time: ``featherweight bench``.
+"""Times featherweight beside Pinocchio and MuJoCo, in one run, with the error beside the time: ``featherweight bench``.
 
-Pinocchio comes from its wheel (``pip install pin``) when installed; its C++ built for this machine joins in when run
-from the source tree as ``python -m benchmarks``.
+They come from their wheels (``pip install pin mujoco``) when installed; Pinocchio's C++ built for this machine joins
+in when run from the source tree as ``python -m benchmarks``.
 """
 
 from __future__ import annotations
@@ -27,21 +27,29 @@ from featherweight.bench.delassus_kernels import DelassusKernel
 from featherweight.bench.delassus_report import DelassusReport
 from featherweight.bench.free import measure, thread_speedup
 from featherweight.bench.growth import measure_growth
+from featherweight.bench.motions import Motion, load_motions, stack
+from featherweight.bench.mujoco_twin import mujoco_installed
 from featherweight.bench.pin_constrained import Peer
 from featherweight.bench.pin_delassus import Way
 from featherweight.bench.race import Contender
 from featherweight.bench.report import Report
 from featherweight.bench.robots import Robot, Samples
+from featherweight.bench.settling import SIZES, measure_heap
+from featherweight.bench.simulation import measure_motion, thread_speedups
+from featherweight.bench.simulation_report import SimulationReport
 from featherweight.bench.solvers import METHODS, Solver
 
 __all__ = ["main"]
 
-AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport | DelassusReport
+AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport | DelassusReport | SimulationReport
+#: Environments with a stack: each has as much to do as many of a robot.
+STACKS = 16
 PARTS = {
     "free": "aba, rnea and crba on robots",
     "constrained": "constrained dynamics on robots that are held",
     "delassus": "Delassus matrices of robots that are held, and how their cost grows",
     "limits": "growth and accuracy of constrained dynamics",
+    "simulation": "steps with contact beside MuJoCo, and how their cost grows",
 }
 
 
@@ -71,14 +79,15 @@ def main(argv: Sequence[str] | None = None, peers: Peers | None = None) -> int:
     parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
     parser.add_argument("--batch", type=int, default=256, help="samples per pass (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=250, help="steps of a simulation (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=Path("build/bench"), help="folder for results (%(default)s)")
     if peers:
         parser.add_argument("--build-peers", action="store_true", help="first build Pinocchio's C++, unless cached")
     options = parser.parse_args(argv)
-    if options.batch < 1 or options.rounds < 1:
-        parser.error("--batch and --rounds must be at least 1")
-    options.parts = options.parts or (["free", "constrained", "delassus"] if options.models else list(PARTS))
+    if min(options.batch, options.rounds, options.steps) < 1:
+        parser.error("--batch, --rounds and --steps must be at least 1")
+    options.parts = options.parts or [part for part in PARTS if part != "limits" or not options.models]
     try:
         if peers and options.build_peers:
             peers.build()
@@ -111,6 +120,8 @@ def run(options: Namespace, peers: Peers | None) -> Iterator[AnyReport]:
     if "free" in options.parts:
         # before this process is confined to one core: threads inherit the confinement of whoever starts them
         speedups = {robot.name: thread_speedup(robot, options.algorithms, options.rounds) for robot in field}
+    motions = list(load_simulations(field, options)) if "simulation" in options.parts else []
+    threads = [thread_speedups(motion, min(options.rounds, 5)) for motion in motions]
     stay_on_one_core()
     if "free" in options.parts:
         yield free(Report(about), field, speedups, options, peers)
@@ -122,6 +133,8 @@ def run(options: Namespace, peers: Peers | None) -> Iterator[AnyReport]:
     if "limits" in options.parts:
         growth = measure_held_growth(Solver, options.methods, min(options.rounds, 5))
         yield LimitsReport(about, growth, measure_conditioning(cases, options.methods))
+    if motions:
+        yield simulation(SimulationReport(about), motions, threads, options)
 
 
 def free(
@@ -149,6 +162,37 @@ def delassus(report: DelassusReport, cases: list[Case], options: Namespace, peer
         report.rows += measure_delassus(case, options.batch, options.rounds, peers.delassus if peers else None)
     if not options.models:
         report.growth = measure_held_growth(DelassusKernel, DELASSUS_METHODS, min(options.rounds, 5))
+    return report
+
+
+def load_simulations(field: list[Robot], options: Namespace) -> Iterator[Motion]:
+    """Of the robots; where none is named, of the built-in ones as well, and a stack."""
+    if not mujoco_installed():
+        print(
+            "note: MuJoCo is not installed (pip install mujoco); simulating with featherweight alone", file=sys.stderr
+        )
+    if options.models:
+        yield from load_motions(field, options.batch, options.steps)
+        return
+    own = list(robots.load_robots(list(robots.BUILTIN_ROBOTS)))
+    others = [robot for robot in field if robot.name not in robots.BUILTIN_ROBOTS]
+    yield from load_motions([*own, *others], options.batch, options.steps)
+    yield stack(min(options.batch, STACKS), options.steps)
+
+
+def simulation(
+    report: SimulationReport, motions: list[Motion], speedups: list[dict[str, float]], options: Namespace
+) -> SimulationReport:
+    rounds = min(options.rounds, 10)  # one is thousands of steps already
+    for motion, speedup in zip(motions, speedups, strict=True):
+        print(f"  {motion.name}: simulation ...", file=sys.stderr, flush=True)
+        report.rows.append(measure_motion(motion, rounds, speedup))
+        if len(motion.q) > 1:
+            report.rows.append(measure_motion(motion.first(1), rounds))
+    if not options.models:
+        for size in SIZES:
+            print(f"  {size} spheres ...", file=sys.stderr, flush=True)
+            report.heaps.append(measure_heap(size))
     return report
 
 

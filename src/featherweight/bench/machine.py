@@ -34,7 +34,7 @@ def package_version(name: str) -> str:
 
 def describe() -> dict[str, str]:
     info = fw.build_info()
-    packages = ("featherweight", "pin", "numpy")
+    packages = ("featherweight", "pin", "mujoco", "numpy")
     return {
         "date": datetime.date.today().isoformat(),
         "processor": f"{processor_name()}, {os.cpu_count()} cores",

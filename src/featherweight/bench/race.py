@@ -47,6 +47,20 @@ def take_turns(field: Mapping[Key, Callable[[int], float]], rounds: int, burst: 
     return best
 
 
+def all_turns(field: Mapping[Key, Callable[[], object]], rounds: int, burst: float = 5e-3) -> dict[Key, list[float]]:
+    """The seconds of every call, for medians beside minima; in each round every one runs for ``burst`` or once."""
+    times: dict[Key, list[float]] = {name: [] for name in field}
+    for work in field.values():
+        work()  # warms up
+    for _ in range(rounds):
+        for name, work in field.items():
+            spent = 0.0
+            while spent < burst:
+                times[name].append(time_python(work, 1))
+                spent += times[name][-1]
+    return times
+
+
 def time_python(work: Callable[[], object], repeats: int) -> float:
     """Smallest seconds of ``work()``."""
     best = float("inf")
