@@ -31,7 +31,8 @@ EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (``sys.argv[1:]`` when left out); returns the exit code.
 
-    0: done; 1: a simulation broke down, or the physics check of the demo failed; 2: wrong usage, a bad file or a missing package; 130: Ctrl-C.
+    0: done; 1: a simulation broke down, or the physics check of the demo failed; 2: wrong usage, a bad file or a
+    missing package; 130: Ctrl-C.
     """
     parser = _parser()
     options, rest = parser.parse_known_args(argv)

@@ -1,4 +1,4 @@
-"""How a robot starts, and what keeps it there: a posture to stand in, its lowest point, gains of servos that hold it."""
+"""How a robot starts, and what keeps it there: a posture to stand in, its lowest point, gains of servos."""
 
 from __future__ import annotations
 

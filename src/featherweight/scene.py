@@ -178,12 +178,13 @@ class Scene:
         kd: ArrayLike = 0.0,
         effort: ArrayLike | None = None,
     ) -> tuple[str, ...]:
-        """Put position servos on joints: the force kp (control - q) - kd v. Returns their names, those of the joints.
+        """Put position servos on joints: the force kp (control - q) - kd v. Returns their names.
 
         joints: a handle or the name of a part, for all of its joints with one freedom, or joints ("robot/knee").
         kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
-        allows; one number, or one for each joint. Controls come after those of the actuators that models bring along,
-        in the order in which they were added.
+        allows; one number, or one for each joint. A servo is called as its joint ("robot/knee/servo" if the model has
+        an actuator of that name). Controls come after those of the actuators that models bring along, in the order in
+        which they were added.
         """
         return self._add_actuators("servo", joints, {"kp": kp, "kd": kd}, effort)
 
@@ -191,7 +192,7 @@ class Scene:
         self, joints: SceneObject | str | Sequence[str], *, gain: ArrayLike = 1.0, effort: ArrayLike | None = None
     ) -> tuple[str, ...]:
         """Put motors on joints: the force gain * control. Arguments and result as in :meth:`servo`."""
-        return self._add_actuators("motor", joints, {"kp": gain}, effort)
+        return self._add_actuators("motor", joints, {"kp": gain, "kd": 0.0}, effort)
 
     def compile(self) -> CompiledScene:
         """The scene as one model with shapes; it does not change when the scene does."""
@@ -209,27 +210,34 @@ class Scene:
         gains: dict[str, ArrayLike],
         effort: ArrayLike | None,
     ) -> tuple[str, ...]:
-        names = self._joints(what, joints)
+        joints_ = self._joints(what, joints)
 
         def each(field: str, value: ArrayLike) -> Array:
             one = np.ndim(cast(Any, value)) == 0
-            wanted = f"one number or {len(names)}, one for each joint"
-            numbers_ = numbers(what, field, value, () if one else (len(names),), wanted)
+            wanted = f"one number or {len(joints_)}, one for each joint"
+            numbers_ = numbers(what, field, value, () if one else (len(joints_),), wanted)
             if (numbers_ < 0.0).any():
                 raise ValueError(f"{what}: {field} must not be negative, got {numbers_.tolist()}")
-            return np.broadcast_to(numbers_, len(names))
+            return np.broadcast_to(numbers_, len(joints_))
 
         columns = {field: each(field, value) for field, value in gains.items()}
         limits = None if effort is None else each("effort", effort)
-        for k, joint in enumerate(names):
+        taken = {
+            f"{part}/{actuator.name}"
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for actuator in entry.handle.content.description.actuators
+        }
+        for k, joint in enumerate(joints_):
             self._actuators[joint] = Actuator(
-                joint,
+                f"{joint}/{what}" if joint in taken else joint,
                 joint,
                 "position" if what == "servo" else "motor",
+                kp=float(columns["kp"][k]),
+                kd=float(columns["kd"][k]),
                 force_range=None if limits is None else (-float(limits[k]), float(limits[k])),
-                **{field: float(column[k]) for field, column in columns.items()},
             )
-        return names
+        return tuple(self._actuators[joint].name for joint in joints_)
 
     def _joints(self, what: str, joints: SceneObject | str | Sequence[str]) -> tuple[str, ...]:
         """Names of joints in the scene, each of one freedom and without a driver from here."""

@@ -39,8 +39,8 @@ class Drop:
 
     height: of its lowest point above the ground [m], for robots whose base is free. The ground under a fixed one is at
     zero, or as much lower as the robot reaches in its start posture.
-    controller: "hold": its own position servos keep the posture, and joints without get one; "zero": no forces, controls
-    at zero.
+    controller: "hold": its own position servos keep the posture, and joints without get one; "zero": no forces,
+    controls at zero.
     """
 
     def __init__(

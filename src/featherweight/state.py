@@ -106,6 +106,11 @@ class State:
         return self._view(self._core.v)
 
     @property
+    def acceleration(self) -> Array:
+        """Mean acceleration over the last step, (nv,) or (batch, nv): the a of H a + h at its beginning."""
+        return self._view(self._core.acceleration)
+
+    @property
     def contacts(self) -> Contacts:
         """What touched in the last step, and with what force."""
         return Contacts.of(self.simulator, self._core, self.single)
