@@ -1,7 +1,7 @@
 # One command sets up everything it needs: its own virtual environment, the build, the package. Run again, each takes
 # seconds when nothing changed.
 #
-#   make run          a first look: the built-in quadruped, a batch of free falls, a picture
+#   make run          a first look: the built-in quadruped dropped on the ground, its motion and a picture
 #   make test         the tests
 #   make lint         ruff, mypy, clang-format, stubs
 #   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
@@ -22,7 +22,7 @@ CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp
 .PHONY: run test lint test-robots sanitize bench bench-peers scoreboard format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
-	$(BIN)/featherweight demo --out out/free_fall.png
+	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png
 
 test: $(STAMPS)/package $(STAMPS)/extra-test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)

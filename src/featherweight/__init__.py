@@ -50,6 +50,7 @@ from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .poses import pose
 from .scene import Scene, SceneObject
+from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSensor
 from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .simulator import Simulator, Trajectory
 from .solvers import ADMM, GaussSeidel, Newton
@@ -59,6 +60,7 @@ __version__ = _version("featherweight")
 
 __all__ = [
     "ADMM",
+    "IMU",
     "Actuator",
     "Body",
     "Closure",
@@ -66,11 +68,14 @@ __all__ = [
     "CompiledShape",
     "ConstrainedSolution",
     "ConstraintSet",
+    "ContactForceSensor",
     "ContactLaw",
     "ContactPair",
     "Contacts",
     "DelassusOperator",
+    "ForceTorque",
     "FrameConstraint",
+    "FrameSensor",
     "GaussSeidel",
     "Geometry",
     "HeightField",
@@ -79,6 +84,7 @@ __all__ = [
     "ImpulseSolution",
     "Inertia",
     "InverseSolution",
+    "JointSensor",
     "Material",
     "Mimic",
     "Model",

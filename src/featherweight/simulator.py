@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core
+from . import _core, driving
 from .compiled_scene import CompiledScene, CompiledShape, PairTable
 from .constraints import ROWS
 from .description import Actuator, Array
@@ -197,6 +197,20 @@ class Simulator:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
+
+    def gravity_compensation(self, state: State) -> Array:
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; none on free joints, which have no motor."""
+        self._check(state)
+        return driving.gravity_compensation(self.model, state.q)
+
+    def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.
+
+        force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
+        of mass by default.
+        """
+        self._check(state)
+        return driving.push(self.model, state.q, link, force, point)
 
     def __repr__(self) -> str:
         return (

@@ -111,7 +111,7 @@ class State:
 
     @property
     def acceleration(self) -> Array:
-        """Mean acceleration over the last step, (nv,) or (batch, nv), in the axes at its start."""
+        """Mean acceleration over the last step, (nv,) or (batch, nv), the a of H a + h at its start."""
         return self._view(self._core.acceleration)
 
     @property

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.compare import assert_same_bits
+from helpers.scenes import KINDS, drop, energy, random_body, tumbled
 
 import featherweight as fw
 from featherweight import _core
-from helpers.compare import assert_same_bits
-from helpers.scenes import KINDS, drop, energy, random_body, tumbled
 
 
 def humanoid_scene() -> fw.Scene:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.forests import Forest, LinkPlan, random_forest
+from helpers.scenes import KINDS, drop, random_body, spiky, tumbled
+from helpers.step_oracle import Verdict, judge
 
 import featherweight as fw
 from featherweight import poses
 from featherweight.description import Array
-from helpers.forests import LinkPlan, Forest, random_forest
-from helpers.scenes import KINDS, drop, random_body, spiky, tumbled
-from helpers.step_oracle import Verdict, judge
 
 MOMENTUM, LAWS = 1e-10, 1e-7
 
