@@ -89,9 +89,7 @@ class Simulator:
         """Number of actuators: the length of ``control``."""
         return len(self.actuators)
 
-    def state(
-        self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None
-    ) -> State:
+    def state(self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
 
         batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
@@ -195,7 +193,9 @@ class Simulator:
         final = State(self, core, time=state.time + done * self.dt, single=state.single)
         shape = (core.batch, done, -1)
         positions, velocities = (
-            np.concatenate(x, axis=1) if x else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
+            np.concatenate(x, axis=1)
+            if x
+            else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
             for x, n in ((q, self.model.nq), (v, self.model.nv))
         )
         if state.single:

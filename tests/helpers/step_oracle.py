@@ -125,9 +125,7 @@ def judge(
     impulses = np.array(rows.impulses)
     G = J @ np.linalg.solve(H, J.T) + np.diag(np.array(rows.softness))
     moving = J @ v_free
-    scale = max(
-        dt * float(np.linalg.norm(model.description.gravity)) or dt, float(np.abs(moving).max(initial=0.0))
-    )
+    scale = max(dt * float(np.linalg.norm(model.description.gravity)) or dt, float(np.abs(moving).max(initial=0.0)))
     cones = Cones((G + G.T) / 2, moving + shift, rows.blocks, scale)
     return Verdict(
         v_free=v_free,

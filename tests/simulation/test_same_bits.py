@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import featherweight as fw
 from helpers.compare import assert_same_bits
 from helpers.scenes import drop, tumbled
+
+import featherweight as fw
 
 
 @pytest.fixture(scope="module")
