@@ -261,7 +261,7 @@ class State:
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: contains numbers that are not finite")
         if name == "q":
-            _check_quaternions(self.simulator, array)
+            _normalise_quaternions(self.simulator, array)
         return array
 
     def __repr__(self) -> str:
@@ -278,10 +278,11 @@ def _factors(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _check_quaternions(simulator: Simulator, q: Array) -> None:
+def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
     for joint in simulator.model.joints:
         if joint.type in ("free", "spherical"):
             lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
             if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
                 wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
                 raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
+            q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]
