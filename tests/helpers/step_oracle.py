@@ -16,6 +16,7 @@ import featherweight as fw
 from featherweight.compiled_scene import CompiledScene, SceneConstraint
 from featherweight.constraints import ROWS
 from featherweight.description import Array
+from featherweight.model import ModelJoint
 from featherweight.reference import dense
 from featherweight.simulator import _arguments
 from helpers.cones import UNILATERAL, Block, Cones, disc, equality, interval, point
@@ -117,7 +118,8 @@ def judge(
     for joint in model.joints:
         if joint.type == "free":  # components in axes that turn; within a step they are kept at its start
             s = joint.v_slice.start
-            v_free[s : s + 3] += dt * np.cross(v[s + 3 : s + 6], v[s : s + 3])
+            w, c = v[s + 3 : s + 6], center(model, joint)
+            v_free[s : s + 3] += dt * np.cross(w, v[s : s + 3] + np.cross(w, c))
 
     rows = _Rows(sim, links, v, v_free, q, servos)
     rows.add_all(after)
@@ -139,14 +141,28 @@ def judge(
     )
 
 
+def center(model: fw.Model, free: ModelJoint) -> Array:
+    """Centre of mass of the link on a free joint and of all that is fixed to it, in the axes that move with it."""
+    mass, moment = 0.0, np.zeros(3)
+    places = {free.child: free.description.child_placement}
+    for joint, each in zip(model.description.joints, model.description.links, strict=True):  # parents come first
+        if joint.type == "fixed" and joint.parent in places:
+            places[each.name] = places[joint.parent] @ joint.placement @ joint.child_placement
+        if each.name in places and each.inertia is not None:
+            mass += each.inertia.mass
+            moment += each.inertia.mass * (places[each.name] @ [*each.inertia.com, 1.0])[:3]
+    return np.asarray(moment / mass if mass > 0.0 else moment)
+
+
 def _in_old_axes(model: fw.Model, q0: Array, q1: Array, v1: Array) -> Array:
-    """Linear velocities of free joints in the axes at the start of the step."""
+    """Linear velocities of free joints as at the start of the step, where the centre of mass has the same velocity."""
     v = v1.copy()
     for joint in model.joints:
         if joint.type == "free":
             s, t = joint.v_slice.start, joint.q_slice.start + 3
             R0, R1 = dense._rotation(q0[t : t + 4]), dense._rotation(q1[t : t + 4])
-            v[s : s + 3] = R0.T @ R1 @ v1[s : s + 3]
+            arm = np.cross(v1[s + 3 : s + 6], center(model, joint))
+            v[s : s + 3] = R0.T @ R1 @ (v1[s : s + 3] + arm) - arm
     return v
 
 
@@ -232,7 +248,8 @@ class _Rows:
         shift, softness = max(gap, 0.0) / dt, 0.0
         if np.isfinite(law.stiffness):  # lambda = -dt (k (d + dt sigma) + c sigma), if positive
             rate = law.stiffness * dt + law.damping
-            shift, softness = law.stiffness * gap / rate, 1.0 / (dt * rate)
+            softness = 1.0 / (dt * rate)
+            shift = shift if gap > 0.0 else law.stiffness * gap / rate
         elif law.restitution > 0 and approach < 0 and gap + dt * coming <= 0:
             shift = law.restitution * approach
         impulse = contacts.impulse[k]
