@@ -1,4 +1,4 @@
-"""The command ``featherweight``: look at a model, simulate it, measure speed."""
+"""The command ``featherweight``: look at a model, simulate it, measure physics and speed."""
 
 from __future__ import annotations
 
@@ -93,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--batch", type=_positive_int, default=1024, help="robots at once (%(default)s)")
     demo.add_argument("--seconds", type=_positive_float, default=1.0, help="of simulated time (%(default)s)")
     demo.set_defaults(run=_demo)
+
+    text = "Measure cases of physics with exact answers, beside MuJoCo if installed, and what others published."
+    scores = commands.add_parser("scoreboard", help="physics with exact answers, beside MuJoCo", description=text)
+    scores.add_argument("--case", nargs="+", metavar="NAME", help="some of the cases; a wrong name lists them")
+    scores.add_argument("--out", type=Path, default=Path("build/scoreboard"), help="folder for results (%(default)s)")
+    scores.set_defaults(run=_scoreboard)
 
     bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
     bench.set_defaults(run=_bench)
@@ -393,6 +399,25 @@ def _positive_float(text: str) -> float:
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value
+
+
+# -- scoreboard ----------------------------------------------------------------------------------------------------
+
+
+def _scoreboard(options: argparse.Namespace, rest: list[str]) -> int:
+    from .scoreboard import measure, plot_creep
+
+    board = measure(options.case)
+    print(board.text())
+    board.save(options.out)
+    try:
+        board.plot(options.out)
+        if options.case is None or "incline" in options.case:
+            plot_creep(options.out)
+    except ImportError:
+        print("note: pictures need matplotlib (pip install matplotlib)", file=sys.stderr)
+    print(f"\nalso as JSON and Markdown in {options.out}")
+    return 0
 
 
 # -- bench ---------------------------------------------------------------------------------------------------------

@@ -120,7 +120,8 @@ class Scene:
         own = None if isinstance(content, Model) else content.pose
         X = own if pose is None and own is not None else checked_pose(what, "pose", pose)
         if isinstance(content, Model):
-            _warn_if_untouchable(name, content)
+            if self._entries:  # alone in the world, nothing could touch it anyway
+                _warn_if_untouchable(name, content)
             q = None if q is None else numbers(what, "q", q, (content.nq,))
             new = {f"{name}/{frame}" for frame in content.frame_names}
             shapes = {f"{name}/{link.name}/{g.name}" for link in content.description.links for g in link.geometries}

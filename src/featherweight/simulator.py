@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, driving
-from .compiled_scene import CompiledScene, CompiledShape
+from .compiled_scene import CompiledScene, CompiledShape, PairTable
 from .constraints import ROWS
 from .description import Actuator, Array
 from .model import Model
@@ -71,6 +71,9 @@ class Simulator:
         self.integrator: Integrator = integrator
         self.num_threads = num_threads
         self.actuators: tuple[Actuator, ...] = self.model.description.actuators
+        ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
+        self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
+        self._bounded = bool(np.isfinite(self._control_range).any())
         arguments = _arguments(self.scene)
         if integrator == "rk4":
             _check_smooth(arguments)
@@ -113,13 +116,11 @@ class Simulator:
         An environment whose numbers stop being finite is left as it was and marked in ``state.failed``.
         """
         self._check(state)
-        inputs = [
-            self._inputs(name, value, n, state, steps=None)
-            for name, value, n in (("tau", tau, self.model.nv), ("control", control, self.nu))
-        ]
+        drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
+        commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 0, 1, *inputs, forces, record=False)
+        self._run(core, 0, 1, drive, commands, forces, record=False)
         return State(self, core, time=state.time + self.dt, single=state.single)
 
     def rollout(
@@ -156,6 +157,7 @@ class Simulator:
                 widths[name],
                 state,
                 steps,
+                held=n_steps is not None,
             )
             for name, value in arrays.items()
         }
@@ -187,12 +189,9 @@ class Simulator:
             except KeyboardInterrupt:
                 interrupted = True
         final = State(self, core, time=state.time + done * self.dt, single=state.single)
-        shape = (core.batch, done, -1)
         positions, velocities = (
-            np.concatenate(x, axis=1)
-            if x
-            else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
-            for x, n in ((q, self.model.nq), (v, self.model.nv))
+            np.concatenate([np.zeros((core.batch, 0, n)), *parts], axis=1)
+            for parts, n in ((q, self.model.nq), (v, self.model.nv))
         )
         if state.single:
             positions, velocities = positions[0], velocities[0]
@@ -230,8 +229,10 @@ class Simulator:
         if state.simulator is not self:
             raise ValueError("state belongs to another simulator: make one with this one's sim.state()")
 
-    def _inputs(self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None) -> Array | None:
-        """``value`` as (batch or 1, steps or 1, n)."""
+    def _inputs(
+        self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, held: bool = True
+    ) -> Array | None:
+        """``value`` as (batch or 1, steps or 1, n). held: (batch, n) is one row an environment for all steps."""
         if value is None:
             return None
         if n == 0:
@@ -242,7 +243,7 @@ class Simulator:
             raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
         batch = state.batch_size
         shapes: dict[tuple[int, ...], tuple[int, int, int]] = {(n,): (1, 1, n)}
-        if not state.single:
+        if not state.single and held:
             shapes[(batch, n)] = (batch, 1, n)
         if steps is not None:
             shapes.setdefault((steps, n), (1, steps, n))
@@ -251,6 +252,8 @@ class Simulator:
         if array.shape not in shapes:
             wanted = " or ".join(str(shape) for shape in shapes)
             raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
+        if name.endswith("control") and self._bounded:
+            array = np.clip(array, *self._control_range)
         return array.reshape(shapes[array.shape])
 
     def _asked(self, answer: Any, state: State) -> list[Array | None]:
@@ -265,10 +268,9 @@ class Simulator:
         self, core: _core.Environments, first: int, n: int, tau: Any, control: Any, f_ext: Any, *, record: bool
     ) -> tuple[Array, Array] | None:
         solver, tolerance, sweeps, newton, admm = self.solver.arguments()
-        result: tuple[Array, Array] | None = core.rollout(
+        return core.rollout(
             first, n, tau, control, f_ext, record, solver, tolerance, sweeps, newton, admm, self.num_threads
         )
-        return result
 
 
 class _Totals:
@@ -297,17 +299,17 @@ class Trajectory:
     interrupted: bool = False
 
     @property
-    def residual(self) -> Array:
+    def residual(self) -> Any:
         """Largest natural residual of any step, relative to its velocities, ([batch])."""
         return self._squeeze(self._totals.worst[:, 0])
 
     @property
-    def penetration(self) -> Array:
+    def penetration(self) -> Any:
         """Deepest overlap at the start of any step [m], ([batch])."""
         return self._squeeze(self._totals.worst[:, 5])
 
     @property
-    def unconverged(self) -> Array:
+    def unconverged(self) -> Any:
         """Steps that missed the tolerance, ([batch])."""
         return self._squeeze(self._totals.sums[:, 3])
 
@@ -318,10 +320,11 @@ class Trajectory:
 
     def save(self, path: str) -> None:
         """Time, coordinates, velocities and diagnostics as an .npz file."""
-        np.savez(
-            path, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
-            penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
-        )  # fmt: skip
+        with open(path, "wb") as file:  # under the very name given
+            np.savez(
+                file, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
+                penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
+            )  # fmt: skip
 
     def _squeeze(self, values: Array) -> Any:
         return values[0] if self.final.single else values
@@ -347,7 +350,7 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     rows += [("dry_friction", v, float(model.friction[v])) for v in np.flatnonzero(model.friction).tolist()]
     return {
         "shapes": [_shape(shape) for shape in scene.shapes],
-        "pairs": [] if pairs is None else list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist())),
+        "pairs": [] if pairs is None else _pairs(pairs),
         "rules": _rules(scene) if pairs is None else None,
         "materials": [
             (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
@@ -367,9 +370,13 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _pairs(pairs: PairTable) -> list[tuple[int, int, int]]:
+    return list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist(), strict=True))
+
+
 def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]], list[tuple[int, int, int]]]:
     """The filter itself, where there are too many pairs to list."""
-    exceptions = {pair: -1 for pair in scene.excluded} | dict(scene.overrides)
+    exceptions = dict.fromkeys(scene.excluded, -1) | dict(scene.overrides)
     return (
         [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in scene.shapes],
         scene.surface_laws.tolist(),
@@ -378,8 +385,8 @@ def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]]
 
 
 def _check_smooth(arguments: dict[str, Any]) -> None:
-    for what, name in (("pairs", "shapes that can touch"), ("rules", "shapes that can touch"), ("joint_rows", "limits or dry friction of joints"),
-                       ("held", "constraints")):  # fmt: skip
+    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "held": "constraints"}
+    for what, name in (names | {"joint_rows": "limits or dry friction of joints"}).items():
         if arguments[what]:
             raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {name}; use "semi_implicit"')
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 @dataclass(frozen=True, kw_only=True)
 class _Solver:
     name: ClassVar[str]
-    tolerance: float = 1e-9
+    tolerance: float = 1e-10
     max_sweeps: ClassVar[int] = 0
     max_newton: ClassVar[int] = 0
     max_admm: ClassVar[int] = 0
@@ -78,8 +78,8 @@ Solver = Automatic | GaussSeidel | Newton | ADMM
 
 def as_solver(solver: Solver | str) -> Solver:
     """A solver given as itself or as "auto"."""
-    if isinstance(solver, _Solver):
-        return solver  # type: ignore[return-value]
+    if isinstance(solver, Automatic | GaussSeidel | Newton | ADMM):
+        return solver
     if solver == "auto":
         return Automatic()
     raise ValueError(f'solver must be "auto", fw.GaussSeidel(), fw.Newton() or fw.ADMM(), got {solver!r}')

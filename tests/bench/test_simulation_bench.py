@@ -27,6 +27,7 @@ from featherweight.bench.simulation import (
     SimulationRow,
     checked_disagreement,
     measure_motion,
+    thread_speedups,
 )
 from featherweight.bench.simulation_report import SimulationReport
 
@@ -152,6 +153,13 @@ def test_without_mujoco_featherweight_is_timed_alone(monkeypatch: pytest.MonkeyP
     assert set(measured.microseconds) == {OURS}
     assert measured.residual < 1e-8
     assert "ratio" not in measured.cells()
+
+
+def test_threads_are_compared_where_there_is_work_to_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("featherweight.bench.mujoco_twin.mujoco_installed", lambda: False)
+    assert thread_speedups(QUADRUPED, rounds=1) == {}
+    [motion, *_] = load_motions(load_robots(["quadruped"]), batch=200, steps=20)
+    assert thread_speedups(motion, rounds=1)[OURS] > 0.0
 
 
 def test_spheres_of_a_heap_do_not_touch_at_first_and_settle_on_each_other() -> None:

@@ -17,6 +17,8 @@ from featherweight.bench.race import all_turns, take_turns, time_python
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
 SAME_ROBOT = 1e-10
 OURS, THEIRS = "featherweight", "MuJoCo"
+#: Steps of environments that are worth two threads. In rollouts of a few, MuJoCo's pool was seen to sleep for seconds.
+SHARED = 4000
 
 
 @dataclass
@@ -99,7 +101,9 @@ def measure_motion(motion: Motion, rounds: int, speedups: dict[str, float] | Non
 
 
 def thread_speedups(motion: Motion, rounds: int) -> dict[str, float]:
-    """Two threads over one, by engine. To be measured before the process is confined to one core."""
+    """Two threads over one, by engine; empty for little work. To be measured before confinement to one core."""
+    if len(motion.q) * motion.steps < SHARED:
+        return {}
     with ExitStack() as stack:
         field: dict[tuple[str, int], Callable[[], object]] = {}
         for threads in (1, 2):
