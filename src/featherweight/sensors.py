@@ -239,7 +239,7 @@ def _forces(f_ext: ArrayLike, model: Model, state: State) -> Array:
 
 
 def _turned(X: Array, vector: Array) -> Array:
-    return np.einsum("bij,bj->bi", X[:, :3, :3], vector)
+    return np.asarray(np.einsum("bij,bj->bi", X[:, :3, :3], vector))
 
 
 def _squeezed(values: Array, state: State) -> Array:
