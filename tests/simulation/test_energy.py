@@ -58,8 +58,8 @@ def test_a_humanoid_gains_nothing_beyond_its_torques(driven: bool) -> None:
     assert gains[1] < 0.5 * gains[0] + 1e-6, f"gained {gains} J at 2 ms and 0.5 ms"
 
 
-OFF_CENTRE = """drifts by 1e-3 of it in 0.4 s at 1 ms: the origin of a free body goes straight in a step, not its centre of
-mass (core/simulation/advance.hpp)"""
+OFF_CENTRE = """drifts by 1e-3 of it in 0.4 s at 1 ms: the origin of a free body goes straight in a step,
+not its centre of mass (core/simulation/advance.hpp)"""
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,9 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
         assert_same_state(sim.rollout(state, tau).final, expected)
 
 
-RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more (core/batch/lane_io.hpp,
-load_configuration, called by rollout in core/simulation/step.cpp). A rollout of more than 20 000 steps of environments
-is several calls, so its bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
+RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more
+(core/batch/lane_io.hpp, load_configuration, called by rollout in core/simulation/step.cpp).
+A rollout of more than 20 000 steps of environments is several calls, so its bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
 
 
 @pytest.mark.xfail(strict=True, reason=RENORMALISED)

@@ -81,7 +81,7 @@ what the warm start turned into the new frame (core/simulation/cone_rows.hpp, ad
 @pytest.mark.parametrize("dim", [pytest.param(1, marks=pytest.mark.xfail(strict=True, reason=STALE)), 3, 4, 6])
 def test_contacts_of_every_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)
-    surface = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
+    surface: dict[str, Any] = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
     ground = fw.Plane(**surface)
     sim = fw.Simulator(drop(rng, ("sphere", "box", "capsule", "ellipsoid"), ground=ground, **surface), dt=2e-3)
     assert {law.dim for law in sim.scene.laws} == {dim}
@@ -92,7 +92,7 @@ def test_contacts_of_every_dimension(dim: int) -> None:
 @pytest.mark.parametrize("damping", [0.0, 5.0, 500.0])
 def test_compliant_contacts(damping: float) -> None:
     rng = np.random.default_rng(3)
-    surface = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
+    surface: dict[str, Any] = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
     sim = fw.Simulator(drop(rng, ("sphere", "box", "convex"), ground=fw.Plane(friction=0.5), **surface), dt=2e-3)
     rows, _ = check(sim, thrown(sim, rng), 200, 5)
     assert rows > 30
