@@ -62,8 +62,8 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
 
 
 RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more
-(core/batch/lane_io.hpp, load_configuration, called by rollout in core/simulation/step.cpp).
-A rollout of more than 20 000 steps of environments is several calls, so its bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
+(core/batch/lane_io.hpp, load_configuration, called by rollout in core/simulation/step.cpp). More than 20 000 steps of
+environments are several calls, so bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
 
 
 @pytest.mark.xfail(strict=True, reason=RENORMALISED)

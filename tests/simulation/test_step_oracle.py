@@ -60,7 +60,7 @@ def test_bodies_fall_on_the_ground(kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
     sim = fw.Simulator(drop(rng, (kind,) * 3), dt=2e-3)
     rows, _state = check(sim, thrown(sim, rng), 240, 6)
-    assert rows > 50, "hardly anything touched"
+    assert rows > 20, "hardly anything touched"
 
 
 def test_bodies_of_all_shapes_in_a_heap() -> None:
@@ -78,7 +78,18 @@ STALE = """impulses are reported along tangents that a law without friction does
 what the warm start turned into the new frame (core/simulation/cone_rows.hpp, add(Contact))"""
 
 
-@pytest.mark.parametrize("dim", [pytest.param(1, marks=pytest.mark.xfail(strict=True, reason=STALE)), 3, 4, 6])
+@pytest.mark.xfail(strict=True, reason=STALE)
+def test_contacts_without_friction_push_along_the_normal_only() -> None:
+    """A ball slides off another: the normal turns from step to step."""
+    scene = fw.Scene()
+    scene.add(fw.sphere(0.5, static=True, friction=0.0))
+    scene.add(fw.sphere(0.1, friction=0.0), pose=(0.1, 0, 0.593))
+    sim = fw.Simulator(scene, dt=2e-3)
+    rows, _ = check(sim, sim.state(), 150, 5)
+    assert rows > 5
+
+
+@pytest.mark.parametrize("dim", [1, 3, 4, 6])
 def test_contacts_of_every_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)
     surface: dict[str, Any] = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
@@ -276,7 +287,7 @@ def test_random_forests_of_all_joints(seed: int) -> None:
     sim = fw.Simulator(scene, dt=1e-3)
     if sim.model.nv == 6:
         pytest.skip("nothing but the box moves")
-    check(sim, thrown(sim, rng, 0.5), 60, 12, rng=rng, size=1.0, slow=True)
+    check(sim, thrown(sim, rng, 0.5), 60, 25, rng=rng, size=1.0, slow=True)
 
 
 @pytest.mark.parametrize("joint", ["spherical", "planar", "universal", "helical", "prismatic", "free", "continuous"])
@@ -287,7 +298,7 @@ def test_chains_of_one_joint(joint: Any, floating: bool) -> None:
     forest = Forest((*base, *plans), seed=0)
     rng = np.random.default_rng(1)
     sim = fw.Simulator(forest_scene(forest, rng, -0.2), dt=1e-3)
-    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 8, rng=rng, size=1.0, slow=True)
+    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 16, rng=rng, size=1.0, slow=True)
     assert rows > 10
 
 
