@@ -1,12 +1,13 @@
 # One command sets up everything it needs: its own virtual environment, the build, the package. Run again, each takes
 # seconds when nothing changed.
 #
-#   make run          a first look: the built-in quadruped, a batch of free falls, a picture
+#   make run          a first look: the built-in quadruped dropped on the ground, its motion and a picture
 #   make test         the tests
 #   make lint         ruff, mypy, clang-format, stubs
 #   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
 #   make sanitize     the tests on a build with the address and undefined-behaviour sanitizers
 #   make bench        our speed beside the wheels of Pinocchio and MuJoCo
+#   make scoreboard   physics with exact answers, beside MuJoCo
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
 
 PYTHON ?= python3
@@ -18,10 +19,10 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize bench bench-peers format clean build
+.PHONY: run test lint test-robots sanitize bench bench-peers scoreboard format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
-	$(BIN)/featherweight demo --out out/free_fall.png
+	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png
 
 test: $(STAMPS)/package $(STAMPS)/extra-test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
@@ -42,6 +43,9 @@ test-robots: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-robots
 
 bench: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks $(BENCH)
+
+scoreboard: $(STAMPS)/package $(STAMPS)/extra-test
+	$(BIN)/featherweight scoreboard $(SCOREBOARD)
 
 bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks --build-peers $(BENCH)

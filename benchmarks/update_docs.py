@@ -1,4 +1,7 @@
-"""``python -m benchmarks.update_docs``: put the last run (build/bench) into README.md and the pages in docs."""
+"""``python -m benchmarks.update_docs``: put the last run (build/bench) into README.md and the pages in docs.
+
+So does the last scoreboard (build/scoreboard) with docs/scoreboard.md.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,11 @@ RATIOS = {"pin clang": "clang / float64", "pin wheel": "wheel / float64"}
 def main() -> None:
     run, images = ROOT / "build" / "bench", ROOT / "docs" / "images"
     images.mkdir(exist_ok=True)
-    for plot in run.glob("*.png"):
+    scores = ROOT / "build" / "scoreboard"
+    for plot in (*run.glob("*.png"), *scores.glob("*.png")):
         shutil.copy(plot, images)
+    if (scores / "scoreboard.md").exists():
+        fill(ROOT / "docs" / "scoreboard.md", "scores", (scores / "scoreboard.md").read_text())
     if (run / "benchmark.json").exists():
         fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
         fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
@@ -112,7 +118,7 @@ def simulated(report: SimulationReport) -> str:
         cells = {"motion": f"{row.case} (nv {row.nv})", "environments": str(row.batch)}
         cells |= {name: f"{times[name]:.3g}" for name in (THEIRS, OURS) if name in times}
         cells |= {"ratio": f"{ratio:.1f}x"} if ratio else {}
-        cells |= {"contacts": both(row.contacts, ".1f"), "worst residual": f"{row.residual:.0e}"}
+        cells |= {"contacts": both(row.contacts, ".1f"), "worst residual": f"{row.residual:.1e}"}
         table.append(cells | {"unconverged": f"{100 * row.unconverged:.2g} %"})
     return markdown_table(table)
 

@@ -146,7 +146,8 @@ nb::object rollout(Environments& self, int first, int n_steps, const nb::object&
   job.n_steps = n_steps;
   job.options = {solver_kind(solver), tolerance, max_sweeps, max_newton, max_admm};
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
-  job.control = input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
+  job.control =
+      input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
   job.f_ext = input("f_ext", f_ext, first, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
   nb::object result = nb::none();
   NewArray q({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nq)}, 'd');
@@ -198,8 +199,7 @@ void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb:
     throw std::invalid_argument("contacts: the arrays do not fit together or the batch");
   for (std::size_t e = 0; e < self.batch(); ++e) {
     const double first = start.data()[e], last = start.data()[e + 1];
-    if (!(first >= 0 && first <= last && last <= double(n)))
-      throw std::invalid_argument("contacts: starts must rise");
+    if (!(first >= 0 && first <= last && last <= double(n))) throw std::invalid_argument("contacts: starts must rise");
     ContactList& list = self.contacts()[e];
     list.count = 0;
     reserve(list, static_cast<int>(last - first));
@@ -231,11 +231,10 @@ void bind_simulation(nb::module_& m) {
       .def(
           "__init__",
           [](Simulation* self, const Model& model, double dt, const std::string& integrator,
-             const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
-             const nb::object& rules, const std::vector<MaterialTuple>& materials,
-             const std::vector<JointRowTuple>& joint_rows, const std::vector<HeldTuple>& held,
-             const std::vector<ActuatorTuple>& actuators, std::vector<double> damping, std::vector<double> stiffness,
-             std::vector<double> rest) {
+             const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs, const nb::object& rules,
+             const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
+             const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators,
+             std::vector<double> damping, std::vector<double> stiffness, std::vector<double> rest) {
             SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, actuators);
             if (!rules.is_none())
               spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
@@ -243,68 +242,117 @@ void bind_simulation(nb::module_& m) {
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
-          nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("held"),
-          nb::arg("actuators"), nb::arg("damping"), nb::arg("stiffness"), nb::arg("rest"))
+          nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"),
+          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"), nb::arg("stiffness"), nb::arg("rest"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")
       .def(nb::init<std::shared_ptr<const Simulation>, std::size_t>(), nb::arg("simulation"), nb::arg("batch"))
-      .def("copy", [](const Environments& self) { return new Environments(self); }, nb::rv_policy::take_ownership)
+      .def(
+          "copy", [](const Environments& self) { return new Environments(self); }, nb::rv_policy::take_ownership)
       .def_prop_ro("batch", &Environments::batch)
-      .def_prop_ro("q", [](nb::handle self) {
-        auto& e = nb::cast<Environments&>(self);
-        return view(self, e.q(), e.batch());
-      })
-      .def_prop_ro("v", [](nb::handle self) {
-        auto& e = nb::cast<Environments&>(self);
-        return view(self, e.v(), e.batch());
-      })
-      .def_prop_ro("impulses", [](nb::handle self) {
-        auto& e = nb::cast<Environments&>(self);
-        return view(self, e.impulses(), e.batch());
-      }, "Of joint rows and held rows, (batch, rows): warm starts [N s].")
-      .def_prop_ro("acceleration", [](nb::handle self) {
-        auto& e = nb::cast<Environments&>(self);
-        return view(self, e.acceleration(), e.batch());
-      }, "Mean acceleration over the last step, (batch, nv).")
-      .def_prop_ro("applied", [](nb::handle self) {
-        auto& e = nb::cast<Environments&>(self);
-        return view(self, e.applied(), e.batch());
-      }, "Joint forces of the last step, (batch, nv), those of actuators included.")
-      .def("set_friction", [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {
-        if (factor.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
-        self.friction().assign(factor.data(), factor.data() + factor.size());
-      }, nb::arg("factor"), "Factor on all coefficients of friction of each environment.")
-      .def("set_gain_scale", [](Environments& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig> factor) {
-        if (factor.shape(0) != self.batch() ||
-            factor.shape(1) != static_cast<std::size_t>(self.simulation().scene().n_actuators))
-          throw std::invalid_argument("gain_scale: (batch, actuators)");
-        self.gain_scale().assign(factor.data(), factor.data() + factor.size());
-      }, nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
+      .def_prop_ro("q",
+                   [](nb::handle self) {
+                     auto& e = nb::cast<Environments&>(self);
+                     return view(self, e.q(), e.batch());
+                   })
+      .def_prop_ro("v",
+                   [](nb::handle self) {
+                     auto& e = nb::cast<Environments&>(self);
+                     return view(self, e.v(), e.batch());
+                   })
+      .def_prop_ro(
+          "impulses",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.impulses(), e.batch());
+          },
+          "Of joint rows and held rows, (batch, rows): warm starts [N s].")
+      .def_prop_ro(
+          "acceleration",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.acceleration(), e.batch());
+          },
+          "Mean acceleration over the last step, (batch, nv).")
+      .def_prop_ro(
+          "applied",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.applied(), e.batch());
+          },
+          "Joint forces of the last step, (batch, nv), those of actuators included.")
+      .def_prop_ro(
+          "friction",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.friction(), e.batch());
+          },
+          "Factors set by set_friction, (batch, 1); (batch, 0) if none.")
+      .def_prop_ro(
+          "gain_scale",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.gain_scale(), e.batch());
+          },
+          "Factors set by set_gain_scale, (batch, nu); (batch, 0) if none.")
+      .def(
+          "set_friction",
+          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {
+            if (factor.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+            self.friction().assign(factor.data(), factor.data() + factor.size());
+          },
+          nb::arg("factor"), "Factor on all coefficients of friction of each environment.")
+      .def(
+          "set_gain_scale",
+          [](Environments& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig> factor) {
+            if (factor.shape(0) != self.batch() ||
+                factor.shape(1) != static_cast<std::size_t>(self.simulation().scene().n_actuators))
+              throw std::invalid_argument("gain_scale: (batch, actuators)");
+            self.gain_scale().assign(factor.data(), factor.data() + factor.size());
+          },
+          nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
-           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none())
-      .def("contacts", &get_contacts)
+           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none(),
+           nb::sig(
+               "def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: "
+               "numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, record: "
+               "bool, solver: str, tolerance: float, max_sweeps: int, max_newton: int, max_admm: int, num_threads: int "
+               "| None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]] | None"))
+      .def("contacts", &get_contacts,
+           nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))
       .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
-      .def("reports", [](Environments& self) {
-        std::vector<double> values;
-        for (const StepReport& r : self.reports())
-          for (double x : {r.residual, r.primal, r.dual, r.complementarity, r.scale, r.penetration, double(r.contacts),
-                           double(r.sweeps), double(r.newton), double(r.admm), double(r.unconverged),
-                           double(r.failed)})
-            values.push_back(x);
-        return doubles({self.batch(), 12}, values);
-      }, "(batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, "
-         "newton, admm, unconverged, failed.")
-      .def("set_failed", [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
-        if (failed.shape(0) != self.batch()) throw std::invalid_argument("failed: one number an environment");
-        for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
-      }, nb::arg("failed"))
-      .def("forgive", [](Environments& self, std::size_t environment) {
-        if (environment >= self.batch()) throw std::out_of_range("environment");
-        self.reports()[environment] = {};
-        self.contacts()[environment].count = 0;
-      }, "Environment as if it had never been stepped: no contacts, not failed.");
+      .def(
+          "reports",
+          [](Environments& self) {
+            std::vector<double> values;
+            for (const StepReport& r : self.reports())
+              for (double x :
+                   {r.residual, r.primal, r.dual, r.complementarity, r.scale, r.penetration, double(r.contacts),
+                    double(r.sweeps), double(r.newton), double(r.admm), double(r.unconverged), double(r.failed)})
+                values.push_back(x);
+            return doubles({self.batch(), 12}, values);
+          },
+          nb::sig("def reports(self) -> numpy.typing.NDArray[numpy.float64]"),
+          "(batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, "
+          "newton, admm, unconverged, failed.")
+      .def(
+          "set_failed",
+          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
+            if (failed.shape(0) != self.batch()) throw std::invalid_argument("failed: one number an environment");
+            for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
+          },
+          nb::arg("failed"))
+      .def(
+          "forgive",
+          [](Environments& self, std::size_t environment) {
+            if (environment >= self.batch()) throw std::out_of_range("environment");
+            self.reports()[environment] = {};
+            self.contacts()[environment].count = 0;
+          },
+          "Environment as if it had never been stepped: no contacts, not failed.");
 }
 
 }  // namespace featherweight::bindings

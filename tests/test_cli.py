@@ -14,6 +14,8 @@ import pytest
 import featherweight as fw
 from featherweight import cli, demo
 from featherweight.draw import draw
+from featherweight.posture import lowest_point
+from featherweight.simulate import Drop
 
 DATA = Path(__file__).parent / "data"
 
@@ -137,6 +139,148 @@ def test_reader_that_leaves_early_is_not_an_error() -> None:
     assert reader.wait(60) == 0
     assert reader.stderr.read() == b""
     reader.stderr.close()
+
+
+# -- simulate ------------------------------------------------------------------------------------------------------
+
+
+def test_simulated_quadruped_stands_and_is_recorded_and_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plot = tmp_path / "new" / "walk.npz", tmp_path / "pictures" / "walk.png"
+    code, text, err = run(capsys, "simulate", "quadruped", "--seconds", "1", "--out", str(out), "--plot", str(plot))
+    assert (code, err) == (0, "")
+    assert "times real time" in text
+    assert str(out) in text
+    assert str(plot) in text
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    model = fw.models.quadruped()
+    with np.load(out) as file:
+        assert file["q"].shape == (501, model.nq)
+        assert file["v"].shape == (501, model.nv)
+        np.testing.assert_allclose(file["time"], 0.002 * np.arange(501), atol=1e-12)
+        assert [name.removeprefix("robot/") for name in file["joint_names"]] == list(model.joint_names)
+        assert file["contacts"][-1] == 4
+        assert file["q"][-1, 2] > 0.3  # it stands
+        assert file["residual"].max() < 1e-6
+        np.testing.assert_allclose(file["normal_force"][-1], model.mass * 9.81, rtol=1e-3)
+        assert not file["interrupted"]
+    assert [path.name for path in out.parent.iterdir()] == ["walk.npz"]
+
+
+def test_humanoid_stands_for_a_while() -> None:
+    record = Drop(fw.models.humanoid()).run(2.0, every=10)
+    assert record.base_height[-1, 0] == pytest.approx(record.base_height[0, 0], abs=0.03)
+    assert record.failed == 0
+
+
+@pytest.mark.parametrize("name", cli.builtin_models())
+def test_every_builtin_model_can_be_simulated(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, "simulate", name, "--seconds", "0.1")
+    assert code == 0
+    assert "failed environments" in text
+
+
+@pytest.mark.parametrize("file", ["features.urdf", "axes.urdf", "features.xml"])
+def test_every_format_can_be_simulated(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if file.endswith(".xml"):
+        pytest.importorskip("mujoco")
+    code, text, _ = run(capsys, "simulate", str(DATA / file), "--seconds", "0.1", "--ground", "none")
+    assert code == 0
+    assert "base f" in text
+
+
+def test_simulated_batch_differs_by_its_seed_and_starts_above_the_ground(tmp_path: Path) -> None:
+    heights = []
+    for seed in (0, 0, 1):
+        drop = Drop(fw.models.quadruped(), height=0.03)
+        state = drop.start(5, seed)
+        np.testing.assert_allclose(lowest_point(drop.simulator.scene, state.q), 0.03, atol=1e-12)
+        heights.append(drop.run(0.1, batch=5, seed=seed, every=7).base_height)
+    assert heights[0].shape == (9, 5)  # the start, seven times seven steps, and the last one
+    np.testing.assert_array_equal(heights[0], heights[1])
+    assert np.all(heights[0][:, 1:] != heights[2][:, 1:])
+    np.testing.assert_array_equal(heights[0][:, 0], heights[2][:, 0])
+
+
+def test_zero_control_lets_the_robot_collapse() -> None:
+    held, loose = (
+        Drop(fw.models.quadruped(), controller=c).run(1.0, every=50).base_height[-1, 0] for c in ("hold", "zero")
+    )
+    assert loose < held - 0.1
+
+
+@pytest.mark.parametrize(
+    "shape", [fw.box((0.3, 0.2, 0.1)), fw.sphere(0.1), fw.capsule(0.05, 0.2), fw.cylinder(0.1, 0.05),
+              fw.ellipsoid((0.1, 0.2, 0.3)), fw.convex([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0.2, 0.1, 1)])],
+    ids=lambda body: body.kind,
+)  # fmt: skip
+def test_lowest_point_is_where_a_plane_first_touches(shape: fw.Body) -> None:
+    scene = fw.Scene()
+    scene.add(shape, name="body")
+    q = np.concatenate([(0.1, 0.2, 0.3), np.array((0.2, -0.5, 0.4, 0.7)) / np.linalg.norm((0.2, -0.5, 0.4, 0.7))])
+    lowest = float(lowest_point(scene.compile(), q))
+    scene = fw.Scene(ground=fw.Plane(offset=lowest + 1e-4))
+    scene.add(shape, name="body")
+    sim = fw.Simulator(scene)
+    assert sim.step(sim.state(q=q)).contacts.gap.min() == pytest.approx(-1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["quadrupet"], "did you mean 'quadruped'"),
+        (["quadruped", "--dt", "0.5"], "dt must be a time between 0 and 0.1 s"),
+        (["quadruped", "--integrator", "rk4"], "for smooth motion"),
+        (["quadruped", "--batch", "100000"], "--every"),
+        (["quadruped", "--out", "."], "is a directory"),
+        (["nothing_here.urdf"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    code, out, err = run(capsys, "simulate", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("featherweight simulate: ")
+    assert expected in err
+    assert err.count("\n") == 1
+
+
+def test_simulate_without_matplotlib_says_so_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, out, err = run(capsys, "simulate", "box", "--plot", str(tmp_path / "x.png"))
+    assert (code, out) == (2, "")
+    assert 'pip install "featherweight[plot]"' in err
+
+
+def test_interrupted_simulation_leaves_a_valid_file(tmp_path: Path) -> None:
+    out = tmp_path / "partial.npz"
+    running = subprocess.Popen(
+        command("simulate", "quadruped", "--seconds", "1000", "--out", str(out)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it in the background
+    )
+    try:
+        assert running.stdout is not None
+        running.stdout.readline()
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        text, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert "interrupted after" in text
+    assert "Traceback" not in err
+    with np.load(out) as file:
+        assert file["interrupted"]
+        assert 1 < len(file["time"]) == len(file["q"]) < 500_000
+        assert np.isfinite(file["q"]).all()
 
 
 # -- demo ----------------------------------------------------------------------------------------------------------

@@ -174,7 +174,10 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   kept = spread(candidate, kept, n);
   if (!reached && s - radii < margin) {
     if (kept == max_points) --kept;
-    Vec middle = 0.5 * (pa + pb) + shift * n;
+    // supports that face each other are the points, to rounding; so is the support of a corner or of a smooth surface
+    const Vec sa = support(a, -n), sb = support(b, n);
+    const bool facing = norm(sa - sb - s * n) <= tolerance;
+    Vec middle = (facing ? 0.5 * (sa + sb) : 0.5 * (pa + pb)) + shift * n;
     if (polygon_a.n == 1)
       middle = polygon_a.point[0] + (shift - 0.5 * s) * n;
     else if (polygon_b.n == 1)

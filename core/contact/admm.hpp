@@ -5,8 +5,8 @@
 //   z' = z - rho (x' - y)
 // Slow and sure: linear convergence, for hyperstatic and ill-conditioned problems too. rho is r times the mean diagonal
 // of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in few
-// steps. Up to largest_dense rows G + rho is factorised, again for each r; beyond, and for sparse problems that Newton
-// does not take, conjugate gradients from the last x do with products, O(nonzeros) each.
+// steps. Up to largest_dense rows G + rho is factorised, again for each r; beyond, conjugate gradients from the last x
+// do with products, O(nonzeros) each.
 // Stops on the natural residual of y; |x - y| and rho |change of y| only say when to look, for they pass too early.
 // Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the natural map, dense.
 #pragma once
@@ -40,7 +40,7 @@ struct AdmmWorkspace {
   static bool factorised(const ConeProblem& problem) { return problem.m <= largest_dense; }
 };
 
-// y: the nearest admissible impulses to x - z / rho. shifted: z with De Saxce's correction in place of x.
+// y: the nearest admissible impulses to x - z / rho. The largest change of y, times rho [m/s].
 inline double project(const ConeProblem& problem, double r, AdmmWorkspace& v) {
   double moved = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
@@ -79,12 +79,15 @@ inline double project(const ConeProblem& problem, double r, AdmmWorkspace& v) {
 }
 
 // b = z + rho y - g - Gamma(z)
-inline void set_right_side(const ConeProblem& problem, double r, AdmmWorkspace& v) {
+inline void set_right_side(const ConeProblem& problem, const ContactWorkspace& w, double r, AdmmWorkspace& v) {
   for (int i = 0; i < problem.m; ++i) v.b[i] = v.z[i] + r * v.weight[i] * v.y[i] - problem.g[i];
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
     const double* z = v.z + block.first;
-    if (block.law == Law::point) v.b[block.first + 2] -= block.mu * root(z[0] * z[0] + z[1] * z[1]);
+    if (!w.moves(j))  // stays as it is
+      for (int i = block.first; i < block.first + block.rows; ++i) v.b[i] = r * v.weight[i] * v.y[i];
+    else if (block.law == Law::point)
+      v.b[block.first + 2] -= block.mu * root(z[0] * z[0] + z[1] * z[1]);
   }
 }
 
@@ -152,9 +155,9 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
       // for rows without bounds this is the proximal method, the faster the smaller
       v.weight[k] = (block.law == Law::equality ? 1e-3 : 1) * w.D[j] + w.smallest;
       v.x[k] = v.y[k] = lambda[k];
-      v.z[k] = w.sigma[k];
+      v.z[k] = w.moves(j) ? w.sigma[k] : 0;
     }
-    if (block.law == Law::point) v.z[block.first + 2] += block.mu * root(s[0] * s[0] + s[1] * s[1]);
+    if (block.law == Law::point && w.moves(j)) v.z[block.first + 2] += block.mu * root(s[0] * s[0] + s[1] * s[1]);
   }
   for (int i = m; i < n; ++i) v.b[i] = v.x[i] = 0;
   double best = natural_residual(problem, w, lambda, w.sigma), r = 0.3, tried = 0, error = best;
@@ -174,7 +177,7 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
       }
     }
     const double dual = project(problem, r, v);
-    set_right_side(problem, r, v);
+    set_right_side(problem, w, r, v);
     if (AdmmWorkspace::factorised(problem))
       solve_dense(n, v.A, v.b);
     else

@@ -175,13 +175,18 @@ inline void solve_equality(int n, const double* F, const double* l, const double
   for (int i = 0; i < n; ++i) x[i] += l[i];
 }
 
-// x: the impulses of any other block.
+// x: the impulses of a block that obey its law.
 FW_INLINE void solve_block(const Block& block, BlockFactor& f, const double* lambda, const double* sigma, double* x) {
   const double *l = lambda + block.first, *s = sigma + block.first;
   switch (block.law) {
     case Law::unilateral: x[0] = max_of(0, l[0] - s[0] * f.inverse); return;
     case Law::interval: x[0] = clamp(l[0] - s[0] * f.inverse, block.lower, block.upper); return;
     case Law::disc: return solve_disc(block.mu * max_of(lambda[block.normal], 0), block.rows, f, l, s, x);
+    case Law::point: {
+      const PointImpulse to = solve_point(block.mu, f, l, s);
+      x[0] = to.x, x[1] = to.y, x[2] = to.z;
+      return;
+    }
     default: return solve_equality(block.rows, f.F, l, s, x);
   }
 }

@@ -25,12 +25,15 @@ FW_INLINE bool within(const Block& block, double D, double tolerance, const doub
          magnitude(along * along - R * R * length2) <= tolerance * R * length2;
 }
 
+// Stands for a block that is off its law but stays as it is.
+constexpr double least_change = 1e-300;
+
 // One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are within the tolerance.
 inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
-    if (within(block, w.D[j], w.tolerance, lambda, w.sigma)) continue;
+    if (!w.moves(j) || within(block, w.D[j], w.tolerance, lambda, w.sigma)) continue;
     BlockFactor& f = w.factors[j];
     if (!f.ready) prepare_block(block, w.floor, f);
     double* l = lambda + block.first;
@@ -39,20 +42,15 @@ inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w
       const double x = to.x - l[0], y = to.y - l[1], z = to.z - l[2];
       l[0] = to.x, l[1] = to.y, l[2] = to.z;
       add_three_columns(problem, block.first, x, y, z, w.sigma);
-      keep_worst(largest, w.D[j] * max_of(magnitude(z), max_of(magnitude(x), magnitude(y))) + 1e-300);
+      keep_worst(largest, w.D[j] * max_of(magnitude(z), max_of(magnitude(x), magnitude(y))) + least_change);
       continue;
     }
-    if (block.law == Law::point) {
-      const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
-      w.change[0] = to.x, w.change[1] = to.y, w.change[2] = to.z;
-    } else {
-      solve_block(block, f, lambda, w.sigma, w.change);
-    }
+    solve_block(block, f, lambda, w.sigma, w.change);
     for (int r = 0; r < block.rows; ++r) {
       const double x = w.change[r];
       w.change[r] = x - l[r];
       l[r] = x;
-      keep_worst(largest, w.D[j] * magnitude(w.change[r]) + 1e-300);
+      keep_worst(largest, w.D[j] * magnitude(w.change[r]) + least_change);
     }
     add_columns(problem, j, w.change, w.sigma);
   }
@@ -68,6 +66,7 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_sweeps, int hopeful
     const double change = gauss_seidel_sweep(problem, w, lambda);
     if (change == 0) return true;
     ++report.sweeps;
+    if (change <= least_change) return false;
     if (k >= 2 && hopeful < max_sweeps) {
       const double pace = change / last;
       double expected = change;

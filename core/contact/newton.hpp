@@ -226,7 +226,7 @@ inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace
       }
       residual = natural_residual(problem, w, lambda, w.sigma);
     }
-    if (residual < best) {
+    if (residual <= best) {
       best = residual;
       copy(problem.m, lambda, w.best);
     }

@@ -48,6 +48,11 @@ struct NewtonRows {
     for (int j = 0; j < problem.n_blocks; ++j) {
       const Block& b = problem.blocks[j];
       const int i = b.first;
+      if (!w.moves(j)) {
+        for (int r = 0; r < b.rows; ++r) hold(i + r, lambda[i + r]);
+        if (b.law == Law::point || b.law == Law::disc) (friction++)->beta = 0;
+        continue;
+      }
       switch (b.law) {
         case Law::equality:
           for (int r = 0; r < b.rows; ++r) set_free(i + r);

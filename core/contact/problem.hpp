@@ -48,17 +48,17 @@ enum class Solver : int { automatic, gauss_seidel, newton, admm };
 
 struct SolverOptions {
   Solver solver = Solver::automatic;
-  double tolerance = 1e-9;    // of the natural residual, relative to the scale of the problem
-  int max_sweeps = 2000;      // of Gauss-Seidel
-  int max_newton = 120;       // factorisations
-  int max_admm = 2000;        // iterations
+  double tolerance = 1e-9;  // of the natural residual, relative to the scale of the problem
+  int max_sweeps = 2000;    // of Gauss-Seidel
+  int max_newton = 120;     // factorisations
+  int max_admm = 2000;      // iterations
 };
 
 struct SolverReport {
-  double residual;         // natural map [m/s]: how far each block is from its law, in velocity; relative if / scale
-  double primal;           // distance of lambda from its set [N s]
-  double dual;             // distance of sigma from its set [m/s]: approaching contacts, moving equalities
-  double complementarity;  // largest |lambda . (sigma corrected as by De Saxce)| [J]
+  double residual;           // natural map [m/s]: how far each block is from its law, in velocity; relative if / scale
+  double primal;             // distance of lambda from its set [N s]
+  double dual;               // distance of sigma from its set [m/s]: approaching contacts, moving equalities
+  double complementarity;    // largest |lambda . (sigma corrected as by De Saxce)| [J]
   int sweeps, newton, admm;  // iterations of each solver
   bool converged;
 };

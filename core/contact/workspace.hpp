@@ -73,14 +73,17 @@ struct ContactWorkspace {
     smallest = 1e6 * floor;
     tolerance = options.tolerance * problem.scale;
   }
+
+  // Whether impulses can move a block at all; what cannot be moved is left to the report.
+  FW_INLINE bool moves(int j) const { return D[j] > floor; }
 };
 
-// The natural residual of all blocks.
+// The natural residual of all blocks that impulses can move.
 inline double natural_residual(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda,
                                const double* sigma) {
   double worst = 0;
   for (int j = 0; j < problem.n_blocks; ++j)
-    keep_worst(worst, natural_residual(problem.blocks[j], w.D[j], lambda, sigma));
+    if (w.moves(j)) keep_worst(worst, natural_residual(problem.blocks[j], w.D[j], lambda, sigma));
   return worst;
 }
 

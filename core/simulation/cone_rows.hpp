@@ -4,7 +4,7 @@
 //   apart, d > 0      0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
 //   touching, d <= 0  0 <= lambda  _|_  sigma >= 0                 the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
-//   compliant         0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
+//   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
 #pragma once
 #include "contact/problem.hpp"
 #include "simulation/carver.hpp"
@@ -33,13 +33,13 @@ class ConeRows {
   int m = 0, n_blocks = 0, n_groups = 0;
   Block* blocks;
   RowGroup* groups;
-  double* g;             // velocity without impulses, and the shift of its law
+  double* g;              // velocity without impulses, and the shift of its law
   double* free_velocity;  // without the shift
   double* compliance;
   double* slack;  // what the position asks of the velocity: [m/s]
   Slack* slack_kind;
-  double** kept;      // where the impulse of each row is kept from step to step
-  double scale;       // [m/s]
+  double** kept;       // where the impulse of each row is kept from step to step
+  double scale;        // [m/s]
   double deepest = 0;  // overlap [m]
   double drift = 0;    // of held frames [m]
 
@@ -59,18 +59,11 @@ class ConeRows {
     for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
     for (int k = 0; k < scene_.n_joint_rows; ++k) add(scene_.joint_rows[k], joint_impulses + k);
     end_chain();
-    for (int k = 0; k < contacts.count; ++k) add(contacts.data[k]);
+    for (int k = 0; k < contacts.count; ++k) meet(contacts.data[k], meetings_[k]);
+    for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], meetings_[k]);
   }
 
  private:
-  const Scene& scene_;
-  const FreeMotion<S>& motion_;
-  LaneOf<S> lane_;
-  double dt_, per_dt_, friction_;
-  Rows* next_y_;
-  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
-  double chain_along_[4];
-
   // A point of a link, about the root of its tree.
   struct Place {
     int link;
@@ -83,6 +76,23 @@ class ConeRows {
       return u;
     }
   };
+  // How the two sides of a contact move without impulses.
+  struct Meeting {
+    Place places[2];
+    Vec3<double> u, w;   // velocity of a as seen from b, linear and angular
+    double u_n, before;  // along the normal, and the same at the start of the step
+  };
+
+  const Scene& scene_;
+  const FreeMotion<S>& motion_;
+  LaneOf<S> lane_;
+  double dt_, per_dt_, friction_;
+  double reach_ = resting_reach;  // contacts whose gap closes no faster than this are in
+  Meeting* meetings_;
+  Rows* next_y_;
+  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
+  double chain_along_[4];
+
   // Impulses act on the first side, their opposites on the second.
   static FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
   FW_INLINE Place place(int link, const Vec3<double>& point, const Motion<S>* velocity) const {
@@ -104,6 +114,7 @@ class ConeRows {
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
     const auto carve = [&](Carver carver) {
       next_y_ = carver.take<Rows>(n_y);
+      meetings_ = carver.template take<Meeting>(n);
       groups = carver.take<RowGroup>(most_groups);
       blocks = carver.take<Block>(most_blocks);
       g = carver.take<double>(most_rows);
@@ -147,37 +158,46 @@ class ConeRows {
     const int f = scene_.last_freedom[link];
     end = {link, scene_.depth[f] + 1, next_y_};
     next_y_ += end.count;
-    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y, motors);
+    walk_inward(scene_, lane_, motion_.freedom, link, force, end.y, motors);
   }
 
-  void add(Contact& c) {
+  FW_INLINE void meet(const Contact& c, Meeting& meeting) {
+    const Vec3<double> point{c.position[0], c.position[1], c.position[2]}, n{c.frame[6], c.frame[7], c.frame[8]};
+    const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
+    meeting.u = meeting.w = zero3<double>();
+    meeting.before = 0;
+    for (int side = 0; side < 2; ++side) {
+      if (links[side] < 0) continue;
+      const Place& p = meeting.places[side] = place(links[side], point, motion_.velocity);
+      meeting.u += p.moves() * sign(side);
+      meeting.w += p.velocity.ang * sign(side);
+      if (motion_.before) meeting.before += dot(n, place(links[side], point, motion_.before).moves()) * sign(side);
+    }
+    meeting.u_n = dot(n, meeting.u);
+    deepest = -c.gap > deepest ? -c.gap : deepest;
+    // what is struck moves away at up to twice the speed it is struck with
+    const double reach = resting_reach - 2 * meeting.u_n;
+    reach_ = reach > reach_ ? reach : reach_;
+  }
+
+  void add(Contact& c, const Meeting& meeting) {
     const PairMaterial& material = scene_.materials[c.material];
-    const Vec3<double> point{c.position[0], c.position[1], c.position[2]};
     const Vec3<double> t1{c.frame[0], c.frame[1], c.frame[2]}, t2{c.frame[3], c.frame[4], c.frame[5]},
         n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
-    Vec3<double> u = zero3<double>(), w = zero3<double>();
-    double before = 0;
-    Place places[2];
-    for (int side = 0; side < 2; ++side) {
-      if (links[side] < 0) continue;
-      places[side] = place(links[side], point, motion_.velocity);
-      u += places[side].moves() * sign(side);
-      w += places[side].velocity.ang * sign(side);
-      if (motion_.before) before += dot(n, place(links[side], point, motion_.before).moves()) * sign(side);
-    }
-    const double u_n = dot(n, u);
-    deepest = -c.gap > deepest ? -c.gap : deepest;
+    const Place* const places = meeting.places;
+    const Vec3<double>&u = meeting.u, &w = meeting.w;
+    const double u_n = meeting.u_n, before = meeting.before;
 
     double shift = c.gap > 0 ? c.gap * per_dt_ : 0, softness = 0;
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      shift = stiffness * c.gap / rate;
+      shift = c.gap > 0 ? shift : stiffness * c.gap / rate;  // the spring is met where the gap is closed
       softness = per_dt_ / rate;
     } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
       shift = material.restitution * before;
     }
-    if (u_n + shift > out_of_reach) {
+    if (u_n + shift > reach_) {
       for (double& impulse : c.impulse) impulse = 0;
       return;
     }
@@ -185,6 +205,9 @@ class ConeRows {
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int rows = slides ? 3 : 1;
+    if (!slides) c.impulse[0] = c.impulse[1] = 0;
+    if (!rolls) c.impulse[3] = c.impulse[4] = 0;
+    if (!spins) c.impulse[5] = 0;
     RowGroup& group = add_group(rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
@@ -227,7 +250,7 @@ class ConeRows {
     scale = size > scale ? size : scale;
   }
   // Rows that are left alone: their normal velocity without impulses is this far from closing the gap [m/s, rad/s].
-  static constexpr double out_of_reach = 1, joint_out_of_reach = 10;
+  static constexpr double resting_reach = 1, joint_reach = 10;
   // Half an overlap goes in a step, but no faster than this [m/s].
   static constexpr double fastest_separation = 0.5;
   FW_INLINE double wanted(double gap) const {
@@ -266,7 +289,7 @@ class ConeRows {
     if (is_limit) {
       gap = direction * (lane_(motion_.q[row.q]) - row.bound);
       shift = gap > 0 ? gap * per_dt_ : 0;
-      if (velocity + shift > joint_out_of_reach) {
+      if (velocity + shift > joint_reach) {
         *impulse = 0;
         return;
       }
@@ -275,7 +298,8 @@ class ConeRows {
     if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
       block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
-      if (row.kind == JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
+      if (row.kind ==
+          JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
         const Actuator& a = scene_.actuators[row.actuator];
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
         const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);

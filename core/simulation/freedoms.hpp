@@ -111,8 +111,8 @@ template <class S, class C>
   set_coupled_carries(L, factor.UD, seen, freedom);
 }
 template <class S, class C>
-[[gnu::noinline]] void set_freedoms(Free, const Link<C>& l, const FreeFactor<S>& factor,
-                                    const SeenFromRoot<S>& seen, Freedom<S>* freedom) {
+[[gnu::noinline]] void set_freedoms(Free, const Link<C>& l, const FreeFactor<S>& factor, const SeenFromRoot<S>& seen,
+                                    Freedom<S>* freedom) {
   set_coupled_axes(factor.D, seen, freedom, IndicesUpTo<6>::Type{});
   if (l.parent < 0) {
     for (int k = 0; k < 6; ++k) freedom[k].carry = zero_force<S>();

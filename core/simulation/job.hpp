@@ -26,16 +26,16 @@ struct RolloutJob {
   double dt;
   int n_steps;
   SolverOptions options;
-  double *q, *v;                // one row an environment
-  double* joint_impulses;       // one a joint row and held row: warm starts
-  ContactList* contacts;        // one an environment
-  StepReport* reports;          // one an environment
-  double *acceleration, *applied;       // of the last step, one row of nv an environment: mean, and joint forces
-  const double* friction = nullptr;     // one an environment: factor on all coefficients of friction
-  const double* gain_scale = nullptr;   // one row of actuators an environment: factor on gains
-  Input<double> tau;            // joint forces beside those of actuators; null: none
-  std::ptrdiff_t tau_step = 0;  // from one step to the next
-  Input<double> control;        // of actuators; null: none
+  double *q, *v;                       // one row an environment
+  double* joint_impulses;              // one a joint row and held row: warm starts
+  ContactList* contacts;               // one an environment
+  StepReport* reports;                 // one an environment
+  double *acceleration, *applied;      // of the last step, one row of nv an environment: mean, and joint forces
+  const double* friction = nullptr;    // one an environment: factor on all coefficients of friction
+  const double* gain_scale = nullptr;  // one row of actuators an environment: factor on gains
+  Input<double> tau;                   // joint forces beside those of actuators; null: none
+  std::ptrdiff_t tau_step = 0;         // from one step to the next
+  Input<double> control;               // of actuators; null: none
   std::ptrdiff_t control_step = 0;
   Input<double> f_ext;  // on the user's links, in their axes; null: none
   std::ptrdiff_t f_ext_step = 0;
@@ -47,9 +47,9 @@ class Broadphase;
 
 // Memory of one thread.
 struct StepMemory {
-  Memory sweeps;        // of the sweeps on lanes: see Arena
-  Buffer rows, matrix;  // of one environment's cone problem
-  ContactList next;     // contacts being found
+  Memory sweeps;              // of the sweeps on lanes: see Arena
+  Buffer rows, matrix;        // of one environment's cone problem
+  ContactList next;           // contacts being found
   Buffer placements, bounds;  // of one environment's shapes
   Broadphase* broadphase = nullptr;
 };

@@ -66,19 +66,28 @@ struct NoMotors {
   FW_INLINE Rows operator()(int) const { return Rows{}; }
 };
 
-// Forces go inward from freedom f, leaving y behind. `motors(f)` are the forces of the rows along freedom f itself.
-template <class S, class Motors = NoMotors>
-FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int f, RowForces force,
-                           Rows* y, const Motors& motors = {}) {
-  for (int depth = scene.depth[f]; depth >= 0; --depth, f = scene.tree.dof_parent[f]) {
-    const Freedom<S>& d = freedoms[f];
-    Rows t = motors(f), u = Rows{};
+// What a freedom feels of the forces.
+template <class S>
+FW_INLINE Rows felt(LaneOf<S> lane, const Freedom<S>& d, const RowForces& force, Rows t) {
+  Rows u = force.e[3] * lane(d.axis.ang[0]);
 #pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) {
-      t += force.e[k] * lane(d.axis.lin[k]);
-      u += force.e[3 + k] * lane(d.axis.ang[k]);
-    }
-    t += u;
+  for (int k = 0; k < 3; ++k) {
+    t += force.e[k] * lane(d.axis.lin[k]);
+    if (k > 0) u += force.e[3 + k] * lane(d.axis.ang[k]);
+  }
+  return t + u;
+}
+
+// Forces go inward from the last freedom of a link, leaving y behind. `motors(f)` are the forces of the rows along
+// freedom f itself. Freedoms of the root take what is left, each by itself: nothing is behind them.
+template <class S, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int link, RowForces force,
+                           Rows* y, const Motors& motors = {}) {
+  const Link<double>& root = scene.tree.links[scene.root[link]];
+  int f = scene.last_freedom[link];
+  for (int depth = scene.depth[f]; depth >= root.nv; --depth, f = scene.tree.dof_parent[f]) {
+    const Freedom<S>& d = freedoms[f];
+    const Rows t = felt(lane, d, force, motors(f));
     y[depth] = t * lane(d.weight);
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
@@ -86,10 +95,13 @@ FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>*
       force.e[3 + k] -= t * lane(d.carry.ang[k]);
     }
   }
+  for (int k = 0; k < root.nv; ++k)
+    y[k] = felt(lane, freedoms[root.v + k], force, motors(root.v + k)) * lane(freedoms[root.v + k].weight);
 }
 
 // Freedoms that are inboard of both links.
 FW_INLINE int shared_freedoms(const Scene& scene, int a, int b) {
+  if (scene.shared) return scene.shared[static_cast<std::size_t>(a) * scene.tree.n_links + b];
   const Link<double>* links = scene.tree.links;
   while (a >= 0 && !(a <= b && b < links[a].subtree_end)) a = links[a].parent;
   return a < 0 ? 0 : scene.depth[scene.last_freedom[a]] + 1;
@@ -108,22 +120,27 @@ FW_INLINE RowBlock transposed(const RowBlock& m) {
            __builtin_shufflevector(a, c, 2, 3, 6, 7), __builtin_shufflevector(b, d, 2, 3, 6, 7)}};
 }
 
-// G(a, b) by columns: column c has the rows of a.
-FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+// G(a, b) by columns: column c has the rows of a. Most groups have three rows.
+template <bool fourth>
+FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   Rows g0 = Rows{}, g1 = Rows{}, g2 = Rows{}, g3 = Rows{};
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) {
       const RowEnd &p = a.ends[i], &q = b.ends[j];
       const int n = p.link == q.link ? p.count : shared_freedoms(scene, p.link, q.link);
       for (int k = 0; k < n; ++k) {
-        const Rows x = p.y[k], z = q.y[k];
+        const Rows x = p.y[k];
+        const double* z = reinterpret_cast<const double*>(q.y + k);
         g0 += x * z[0];
         g1 += x * z[1];
         g2 += x * z[2];
-        g3 += x * z[3];
+        if constexpr (fourth) g3 += x * z[3];
       }
     }
   return {{g0, g1, g2, g3}};
+}
+FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+  return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
 }
 
 }  // namespace featherweight::FW_ISA

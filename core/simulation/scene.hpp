@@ -78,6 +78,7 @@ struct Scene {
   const int* depth;         // of each freedom: number of freedoms inboard
   const int* last_freedom;  // of each link: the last one of its joint
   const int* root;          // of each link: the root of its tree
+  const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
   const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_actuators;
   const PlacedShape* shapes;

@@ -22,8 +22,7 @@ constexpr std::size_t tile_size = 16;
 // R = A B, p = A b + a
 void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
   for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c)
-      R[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
+    for (int c = 0; c < 3; ++c) R[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
     p[r] = A[3 * r] * b[0] + A[3 * r + 1] * b[1] + A[3 * r + 2] * b[2] + a[r];
   }
 }
@@ -49,8 +48,7 @@ ThreadMemory& thread_memory() {
 
 }  // namespace
 
-Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator)
-    : model_(model), dt_(dt) {
+Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator) : model_(model), dt_(dt) {
   if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
   scene_.integrator = integrator;
   scene_.tree = model.tree<double>();
@@ -87,6 +85,14 @@ void Simulation::find_paths() {
     root_[i] = l.parent < 0 ? i : root_[l.parent];
     if (l.nv == 1) freedom_q_[l.v] = l.q;
   }
+  constexpr int most_tabulated = 256;
+  for (int a = 0; a < n && n <= most_tabulated; ++a)
+    for (int b = 0; b < n; ++b) {
+      int common = a;
+      while (common >= 0 && !(common <= b && b < links_[common].subtree_end)) common = links_[common].parent;
+      shared_.push_back(common < 0 ? 0 : depth_[last_freedom_[common]] + 1);
+    }
+  scene_.shared = shared_.empty() ? nullptr : shared_.data();
   scene_.depth = depth_.data();
   scene_.freedom_q = freedom_q_.data();
   scene_.last_freedom = last_freedom_.data();
@@ -177,7 +183,8 @@ void Simulation::add_inertia(const SceneSpec& spec) {
     if (scene_.integrator != Integrator::rk4) added[f] = dt_ * damping_[f] + dt_ * dt_ * stiffness_[f];
   }
   for (const Actuator& a : actuators_)
-    if (scene_.integrator == Integrator::implicit && !a.is_row) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
+    if (scene_.integrator == Integrator::implicit && !a.is_row)
+      added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
   for (Link<double>& l : links_)
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
   scene_.damping = damping_.data();
@@ -194,7 +201,8 @@ void Simulation::find_touchable() {
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.link);
   for (const HeldFrame& held : held_) touch(held.link_a), touch(held.link_b);
-  for (std::size_t i = 0; i < links_.size(); ++i) touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
   scene_.touchable = touchable_.data();
 }
 

@@ -62,7 +62,7 @@ class Simulation {
   double dt_;
   std::vector<Link<double>> links_;  // with what the step adds along freedoms
   std::vector<double> damping_, stiffness_, rest_;
-  std::vector<int> freedom_q_, depth_, last_freedom_, root_, touchable_;
+  std::vector<int> freedom_q_, depth_, last_freedom_, root_, shared_, touchable_;
   std::vector<PlacedShape> shapes_;
   std::unique_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;

@@ -50,14 +50,17 @@ from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .poses import pose
 from .scene import Scene, SceneObject
+from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSensor
+from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .simulator import Simulator, Trajectory
 from .solvers import ADMM, GaussSeidel, Newton
 from .state import Contacts, State
-from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 
 __version__ = _version("featherweight")
 
 __all__ = [
+    "ADMM",
+    "IMU",
     "Actuator",
     "Body",
     "Closure",
@@ -65,10 +68,15 @@ __all__ = [
     "CompiledShape",
     "ConstrainedSolution",
     "ConstraintSet",
+    "ContactForceSensor",
     "ContactLaw",
     "ContactPair",
+    "Contacts",
     "DelassusOperator",
+    "ForceTorque",
     "FrameConstraint",
+    "FrameSensor",
+    "GaussSeidel",
     "Geometry",
     "HeightField",
     "ImportNote",
@@ -76,6 +84,7 @@ __all__ = [
     "ImpulseSolution",
     "Inertia",
     "InverseSolution",
+    "JointSensor",
     "Material",
     "Mimic",
     "Model",
@@ -83,11 +92,15 @@ __all__ = [
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "Newton",
     "PairTable",
     "Plane",
     "PointConstraint",
     "Scene",
     "SceneObject",
+    "Simulator",
+    "State",
+    "Trajectory",
     "aba",
     "bias_forces",
     "box",

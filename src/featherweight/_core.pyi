@@ -1,10 +1,11 @@
 """The C++ core of featherweight."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy
 import numpy.typing
+from numpy.typing import NDArray
 
 
 class Model:
@@ -258,6 +259,87 @@ def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | HeightField, po
 
 def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinity: Sequence[int], group: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of boxes (n, 2, 3) that overlap and may touch, in rising order."""
+
+class Simulation:
+    """A scene compiled for steps of one length."""
+
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], held: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float]], damping: Sequence[float], stiffness: Sequence[float], rest: Sequence[float]) -> None: ...
+
+    @property
+    def dt(self) -> float:
+        """Length of a step [s]."""
+
+class Environments:
+    """The states of a batch of environments."""
+
+    def __init__(self, simulation: Simulation, batch: int) -> None: ...
+
+    def copy(self) -> Environments: ...
+
+    @property
+    def batch(self) -> int: ...
+
+    @property
+    def q(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def v(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def impulses(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Of joint rows and held rows, (batch, rows): warm starts [N s]."""
+
+    @property
+    def acceleration(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Mean acceleration over the last step, (batch, nv)."""
+
+    @property
+    def applied(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Joint forces of the last step, (batch, nv), those of actuators included.
+        """
+
+    @property
+    def friction(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Factors set by set_friction, (batch, 1); (batch, 0) if none."""
+
+    @property
+    def gain_scale(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Factors set by set_gain_scale, (batch, nu); (batch, 0) if none."""
+
+    def set_friction(self, factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
+        """Factor on all coefficients of friction of each environment."""
+
+    def set_gain_scale(self, factor: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
+        """Factor on the gains of each actuator of each environment."""
+
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, record: bool, solver: str, tolerance: float, max_sweeps: int, max_newton: int, max_admm: int, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]] | None: ...
+
+    def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
+
+    def set_contacts(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], integers: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, 19), order='C', writable=False)]) -> None: ...
+
+    def reports(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        (batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, newton, admm, unconverged, failed.
+        """
+
+    def set_failed(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None: ...
+
+    def forgive(self, arg: int, /) -> None:
+        """Environment as if it had never been stepped: no contacts, not failed."""
+
+def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = 2000, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> tuple[numpy.typing.NDArray[numpy.float64], dict[str, Any]]:
+    """
+    The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.
+
+    G: (m, m) symmetric [1/kg]; g: (m,) [m/s]. blocks: (law, rows, normal, mu, lower, upper) in the order of their
+    rows; law is 'equality', 'unilateral', 'interval' (lower, upper), 'point' (two tangents, then the normal; mu)
+    or 'disc' (mu times the impulse of the row `normal`). lambda0: warm start. scale: typical velocity, to which
+    the tolerance of the natural residual is relative. solver: 'auto', 'gauss_seidel', 'newton' or 'admm'. sparse:
+    G is stored by its blocks that are not zero.
+    report: residual, primal, dual, complementarity; sweeps, newton, admm (iterations); converged.
+    """
 
 def build_info() -> dict[str, Any]:
     """

@@ -1,4 +1,4 @@
-"""The command ``featherweight``: look at a model, watch a first batch of simulations, measure speed."""
+"""The command ``featherweight``: look at a model, simulate it, measure physics and speed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ from .model import Model, ModelJoint
 #: Errors larger than this, relative to what was to be simulated, mean that something is wrong.
 DEMO_TOLERANCE = 1e-4
 
+#: Bytes of motion that one simulation may record.
+MAX_RECORD = 2e9
+
 EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (``sys.argv[1:]`` when left out); returns the exit code.
 
-    0: done; 1: the physics check of the demo failed; 2: wrong usage, a bad file or a missing package; 130: Ctrl-C.
+    0: done; 1: a simulation broke down, or the physics check of the demo failed; 2: wrong usage, a bad file or a
+    missing package; 130: Ctrl-C.
     """
     parser = _parser()
     options, rest = parser.parse_known_args(argv)
@@ -55,13 +59,33 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     info = commands.add_parser("info", help="what a robot is made of", description="Print what a robot is made of.")
-    info.add_argument(
-        "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
-    )
-    info.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
-    info.add_argument("--strict", action="store_true", help="fail on anything in the file that is not honoured")
-    info.add_argument("--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable")
+    _add_model_options(info)
     info.set_defaults(run=_info)
+
+    text = "Drop a robot on the ground, or hold it where it is fixed; print how it went, save the motion and a picture."
+    simulate = commands.add_parser("simulate", help="a robot on the ground, recorded and drawn", description=text)
+    _add_model_options(simulate)
+    simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="of simulated time (%(default)s)")
+    simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
+    simulate.add_argument("--batch", type=_positive_int, default=1, help="robots at once, a little different each (1)")
+    simulate.add_argument("--seed", type=_whole, default=0, help="of those differences (%(default)s)")
+    simulate.add_argument(
+        "--controller",
+        choices=("hold", "zero"),
+        default="hold",
+        help="servos that keep the posture, or no forces (hold)",
+    )
+    simulate.add_argument(
+        "--integrator", choices=("implicit", "semi_implicit", "rk4"), default="implicit", help="(%(default)s)"
+    )
+    simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
+    simulate.add_argument(
+        "--height", type=_height, default=None, metavar="M", help="of the lowest point above the ground [m], or auto"
+    )
+    simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
+    simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
+    simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
+    simulate.set_defaults(run=_simulate)
 
     text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
     demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
@@ -70,19 +94,39 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_positive_float, default=1.0, help="of simulated time (%(default)s)")
     demo.set_defaults(run=_demo)
 
+    text = "Measure cases of physics with exact answers, beside MuJoCo if installed, and what others published."
+    scores = commands.add_parser("scoreboard", help="physics with exact answers, beside MuJoCo", description=text)
+    scores.add_argument("--case", nargs="+", metavar="NAME", help="some of the cases; a wrong name lists them")
+    scores.add_argument("--out", type=Path, default=Path("build/scoreboard"), help="folder for results (%(default)s)")
+    scores.set_defaults(run=_scoreboard)
+
     bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
     bench.set_defaults(run=_bench)
     return parser
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
+    )
+    command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
+    command.add_argument("--strict", action="store_true", help="fail on anything in the file that is not honoured")
+    command.add_argument(
+        "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
+    )
+
+
+def _model_of(options: argparse.Namespace) -> Model:
+    return find_model(
+        options.model, floating_base=options.floating_base, strict=options.strict, package_dirs=options.package_dir
+    )
 
 
 # -- info ----------------------------------------------------------------------------------------------------------
 
 
 def _info(options: argparse.Namespace, rest: list[str]) -> int:
-    model = find_model(
-        options.model, floating_base=options.floating_base, strict=options.strict, package_dirs=options.package_dir
-    )
-    print(describe(model))
+    print(describe(_model_of(options)))
     sys.stdout.flush()  # here, so that a closed pipe is noticed here
     return 0
 
@@ -209,6 +253,66 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+# -- simulate ------------------------------------------------------------------------------------------------------
+
+
+def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
+    from .simulate import Drop
+    from .simulate_picture import figure_class, save_picture
+
+    model = _model_of(options)
+    for path in filter(None, (options.out, options.plot)):  # found out before, not after, the work
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a directory; a file is wanted")
+    if options.plot is not None:
+        figure_class()
+    _check_size(model, options)
+    drop = Drop(
+        model,
+        options.dt,
+        controller=options.controller,
+        integrator=options.integrator,
+        ground=options.ground == "plane",
+        height=options.height,
+    )
+    print(f"{model!r}, base {'free' if drop.free else 'fixed'}")
+    if not drop.simulator.scene.shapes[options.ground == "plane" :]:
+        print("it has no collision shapes: nothing can touch it")
+    if model.import_report.not_honoured:
+        print(f"{len(model.import_report.not_honoured)} things in the file are not honoured: see featherweight info")
+    sys.stdout.flush()
+
+    record = drop.run(
+        options.seconds, batch=options.batch, seed=options.seed, every=options.every, progress=sys.stderr.isatty()
+    )
+    if record.interrupted:
+        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; what follows is up to there")
+    print(_lines(record.summary()))
+    if options.out is not None:
+        record.save(options.out)
+        print(f"motion{', up to there' if record.interrupted else ''}: {options.out}")
+    if options.plot is not None:
+        save_picture(record, options.plot)
+        print(f"picture: {options.plot}")
+    if record.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_CHECK_FAILED if record.failed else 0
+
+
+def _check_size(model: Model, options: argparse.Namespace) -> None:
+    rows = options.seconds / options.dt / options.every * options.batch
+    size = 8 * rows * (model.nq + model.nv + 4)
+    if size > MAX_RECORD:
+        every = int(np.ceil(options.every * size / MAX_RECORD))
+        raise ValueError(f"the record would take {size / 1e9:.1f} GB: record less often, with --every {every} or more")
+
+
+def _lines(facts: dict[str, str]) -> str:
+    width = max(map(len, facts))
+    return "\n".join(f"  {what:<{width}}  {fact}" for what, fact in facts.items())
+
+
 # -- demo ----------------------------------------------------------------------------------------------------------
 
 
@@ -277,6 +381,16 @@ def _positive_int(text: str) -> int:
     return value
 
 
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)
+
+
+def _height(text: str) -> float | None:
+    return None if text == "auto" else _positive_float(text)
+
+
 def _positive_float(text: str) -> float:
     try:
         value = float(text)
@@ -285,6 +399,25 @@ def _positive_float(text: str) -> float:
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value
+
+
+# -- scoreboard ----------------------------------------------------------------------------------------------------
+
+
+def _scoreboard(options: argparse.Namespace, rest: list[str]) -> int:
+    from .scoreboard import measure, plot_creep
+
+    board = measure(options.case)
+    print(board.text())
+    board.save(options.out)
+    try:
+        board.plot(options.out)
+        if options.case is None or "incline" in options.case:
+            plot_creep(options.out)
+    except ImportError:
+        print("note: pictures need matplotlib (pip install matplotlib)", file=sys.stderr)
+    print(f"\nalso as JSON and Markdown in {options.out}")
+    return 0
 
 
 # -- bench ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -28,7 +28,7 @@ from .compiled_scene import (
     SurfaceTable,
 )
 from .constraints import ROWS, Constraint, FrameConstraint, PointConstraint
-from .description import Array, Closure, Geometry, Joint, ModelDescription
+from .description import Actuator, Array, Closure, Geometry, Joint, ModelDescription
 from .errors import ModelError
 from .materials import ContactLaw
 from .model import Model
@@ -87,6 +87,7 @@ class Scene:
         self._excludes: list[tuple[str, str]] = []
         self._pairs: list[tuple[str, str, dict[str, Any]]] = []
         self._constraints: list[Constraint] = []
+        self._actuators: dict[str, Actuator] = {}  # by joint; those of the models come before them
         if ground is not None:
             if not isinstance(ground, Body) or not ground.static:
                 raise ValueError(f"ground must be a Plane, a HeightField or a static body, got {ground!r}")
@@ -119,7 +120,8 @@ class Scene:
         own = None if isinstance(content, Model) else content.pose
         X = own if pose is None and own is not None else checked_pose(what, "pose", pose)
         if isinstance(content, Model):
-            _warn_if_untouchable(name, content)
+            if self._entries:  # alone in the world, nothing could touch it anyway
+                _warn_if_untouchable(name, content)
             q = None if q is None else numbers(what, "q", q, (content.nq,))
             new = {f"{name}/{frame}" for frame in content.frame_names}
             shapes = {f"{name}/{link.name}/{g.name}" for link in content.description.links for g in link.geometries}
@@ -169,13 +171,103 @@ class Scene:
             raise ValueError(f"constrain: {constraint.frame!r} must have one position, not one per sample")
         self._constraints.append(constraint)
 
+    def servo(
+        self,
+        joints: SceneObject | str | Sequence[str],
+        *,
+        kp: ArrayLike,
+        kd: ArrayLike = 0.0,
+        effort: ArrayLike | None = None,
+    ) -> tuple[str, ...]:
+        """Put position servos on joints: the force kp (control - q) - kd v. Returns their names.
+
+        joints: a handle or the name of a part, for all of its joints with one freedom, or joints ("robot/knee").
+        kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
+        allows; one number, or one for each joint. A servo is called as its joint ("robot/knee/servo" if the model has
+        an actuator of that name). Controls come after those of the actuators that models bring along, in the order in
+        which they were added.
+        """
+        return self._add_actuators("servo", joints, {"kp": kp, "kd": kd}, effort)
+
+    def motor(
+        self, joints: SceneObject | str | Sequence[str], *, gain: ArrayLike = 1.0, effort: ArrayLike | None = None
+    ) -> tuple[str, ...]:
+        """Put motors on joints: the force gain * control. Arguments and result as in :meth:`servo`."""
+        return self._add_actuators("motor", joints, {"kp": gain, "kd": 0.0}, effort)
+
     def compile(self) -> CompiledScene:
         """The scene as one model with shapes; it does not change when the scene does."""
-        return _Compilation(self._entries, self._gravity).run(self._excludes, self._pairs, self._constraints)
+        compilation = _Compilation(self._entries, self._gravity, self._actuators.values())
+        return compilation.run(self._excludes, self._pairs, self._constraints)
 
     def __repr__(self) -> str:
         parts = ", ".join(repr(name) for name in self._entries)
         return f"<Scene: {parts or 'empty'}>"
+
+    def _add_actuators(
+        self,
+        what: str,
+        joints: SceneObject | str | Sequence[str],
+        gains: dict[str, ArrayLike],
+        effort: ArrayLike | None,
+    ) -> tuple[str, ...]:
+        joints_ = self._joints(what, joints)
+
+        def each(field: str, value: ArrayLike) -> Array:
+            one = np.ndim(cast(Any, value)) == 0
+            wanted = f"one number or {len(joints_)}, one for each joint"
+            numbers_ = numbers(what, field, value, () if one else (len(joints_),), wanted)
+            if (numbers_ < 0.0).any():
+                raise ValueError(f"{what}: {field} must not be negative, got {numbers_.tolist()}")
+            return np.broadcast_to(numbers_, len(joints_))
+
+        columns = {field: each(field, value) for field, value in gains.items()}
+        limits = None if effort is None else each("effort", effort)
+        taken = {
+            f"{part}/{actuator.name}"
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for actuator in entry.handle.content.description.actuators
+        }
+        for k, joint in enumerate(joints_):
+            self._actuators[joint] = Actuator(
+                f"{joint}/{what}" if joint in taken else joint,
+                joint,
+                "position" if what == "servo" else "motor",
+                kp=float(columns["kp"][k]),
+                kd=float(columns["kd"][k]),
+                force_range=None if limits is None else (-float(limits[k]), float(limits[k])),
+            )
+        return tuple(self._actuators[joint].name for joint in joints_)
+
+    def _joints(self, what: str, joints: SceneObject | str | Sequence[str]) -> tuple[str, ...]:
+        """Names of joints in the scene, each of one freedom and without a driver from here."""
+        if isinstance(joints, SceneObject):
+            joints = self._target(joints)
+        if isinstance(joints, str) and joints in self._entries:
+            content = self._entries[joints].handle.content
+            own = content.joints if isinstance(content, Model) else ()
+            names = tuple(f"{joints}/{joint.name}" for joint in own if joint.nv == 1)
+            if not names:
+                raise ValueError(f"{what}: {joints!r} has no joint with one freedom")
+        else:
+            names = (joints,) if isinstance(joints, str) else tuple(joints)
+        freedoms = {
+            f"{part}/{joint.name}": joint.nv
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for joint in entry.handle.content.joints
+        }
+        for name in names:
+            if name not in freedoms:
+                raise ValueError(
+                    f"{what}: the scene has no joint {name!r} that moves{close_names(str(name), freedoms)}"
+                )
+            if freedoms[name] != 1:
+                raise ValueError(f"{what}: joint {name!r} has {freedoms[name]} freedoms, and one is wanted")
+            if name in self._actuators or names.count(name) > 1:
+                raise ValueError(f"{what}: joint {name!r} would be driven twice")
+        return names
 
     def _new_name(self, content: Model | Body, name: str | None) -> str:
         if name is not None:
@@ -211,9 +303,9 @@ def _warn_if_untouchable(name: str, model: Model) -> None:
 class _Compilation:
     """From entries to a :class:`CompiledScene`."""
 
-    def __init__(self, entries: dict[str, _Entry], gravity: Array) -> None:
+    def __init__(self, entries: dict[str, _Entry], gravity: Array, actuators: Iterable[Actuator]) -> None:
         self._entries = list(entries.values())
-        self._model = _forest(self._entries, gravity)
+        self._model = _forest(self._entries, gravity, actuators)
         self._q0 = frozen(np.concatenate([np.zeros(0), *(_start(entry) for entry in self._entries)]))
         self._placements = _core.forward_kinematics(self._model, self._q0)
         self._bodies = _Bodies(self._model.description)
@@ -396,7 +488,7 @@ class _Compilation:
         return np.eye(4) if link < 0 else self._placements[link]
 
 
-def _forest(entries: list[_Entry], gravity: Array) -> Model:
+def _forest(entries: list[_Entry], gravity: Array, actuators: Iterable[Actuator]) -> Model:
     """One model of everything that moves, in the order it was added; static bodies are frames of the world."""
     builder = ModelBuilder("scene", gravity=gravity, allow_nonphysical=True)  # models were judged when they were built
     for entry in entries:
@@ -408,6 +500,9 @@ def _forest(entries: list[_Entry], gravity: Array) -> Model:
         else:
             builder.link(name, inertia=content.inertia, geometries=content.geometries)
             builder.joint(name, "free", WORLD, name)
+    for actuator in actuators:
+        fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint")}
+        builder.actuator(actuator.name, actuator.joint, **fields)
     if not builder.link_names():
         raise ValueError("scene: nothing in it can move; add a model or a body that is not static")
     return builder.build()

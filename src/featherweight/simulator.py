@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core
-from .compiled_scene import CompiledScene, CompiledShape
+from . import _core, driving
+from .compiled_scene import CompiledScene, CompiledShape, PairTable
 from .constraints import ROWS
 from .description import Actuator, Array
 from .model import Model
@@ -116,13 +116,11 @@ class Simulator:
         An environment whose numbers stop being finite is left as it was and marked in ``state.failed``.
         """
         self._check(state)
-        inputs = [
-            self._inputs(name, value, n, state, steps=None)
-            for name, value, n in (("tau", tau, self.model.nv), ("control", control, self.nu))
-        ]
+        drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
+        commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 0, 1, *inputs, forces, record=False)
+        self._run(core, 0, 1, drive, commands, forces, record=False)
         return State(self, core, time=state.time + self.dt, single=state.single)
 
     def rollout(
@@ -191,17 +189,28 @@ class Simulator:
             except KeyboardInterrupt:
                 interrupted = True
         final = State(self, core, time=state.time + done * self.dt, single=state.single)
-        shape = (core.batch, done, -1)
         positions, velocities = (
-            np.concatenate(x, axis=1)
-            if x
-            else np.zeros((core.batch, 0 if record else done, n)).reshape(*shape[:1], -1, n)
-            for x, n in ((q, self.model.nq), (v, self.model.nv))
+            np.concatenate([np.zeros((core.batch, 0, n)), *parts], axis=1)
+            for parts, n in ((q, self.model.nq), (v, self.model.nv))
         )
         if state.single:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
+
+    def gravity_compensation(self, state: State) -> Array:
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; free joints have no motor, so none there."""
+        self._check(state)
+        return driving.gravity_compensation(self.model, state.q)
+
+    def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.
+
+        force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
+        of mass by default.
+        """
+        self._check(state)
+        return driving.push(self.model, state.q, link, force, point)
 
     def __repr__(self) -> str:
         return (
@@ -259,10 +268,9 @@ class Simulator:
         self, core: _core.Environments, first: int, n: int, tau: Any, control: Any, f_ext: Any, *, record: bool
     ) -> tuple[Array, Array] | None:
         solver, tolerance, sweeps, newton, admm = self.solver.arguments()
-        result: tuple[Array, Array] | None = core.rollout(
+        return core.rollout(
             first, n, tau, control, f_ext, record, solver, tolerance, sweeps, newton, admm, self.num_threads
         )
-        return result
 
 
 class _Totals:
@@ -291,17 +299,17 @@ class Trajectory:
     interrupted: bool = False
 
     @property
-    def residual(self) -> Array:
+    def residual(self) -> Any:
         """Largest natural residual of any step, relative to its velocities, ([batch])."""
         return self._squeeze(self._totals.worst[:, 0])
 
     @property
-    def penetration(self) -> Array:
+    def penetration(self) -> Any:
         """Deepest overlap at the start of any step [m], ([batch])."""
         return self._squeeze(self._totals.worst[:, 5])
 
     @property
-    def unconverged(self) -> Array:
+    def unconverged(self) -> Any:
         """Steps that missed the tolerance, ([batch])."""
         return self._squeeze(self._totals.sums[:, 3])
 
@@ -342,7 +350,7 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     rows += [("dry_friction", v, float(model.friction[v])) for v in np.flatnonzero(model.friction).tolist()]
     return {
         "shapes": [_shape(shape) for shape in scene.shapes],
-        "pairs": [] if pairs is None else list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist())),
+        "pairs": [] if pairs is None else _pairs(pairs),
         "rules": _rules(scene) if pairs is None else None,
         "materials": [
             (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
@@ -362,9 +370,13 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _pairs(pairs: PairTable) -> list[tuple[int, int, int]]:
+    return list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist(), strict=True))
+
+
 def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]], list[tuple[int, int, int]]]:
     """The filter itself, where there are too many pairs to list."""
-    exceptions = {pair: -1 for pair in scene.excluded} | dict(scene.overrides)
+    exceptions = dict.fromkeys(scene.excluded, -1) | dict(scene.overrides)
     return (
         [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in scene.shapes],
         scene.surface_laws.tolist(),
@@ -373,8 +385,8 @@ def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]]
 
 
 def _check_smooth(arguments: dict[str, Any]) -> None:
-    for what, name in (("pairs", "shapes that can touch"), ("rules", "shapes that can touch"), ("joint_rows", "limits or dry friction of joints"),
-                       ("held", "constraints")):  # fmt: skip
+    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "held": "constraints"}
+    for what, name in (names | {"joint_rows": "limits or dry friction of joints"}).items():
         if arguments[what]:
             raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {name}; use "semi_implicit"')
 

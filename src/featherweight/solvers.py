@@ -78,8 +78,8 @@ Solver = Automatic | GaussSeidel | Newton | ADMM
 
 def as_solver(solver: Solver | str) -> Solver:
     """A solver given as itself or as "auto"."""
-    if isinstance(solver, _Solver):
-        return solver  # type: ignore[return-value]
+    if isinstance(solver, Automatic | GaussSeidel | Newton | ADMM):
+        return solver
     if solver == "auto":
         return Automatic()
     raise ValueError(f'solver must be "auto", fw.GaussSeidel(), fw.Newton() or fw.ADMM(), got {solver!r}')

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .simulator import Simulator
 
 _FORMAT = 1
+_SAVED = {
+    "format", "q", "v", "impulses", "time", "single", "start", "integers", "numbers", "failed", "acceleration",
+    "applied", "friction", "gains",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,7 @@ class Contacts:
     @property
     def force_world(self) -> Array:
         """On a, (n, 3) [N], world axes."""
-        return np.einsum("nij,ni->nj", self.frame, self.force)
+        return np.asarray(np.einsum("nij,ni->nj", self.frame, self.force))
 
     def __len__(self) -> int:
         return len(self.gap)
@@ -104,6 +108,16 @@ class State:
     def v(self) -> Array:
         """Velocities, (nv,) or (batch, nv)."""
         return self._view(self._core.v)
+
+    @property
+    def acceleration(self) -> Array:
+        """Mean acceleration over the last step, (nv,) or (batch, nv), the a of H a + h at its start."""
+        return self._view(self._core.acceleration)
+
+    @property
+    def joint_forces(self) -> Array:
+        """Joint forces of the last step but for dry friction and limits, (nv,) or (batch, nv) [N, N m]."""
+        return self._view(self._core.applied)
 
     @property
     def contacts(self) -> Contacts:
@@ -158,6 +172,23 @@ class State:
                 target[...] = self._checked(name, value, target.shape[1])
         return State(self.simulator, core, time=self.time, single=self.single)
 
+    def randomised(self, *, friction: ArrayLike | None = None, gains: ArrayLike | None = None) -> State:
+        """The state with parameters of its own for each environment; they stay with it.
+
+        friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
+        of actuators, their limits aside.
+        """
+        core = self._core.copy()
+        n, nu = self.batch_size, self.simulator.nu
+        if friction is not None:
+            core.set_friction(_factors("friction", friction, (n,)))
+        if gains is not None:
+            if self.simulator.integrator == "implicit":
+                raise ValueError('gains per environment need integrator "semi_implicit" or "rk4"')
+            given = np.asarray(gains, dtype=np.float64)
+            core.set_gain_scale(_factors("gains", np.tile(given[:, None], nu) if given.ndim == 1 else given, (n, nu)))
+        return State(self.simulator, core, time=self.time, single=self.single)
+
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with some environments started anew: where the scene put them, or at q and v, without contacts.
 
@@ -189,7 +220,7 @@ class State:
     def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
         """The state that was saved, for a simulator of the same scene."""
         with np.load(path, allow_pickle=False) as file:
-            missing = {"format", "q", "v", "impulses", "time", "single", "start", "integers", "numbers"} - set(file)
+            missing = _SAVED - set(file)
             if missing:
                 raise ValueError(f"{os.fspath(path)}: not a saved state, {', '.join(sorted(missing))} missing")
             if int(file["format"]) != _FORMAT:
@@ -203,6 +234,12 @@ class State:
                     )
                 target[...] = file[name]
             core.set_contacts(file["start"], file["integers"], file["numbers"])
+            core.acceleration[...] = file["acceleration"]
+            core.applied[...] = file["applied"]
+            if file["friction"].size:
+                core.set_friction(file["friction"][:, 0].copy())
+            if file["gains"].size:
+                core.set_gain_scale(file["gains"])
             core.set_failed(np.ascontiguousarray(file["failed"], dtype=np.float64))
             return cls(simulator, core, time=float(file["time"]), single=bool(file["single"]))
 
@@ -224,7 +261,7 @@ class State:
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: contains numbers that are not finite")
         if name == "q":
-            _check_quaternions(self.simulator, array)
+            _normalise_quaternions(self.simulator, array)
         return array
 
     def __repr__(self) -> str:
@@ -232,10 +269,20 @@ class State:
         return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
 
 
-def _check_quaternions(simulator: Simulator, q: Array) -> None:
+def _factors(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise ValueError(f"{name}: factors must be finite and not negative")
+    return array
+
+
+def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
     for joint in simulator.model.joints:
         if joint.type in ("free", "spherical"):
             lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
             if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
                 wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
                 raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
+            q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]

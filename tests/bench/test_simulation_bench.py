@@ -27,6 +27,7 @@ from featherweight.bench.simulation import (
     SimulationRow,
     checked_disagreement,
     measure_motion,
+    thread_speedups,
 )
 from featherweight.bench.simulation_report import SimulationReport
 
@@ -154,6 +155,13 @@ def test_without_mujoco_featherweight_is_timed_alone(monkeypatch: pytest.MonkeyP
     assert "ratio" not in measured.cells()
 
 
+def test_threads_are_compared_where_there_is_work_to_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("featherweight.bench.mujoco_twin.mujoco_installed", lambda: False)
+    assert thread_speedups(QUADRUPED, rounds=1) == {}
+    [motion, *_] = load_motions(load_robots(["quadruped"]), batch=200, steps=20)
+    assert thread_speedups(motion, rounds=1)[OURS] > 0.0
+
+
 def test_spheres_of_a_heap_do_not_touch_at_first_and_settle_on_each_other() -> None:
     sim = fw.Simulator(heap_scene(27), dt=DT)
     assert not sim.step(sim.state()).contacts.impulse.any()
@@ -187,6 +195,11 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     again = [SimulationRow(**each) for each in json.loads((tmp_path / "simulation.json").read_text())["rows"]]
     assert again == rows
     assert (tmp_path / "simulation_times.png").exists()
+
+
+def test_no_growth_is_claimed_of_heaps_that_were_cut_short() -> None:
+    heaps = [Heap(n, steps, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n, steps in ((10, 320), (20, 50))]
+    assert "n^" not in SimulationReport({}, [], heaps).heap_table()
 
 
 def test_part_is_run_by_name(

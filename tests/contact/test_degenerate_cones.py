@@ -59,6 +59,19 @@ def test_rows_that_nothing_moves(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_what_cannot_be_stopped_does_not_spoil_the_rest(solver: str) -> None:
+    """Two fixed things that overlap: no impulse helps, and all other contacts are solved as if they were not there."""
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        problem = random_points(rng, 3)
+        G, g = np.zeros((12, 12)), np.array([0.1, 0.0, -1.0, *problem.g])
+        G[3:, 3:] = problem.G
+        impulses, report = Cones(G, g, [point(0.5), *problem.blocks], problem.scale).solve(solver=solver)
+        assert np.isfinite(impulses).all() and not report["converged"] and report["dual"] >= 1.0
+        assert problem.residual(impulses[3:]) <= 5e-9
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_contradictory_equalities_stay_finite(solver: str) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):

@@ -47,6 +47,22 @@ MAY_INCLUDE = {
         "batch/lane_io.hpp",
     },
     "collision": set[str](),
+    "simulation": {
+        "lanes",
+        "spatial",
+        "model",
+        "kinematics",
+        "dynamics",
+        "collision",
+        "contact",
+        "batch/arena.hpp",
+        "batch/denormals.hpp",
+        "batch/dispatch.hpp",
+        "batch/job.hpp",
+        "batch/lane_io.hpp",
+        "batch/run.hpp",
+        "batch/thread_pool.hpp",
+    },
     "batch": {"lanes", "spatial", "model", "constraints"},
 }
 

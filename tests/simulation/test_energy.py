@@ -113,10 +113,6 @@ def test_dissipation_matches_friction() -> None:
     assert trajectory.final.q[0] == pytest.approx(2.0**2 / (2 * 0.5 * 9.81), abs=2e-3)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="804 N at 5 mm: the damper of a compliant contact acts at a distance (cone_rows.hpp, add(Contact))",
-)
 def test_compliance_with_damping_acts_where_it_touches() -> None:
     """Without gravity, a soft ball half a centimetre off the ground feels nothing."""
     scene = fw.Scene(ground=fw.Plane(), gravity=(0, 0, 0))
@@ -126,9 +122,6 @@ def test_compliance_with_damping_acts_where_it_touches() -> None:
     assert state.v[2] == -1.0, f"{state.contacts.force[0, 2]:.0f} N at 5 mm"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="4.3 mm deep: contacts that leave faster than 1 m/s are left out (cone_rows.hpp, out_of_reach)"
-)
 def test_a_leaving_body_that_is_struck_does_not_enter_the_ground() -> None:
     scene = fw.Scene(ground=fw.Plane())
     scene.add(fw.sphere(0.1), pose=(0, 0, 0.1))
@@ -138,9 +131,6 @@ def test_a_leaving_body_that_is_struck_does_not_enter_the_ground() -> None:
     assert sim.rollout(sim.state(v=v), n_steps=30).penetration < 1e-6
 
 
-@pytest.mark.xfail(
-    strict=True, reason="36 mm deep: the way of a shape in a step is that of its centre (core/simulation/nearby.hpp)"
-)
 def test_tips_of_spinning_rods_are_seen_before_they_touch() -> None:
     """A rod spinning in place, above the ground by a bit less than half its length."""
     scene = fw.Scene(ground=fw.Plane(friction=0.0), gravity=(0, 0, 0))

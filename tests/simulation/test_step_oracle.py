@@ -302,7 +302,6 @@ def test_chains_of_one_joint(joint: Any, floating: bool) -> None:
     assert rows > 10
 
 
-@pytest.mark.xfail(strict=True, reason=IMMOVABLE)
 def test_a_link_that_cannot_move_along_the_normal() -> None:
     """A slider in the ground on a rail along it: nothing can take it out, and nothing happens."""
     state = slider_in_the_ground(0.0)
