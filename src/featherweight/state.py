@@ -214,6 +214,8 @@ class State:
             np.savez(
                 file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
                 single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 11] > 0,
+                acceleration=self._core.acceleration, applied=self._core.applied, friction=self._core.friction,
+                gains=self._core.gain_scale,
             )  # fmt: skip
 
     @classmethod

@@ -18,18 +18,8 @@ def gymnasium_robots() -> list[Path]:
     return sorted((Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets").glob("*.xml"))
 
 
-IMMOVABLE = """fails (NaN) in its first step: the object slides in the plane of the table it overlaps, so that it cannot
-move along the normal (core/simulation/separate.hpp divides by zero)"""
-
-
 @pytest.mark.filterwarnings("ignore:.*no collision shapes", "ignore:compiler attribute")
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(p, id=p.stem, marks=[pytest.mark.xfail(strict=True, reason=IMMOVABLE)] * ("pusher" in p.stem))
-        for p in gymnasium_robots()
-    ],
-)
+@pytest.mark.parametrize("path", gymnasium_robots(), ids=lambda path: path.stem)
 def test_gymnasiums_robots_fall(path: Path) -> None:
     """One second, with nothing driven, and with random controls."""
     model = fw.load(path)
