@@ -135,9 +135,21 @@ Input<double> input(const char* name, const nb::object& value, int first, int n_
   return {array.data() + first * step, array.shape(0) == 1 ? 0 : static_cast<std::ptrdiff_t>(array.shape(1)) * n};
 }
 
-nb::object rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
-                   const nb::object& f_ext, bool record, const std::string& solver, double tolerance, int max_sweeps,
-                   int max_newton, int max_admm, nb::handle num_threads) {
+// Where the steps from `first` on are written, in an array for all the steps of a rollout.
+double* record(const char* name, const nb::object& value, int first, int n_steps, std::size_t batch, int n,
+               std::ptrdiff_t& stride) {
+  nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> array;
+  if (!nb::try_cast(value, array) || array.shape(0) != batch ||
+      array.shape(1) < static_cast<std::size_t>(first) + static_cast<std::size_t>(n_steps) ||
+      array.shape(2) != static_cast<std::size_t>(n))
+    throw std::invalid_argument(std::string(name) + ": expected a float64 array (batch, steps, n)");
+  stride = static_cast<std::ptrdiff_t>(array.shape(1)) * n;
+  return array.data() + static_cast<std::ptrdiff_t>(first) * n;
+}
+
+void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
+             const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
+             double tolerance, int max_sweeps, int max_newton, int max_admm, nb::handle num_threads) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
   if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
@@ -149,19 +161,13 @@ nb::object rollout(Environments& self, int first, int n_steps, const nb::object&
   job.control =
       input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
   job.f_ext = input("f_ext", f_ext, first, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
-  nb::object result = nb::none();
-  NewArray q({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nq)}, 'd');
-  NewArray v({self.batch(), record ? static_cast<std::size_t>(n_steps) : 0, static_cast<std::size_t>(nv)}, 'd');
-  if (record) {
-    job.q_out = static_cast<double*>(q.data()), job.q_out_stride = std::ptrdiff_t(n_steps) * nq, job.q_out_step = nq;
-    job.v_out = static_cast<double*>(v.data()), job.v_out_stride = std::ptrdiff_t(n_steps) * nv, job.v_out_step = nv;
+  if (!q_out.is_none()) {
+    job.q_out = record("q_out", q_out, first, n_steps, self.batch(), nq, job.q_out_stride);
+    job.v_out = record("v_out", v_out, first, n_steps, self.batch(), nv, job.v_out_stride);
+    job.q_out_step = nq, job.v_out_step = nv;
   }
-  {
-    const ReleasedGil released;
-    self.rollout(job, n_threads);
-  }
-  if (record) result = nb::make_tuple(q.take(), v.take());
-  return result;
+  const ReleasedGil released;
+  self.rollout(job, n_threads);
 }
 
 nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {
@@ -313,13 +319,14 @@ void bind_simulation(nb::module_& m) {
           },
           nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
-           nb::arg("f_ext").none(), nb::arg("record"), nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_sweeps"),
-           nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("num_threads").none(),
-           nb::sig(
-               "def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: "
-               "numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, record: "
-               "bool, solver: str, tolerance: float, max_sweeps: int, max_newton: int, max_admm: int, num_threads: int "
-               "| None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]] | None"))
+           nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
+           nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_newton"), nb::arg("max_admm"),
+           nb::arg("num_threads").none(),
+           nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
+                   "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
+                   "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
+                   "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, "
+                   "max_newton: int, max_admm: int, num_threads: int | None) -> None"))
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))

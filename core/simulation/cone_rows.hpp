@@ -44,7 +44,7 @@ class ConeRows {
   double drift = 0;    // of held frames [m]
 
   ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, std::size_t environment, Buffer& memory,
-           ContactList& contacts, double* joint_impulses)
+           ContactList& contacts, const int* near, int n_near, double* joint_impulses)
       : scene_(*job.scene),
         motion_(motion),
         lane_{lane},
@@ -57,8 +57,7 @@ class ConeRows {
     make_room(memory, contacts);
     double* held_impulse = joint_impulses + scene_.n_joint_rows;
     for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
-    for (int k = 0; k < scene_.n_joint_rows; ++k) add(scene_.joint_rows[k], joint_impulses + k);
-    end_chain();
+    add_joint_rows(near, n_near, joint_impulses);
     for (int k = 0; k < contacts.count; ++k) meet(contacts.data[k], meetings_[k]);
     for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], meetings_[k]);
   }
@@ -100,15 +99,13 @@ class ConeRows {
   }
 
   void make_room(Buffer& memory, const ContactList& contacts) {
-    std::size_t n_y = 0;
+    std::size_t n_y = scene_.n_row_freedoms;
     const auto path = [&](int link) { return link < 0 ? 0 : std::size_t(scene_.depth[scene_.last_freedom[link]] + 1); };
     for (int k = 0; k < contacts.count; ++k) {
       const Contact& c = contacts.data[k];
       const int n_groups_of = scene_.materials[c.material].dim == 6 ? 2 : 1;
       n_y += n_groups_of * (path(scene_.shapes[c.a].link) + path(scene_.shapes[c.b].link));
     }
-    for (int k = 0; k < scene_.n_joint_rows; ++k) n_y += path(scene_.joint_rows[k].link);
-    for (int k = 0; k < scene_.n_held; ++k) n_y += 2 * (path(scene_.held[k].link_a) + path(scene_.held[k].link_b));
     const std::size_t n = contacts.count, most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
@@ -249,8 +246,8 @@ class ConeRows {
     const double size = velocity < 0 ? -velocity : velocity;
     scale = size > scale ? size : scale;
   }
-  // Rows that are left alone: their normal velocity without impulses is this far from closing the gap [m/s, rad/s].
-  static constexpr double resting_reach = 1, joint_reach = 10;
+  // Contacts are left alone whose normal velocity without impulses is this far from closing the gap [m/s].
+  static constexpr double resting_reach = 1;
   // Half an overlap goes in a step, but no faster than this [m/s].
   static constexpr double fastest_separation = 0.5;
   FW_INLINE double wanted(double gap) const {
@@ -280,6 +277,18 @@ class ConeRows {
     n_chain_ = 0;
   }
 
+  // Those of the joint rows that are near; the others have no impulse.
+  void add_joint_rows(const int* near, int n_near, double* impulses) {
+    int next = 0;
+    for (int k = 0; k < n_near; ++k) {
+      while (next < near[k]) impulses[next++] = 0;
+      add(scene_.joint_rows[next], impulses + next);
+      ++next;
+    }
+    while (next < scene_.n_joint_rows) impulses[next++] = 0;
+    end_chain();
+  }
+
   void add(const JointRow& row, double* impulse) {
     const int f = row.freedom;
     const bool is_limit = row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit;
@@ -289,10 +298,6 @@ class ConeRows {
     if (is_limit) {
       gap = direction * (lane_(motion_.q[row.q]) - row.bound);
       shift = gap > 0 ? gap * per_dt_ : 0;
-      if (velocity + shift > joint_reach) {
-        *impulse = 0;
-        return;
-      }
     }
     join_chain(row, direction * scene_.tree.links[row.link].sign);
     if (!is_limit) {

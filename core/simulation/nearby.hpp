@@ -27,6 +27,24 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   return {center, speed * dt};
 }
 
+// Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s].
+inline constexpr double joint_reach = 10;
+
+// Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative.
+template <class S, class Near>
+void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, double per_dt, const Near& near) {
+  for (int k = 0; k < scene.n_joint_rows; ++k) {
+    const JointRow& row = scene.joint_rows[k];
+    S excess(-1);
+    if (row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit) {
+      const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+      const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
+      excess = select(gap > S(0), gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
+    }
+    if (any(excess, excess < S(0))) near(k, excess);
+  }
+}
+
 // Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
 // Contacts within the margin count.
 template <class S, class Near>

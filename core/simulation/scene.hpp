@@ -89,6 +89,7 @@ struct Scene {
   const HeldFrame* held;
   const Actuator* actuators;
   int has_restitution;
+  int n_row_freedoms;  // freedoms inboard of the links of all joint rows and held frames, those counted twice
 };
 
 // One point of contact, kept from step to step.

@@ -165,6 +165,9 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_held = static_cast<int>(held_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
+  const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_freedom_[link]] + 1; };
+  for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.link);
+  for (const HeldFrame& held : held_) scene_.n_row_freedoms += 2 * (path(held.link_a) + path(held.link_b));
   scene_.joint_rows = joint_rows_.data();
   scene_.held = held_.data();
   scene_.actuators = actuators_.data();

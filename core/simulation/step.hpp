@@ -24,6 +24,7 @@ struct StepWorkspace {
   Motion<S>* response;  // of links, about the roots of their trees
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
+  int* near_rows;   // and joint rows
   S* near_margin;
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
@@ -54,6 +55,7 @@ struct StepWorkspace {
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);
+    near_rows = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_joint_rows);
   }
 };
 
@@ -240,13 +242,14 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
 
 // The impulses of one environment. True if some of them separate.
 template <class S>
-bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, int n_near, std::size_t environment,
                        ContactList& contacts, StepMemory& memory) {
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts, joint_impulses);
+  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts,
+                   w.near_rows + lane.lane * scene.n_joint_rows, n_near, joint_impulses);
   report.contacts = contacts.count;
   report.last.penetration = rows.deepest;
   if (rows.m == 0) return false;
@@ -300,6 +303,12 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
       if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + n_near[lane]++] = k;
   });
 
+  int n_rows[width] = {};
+  for_nearby_joint_rows(scene, w.motion, 1 / job.dt, [&](int row, const S& excess) {
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(excess) < 0) w.near_rows[lane * scene.n_joint_rows + n_rows[lane]++] = row;
+  });
+
   // contacts and impulses, one environment after the other
   for (int f = 0; f < tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   bool touched = false, separated = false;
@@ -317,12 +326,12 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     ContactList old = contacts;
     contacts = memory.next;
     memory.next = old;
-    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) {
+    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) {  // else impulses may have to be forgotten
       report.contacts = 0;
       continue;
     }
     touched = true;
-    separated |= solve_environment(job, w, LaneOf<S>{lane}, environment, contacts, memory);
+    separated |= solve_environment(job, w, LaneOf<S>{lane}, n_rows[lane], environment, contacts, memory);
     add_figures(report.last, report.total);
   }
 

@@ -120,7 +120,7 @@ class Simulator:
         commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 0, 1, drive, commands, forces, record=False)
+        self._run(core, 0, 1, (drive, commands, forces), None)
         return State(self, core, time=state.time + self.dt, single=state.single)
 
     def rollout(
@@ -163,8 +163,8 @@ class Simulator:
         }
         core = state._core.copy()
         chunk = 1 if policy is not None or record_contacts else _chunk(steps, core.batch, progress)
-        q: list[Array] = []
-        v: list[Array] = []
+        kept = steps if record else 0
+        records = tuple(np.empty((core.batch, kept, n)) for n in (self.model.nq, self.model.nv))
         contacts: list[Contacts] = []
         totals = _Totals(core.batch)
         done = 0
@@ -173,14 +173,11 @@ class Simulator:
             try:
                 while done < steps:
                     n = min(chunk, steps - done)
+                    parts = tuple(inputs.values())
                     if policy is not None:
                         now = State(self, core.copy(), time=state.time + done * self.dt, single=state.single)
-                        recorded = self._run(core, 0, n, *self._asked(policy(now), state), record=record)
-                    else:
-                        recorded = self._run(core, done, n, *inputs.values(), record=record)
-                    if recorded is not None:
-                        q.append(recorded[0])
-                        v.append(recorded[1])
+                        parts = self._asked(policy(now), state)
+                    self._run(core, done, n, parts, records)
                     totals.add(core.reports())
                     if record_contacts:
                         contacts.append(Contacts.of(self, core, state.single))
@@ -189,10 +186,7 @@ class Simulator:
             except KeyboardInterrupt:
                 interrupted = True
         final = State(self, core, time=state.time + done * self.dt, single=state.single)
-        positions, velocities = (
-            np.concatenate([np.zeros((core.batch, 0, n)), *parts], axis=1)
-            for parts, n in ((q, self.model.nq), (v, self.model.nv))
-        )
+        positions, velocities = (x[:, : done if record else 0] for x in records)
         if state.single:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
@@ -256,21 +250,26 @@ class Simulator:
             array = np.clip(array, *self._control_range)
         return array.reshape(shapes[array.shape])
 
-    def _asked(self, answer: Any, state: State) -> list[Array | None]:
+    def _asked(self, answer: Any, state: State) -> tuple[Array | None, ...]:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)
-        parts = [
+        return (
             self._inputs("policy: tau", tau, self.model.nv, state, None),
             self._inputs("policy: control", control, self.nu, state, None),
-        ]
-        return [*parts, None]
+            None,
+        )
 
     def _run(
-        self, core: _core.Environments, first: int, n: int, tau: Any, control: Any, f_ext: Any, *, record: bool
-    ) -> tuple[Array, Array] | None:
+        self,
+        core: _core.Environments,
+        first: int,
+        n: int,
+        inputs: tuple[Array | None, ...],
+        records: tuple[Array, ...] | None,
+    ) -> None:
+        """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""
         solver, tolerance, sweeps, newton, admm = self.solver.arguments()
-        return core.rollout(
-            first, n, tau, control, f_ext, record, solver, tolerance, sweeps, newton, admm, self.num_threads
-        )
+        q, v = records if records is not None and records[0].shape[1] else (None, None)
+        core.rollout(first, n, *inputs, q, v, solver, tolerance, sweeps, newton, admm, self.num_threads)
 
 
 class _Totals:
