@@ -118,7 +118,7 @@ def simulated(report: SimulationReport) -> str:
         cells = {"motion": f"{row.case} (nv {row.nv})", "environments": str(row.batch)}
         cells |= {name: f"{times[name]:.3g}" for name in (THEIRS, OURS) if name in times}
         cells |= {"ratio": f"{ratio:.1f}x"} if ratio else {}
-        cells |= {"contacts": both(row.contacts, ".1f"), "worst residual": f"{row.residual:.0e}"}
+        cells |= {"contacts": both(row.contacts, ".1f"), "worst residual": f"{row.residual:.1e}"}
         table.append(cells | {"unconverged": f"{100 * row.unconverged:.2g} %"})
     return markdown_table(table)
 

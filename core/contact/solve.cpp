@@ -24,13 +24,21 @@ bool all_finite(int n, const double* x) {
   return sum_of(sum) == 0;
 }
 
+// Beyond, a dense factorisation costs more than it brings; sweeps then go on, and the next step starts from them.
+constexpr int largest_automatic = 320, sweeps_of_many = 400;
+
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
 // start; at last sweeps. Problems too large to factorise have sweeps and alternating directions only.
 void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
                          const Scratch& scratch, double* lambda, SolverReport& report) {
-  const bool dense = problem.m <= largest_dense;
+  const bool dense = problem.m <= largest_automatic;
   // a step of Newton's method costs about as much as m / 6 sweeps
-  const int hopeful = dense ? 6 + problem.m / 4 : 200;
+  if (!dense) {
+    const int most = options.max_sweeps < sweeps_of_many ? options.max_sweeps : sweeps_of_many;
+    gauss_seidel(problem, most, most, w, lambda, report);
+    return;
+  }
+  const int hopeful = 6 + problem.m / 4;
   if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return;
   double residual = natural_residual(problem, w, lambda, w.sigma);
   constexpr int turns = 4;

@@ -1,8 +1,8 @@
 // simulation/advance.hpp -- the end of a step: coordinates move with the new velocities.
 //
-// Velocities of a free joint are kept in body axes. Within a step they are those of the orientation at its start, so
-// that a body no force acts on flies straight: the origin moves along a line, the axes turn, and the linear velocity
-// is then expressed in the new axes.
+// Velocities of a free joint are kept in body axes, at the origin of its link. Within a step they are those of the
+// orientation at its start, so that a body no force acts on flies straight: its centre of mass moves along a line, the
+// axes turn, and the linear velocity is then expressed at the origin and in the axes where they are now.
 #pragma once
 #include "kinematics/integrate.hpp"
 
@@ -13,41 +13,58 @@ FW_INLINE void for_free_joints(const Tree<C>& tree, const F& f) {
   for (int i = 0; i < tree.n_links; ++i)
     if (tree.links[i].kind == JointKind::free) f(tree.links[i]);
 }
-// x += dt (w x v) of a free joint: from the derivative of components in moving axes to that of the vector.
-template <class S>
-FW_INLINE void add_turning_of_axes(const S* v, const S& dt, S* x) {
-  const Vec3<S> lin{v[0], v[1], v[2]}, ang{v[3], v[4], v[5]}, turn = cross(ang, lin);
+// Centre of mass of a link in its coordinates.
+template <class C>
+FW_INLINE Vec3<C> center(const Link<C>& l) {
+  const C scale = l.mass > C(0) ? 1 / l.mass : C(0);
+  return {l.h[0] * scale, l.h[1] * scale, l.h[2] * scale};
+}
+// x += dt w x (v + w x c) of a free joint: from the derivative of components in moving axes to that of the velocity of
+// the centre of mass.
+template <class S, class C>
+FW_INLINE void add_turning_of_axes(const Link<C>& l, const S* v, const S& dt, S* x) {
+  const Vec3<S> ang{v[3], v[4], v[5]};
+  Vec3<S> lin{v[0], v[1], v[2]};
+  add_cross(lin, ang, center(l));
+  const Vec3<S> turn = cross(ang, lin);
   for (int k = 0; k < 3; ++k) x[k] = x[k] + turn[k] * dt;
 }
 
 // q moves by `moved` dt; v is then expressed in the new axes.
-template <int K, bool turned, bool rotates, bool travels, class S>
-FW_INLINE void advance_joint(AxisJoint<K, turned, rotates, travels>, const S* moved, const S& dt, S* q, S*) {
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+FW_INLINE void advance_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>&, const S* moved, const S& dt, S* q,
+                             S*) {
   q[0] = q[0] + moved[0] * dt;
 }
-template <bool travels, class S>
-[[gnu::noinline]] void advance_joint(Ball<travels>, const S* moved, const S& dt, S* q, S* v) {
+template <bool travels, class S, class C>
+[[gnu::noinline]] void advance_joint(Ball<travels>, const Link<C>& l, const S* moved, const S& dt, S* q, S* v) {
   constexpr int turn = travels ? 3 : 0;
-  if constexpr (travels) {
-    const Vec3<S> path = quaternion_matrix(q + 3) * Vec3<S>{moved[0] * dt, moved[1] * dt, moved[2] * dt};
-    for (int k = 0; k < 3; ++k) q[k] = q[k] + path[k];
-  }
+  const Vec3<S> w{moved[turn], moved[turn + 1], moved[turn + 2]};
   S step[4], next[4];
-  exponential(Vec3<S>{moved[turn] * dt, moved[turn + 1] * dt, moved[turn + 2] * dt}, step);
+  exponential(w * dt, step);
+  if constexpr (travels) {
+    const Vec3<C> c = center(l);
+    const Mat3<S> E = quaternion_matrix(step);
+    Vec3<S> path = Vec3<S>{moved[0], moved[1], moved[2]};  // of the centre, in the axes at the start
+    add_cross(path, w, c);
+    const Vec3<S> origin = quaternion_matrix(q + 3) * (path * dt + c - E * c);
+    for (int k = 0; k < 3; ++k) q[k] = q[k] + origin[k];
+    const Vec3<S> ang{v[3], v[4], v[5]};
+    Vec3<S> velocity{v[0], v[1], v[2]};
+    add_cross(velocity, ang, c);
+    const Vec3<S> seen = transposed_times(E, velocity) - cross(ang, c);
+    for (int k = 0; k < 3; ++k) v[k] = seen[k];
+  }
   multiply(q + turn, step, next);
   normalise(next);
   for (int k = 0; k < 4; ++k) q[turn + k] = next[k];
-  if constexpr (travels) {
-    const Vec3<S> seen = transposed_times(quaternion_matrix(step), Vec3<S>{v[0], v[1], v[2]});
-    for (int k = 0; k < 3; ++k) v[k] = seen[k];
-  }
 }
 
 template <class S, class C>
 void advance(const Tree<C>& tree, const S* moved, const S& dt, S* q, S* v) {
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
-    visit(l.kind, [&](auto joint) { advance_joint(joint, moved + l.v, dt, q + l.q, v + l.v); });
+    visit(l.kind, [&](auto joint) { advance_joint(joint, l, moved + l.v, dt, q + l.q, v + l.v); });
   }
 }
 

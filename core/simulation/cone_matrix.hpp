@@ -59,12 +59,14 @@ class ConeMatrix {
   template <class More>
   void make_room(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory, const More& more) {
     const std::size_t m = rows_.m;
+    std::size_t scratch_bytes = 0;
     const auto carve = [&](Carver carver) {
       lambda = carver.take<double>(m + 8);
       sigma = carver.take<double>(m + 8);
       mu = carver.take<double>(m + 8);
       more(carver);
-      scratch = carver.take<char>(kernels.scratch_bytes(problem(), options));
+      if (scratch_bytes == 0) scratch_bytes = kernels.scratch_bytes(problem(), options);
+      scratch = carver.take<char>(scratch_bytes);
       return carver.used();
     };
     reserve(memory, carve(Carver(nullptr)));

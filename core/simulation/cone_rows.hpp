@@ -4,7 +4,7 @@
 //   apart, d > 0      0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
 //   touching, d <= 0  0 <= lambda  _|_  sigma >= 0                 the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
-//   compliant         0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
+//   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
 #pragma once
 #include "contact/problem.hpp"
 #include "simulation/carver.hpp"
@@ -158,7 +158,7 @@ class ConeRows {
     const int f = scene_.last_freedom[link];
     end = {link, scene_.depth[f] + 1, next_y_};
     next_y_ += end.count;
-    walk_inward(scene_, lane_, motion_.freedom, f, force, end.y, motors);
+    walk_inward(scene_, lane_, motion_.freedom, link, force, end.y, motors);
   }
 
   FW_INLINE void meet(const Contact& c, Meeting& meeting) {
@@ -192,7 +192,7 @@ class ConeRows {
     double shift = c.gap > 0 ? c.gap * per_dt_ : 0, softness = 0;
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      shift = stiffness * c.gap / rate;
+      shift = c.gap > 0 ? shift : stiffness * c.gap / rate;  // the spring is met where the gap is closed
       softness = per_dt_ / rate;
     } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
       shift = material.restitution * before;
@@ -205,6 +205,9 @@ class ConeRows {
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int rows = slides ? 3 : 1;
+    if (!slides) c.impulse[0] = c.impulse[1] = 0;
+    if (!rolls) c.impulse[3] = c.impulse[4] = 0;
+    if (!spins) c.impulse[5] = 0;
     RowGroup& group = add_group(rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;

@@ -39,11 +39,14 @@ void find_contacts(const Scene& scene, int a, int b, int material, const Placeme
   }
 }
 
-void sweep_contacts(const Scene& scene, const Placement* placements, const double* margins, StepMemory& memory) {
+void sweep_contacts(const Scene& scene, const Placement* placements, const double* ways, StepMemory& memory) {
   const std::size_t n = static_cast<std::size_t>(scene.n_shapes);
   reserve(memory.bounds, n * sizeof(Bounds));
   Bounds* const boxes = static_cast<Bounds*>(memory.bounds.data);
-  for (std::size_t k = 0; k < n; ++k) boxes[k] = bounds(scene.shapes[k].shape, placements[k], margins[k]);
+  double widest = 0;
+  for (int k = 0; k < scene.n_materials; ++k) widest = std::max(widest, scene.materials[k].margin);
+  for (std::size_t k = 0; k < n; ++k)
+    boxes[k] = bounds(scene.shapes[k].shape, placements[k], ways[k] + 0.5 * (look_ahead + widest));
   PairFilter filter;
   filter.context = scene.rules;
   filter.allowed = [](const void* rules, int a, int b) {
@@ -56,7 +59,8 @@ void sweep_contacts(const Scene& scene, const Placement* placements, const doubl
     const int material = scene.rules->material(a, b);
     const ShapeKind kind = scene.shapes[a].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(a, b);  // as in lists of pairs
-    find_contacts(scene, a, b, material, placements[a], placements[b], margins[a] + margins[b], memory.next);
+    const double margin = ways[a] + ways[b] + (scene.materials[material].margin + look_ahead);
+    find_contacts(scene, a, b, material, placements[a], placements[b], margin, memory.next);
   }
   std::sort(memory.next.data, memory.next.data + memory.next.count, [](const Contact& x, const Contact& y) {
     return std::tie(x.a, x.b, x.feature) < std::tie(y.a, y.b, y.feature);

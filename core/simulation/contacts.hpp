@@ -12,9 +12,12 @@ void set_frame(const double* n, double* frame);
 void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
                    double margin, ContactList& list);
 
-// All contacts of an environment by a sweep over the bounds of its shapes, at their placements, each widened by half
-// its margin.
-void sweep_contacts(const Scene& scene, const Placement* placements, const double* margins, StepMemory& memory);
+// Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
+inline constexpr double look_ahead = 0.005;
+
+// All contacts of an environment by a sweep over the bounds of its shapes, at their placements; ways: how far each goes
+// in the step.
+void sweep_contacts(const Scene& scene, const Placement* placements, const double* ways, StepMemory& memory);
 
 // Impulses of the contacts that were there before, seen in the frames of now.
 void warm_start(const ContactList& before, ContactList& now);

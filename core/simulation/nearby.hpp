@@ -2,10 +2,11 @@
 // the way each shape goes in a step.
 #pragma once
 #include "simulation/cone_rows.hpp"
+#include "simulation/contacts.hpp"
 
 namespace featherweight::FW_ISA {
 
-// A bounding sphere, and the way it goes in a step.
+// A bounding sphere, and the way its shape goes in a step: that of the centre, and that of what turns around it.
 template <class S>
 struct Bound {
   Vec3<S> center;
@@ -21,11 +22,10 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   const Motion<S>& m = motion.velocity[shape.link];
   Vec3<S> u = m.lin;
   add_cross(u, m.ang, center - motion.pose[scene.root[shape.link]].p);
-  return {center, square_root(dot(u, u)) * dt};
+  S speed = square_root(dot(u, u));
+  if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
+  return {center, speed * dt};
 }
-
-// Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
-inline constexpr double look_ahead = 0.005;
 
 // Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
 // Contacts within the margin count.

@@ -66,19 +66,28 @@ struct NoMotors {
   FW_INLINE Rows operator()(int) const { return Rows{}; }
 };
 
-// Forces go inward from freedom f, leaving y behind. `motors(f)` are the forces of the rows along freedom f itself.
-template <class S, class Motors = NoMotors>
-FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int f, RowForces force,
-                           Rows* y, const Motors& motors = {}) {
-  for (int depth = scene.depth[f]; depth >= 0; --depth, f = scene.tree.dof_parent[f]) {
-    const Freedom<S>& d = freedoms[f];
-    Rows t = motors(f), u = Rows{};
+// What a freedom feels of the forces.
+template <class S>
+FW_INLINE Rows felt(LaneOf<S> lane, const Freedom<S>& d, const RowForces& force, Rows t) {
+  Rows u = force.e[3] * lane(d.axis.ang[0]);
 #pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) {
-      t += force.e[k] * lane(d.axis.lin[k]);
-      u += force.e[3 + k] * lane(d.axis.ang[k]);
-    }
-    t += u;
+  for (int k = 0; k < 3; ++k) {
+    t += force.e[k] * lane(d.axis.lin[k]);
+    if (k > 0) u += force.e[3 + k] * lane(d.axis.ang[k]);
+  }
+  return t + u;
+}
+
+// Forces go inward from the last freedom of a link, leaving y behind. `motors(f)` are the forces of the rows along
+// freedom f itself. Freedoms of the root take what is left, each by itself: nothing is behind them.
+template <class S, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int link, RowForces force,
+                           Rows* y, const Motors& motors = {}) {
+  const Link<double>& root = scene.tree.links[scene.root[link]];
+  int f = scene.last_freedom[link];
+  for (int depth = scene.depth[f]; depth >= root.nv; --depth, f = scene.tree.dof_parent[f]) {
+    const Freedom<S>& d = freedoms[f];
+    const Rows t = felt(lane, d, force, motors(f));
     y[depth] = t * lane(d.weight);
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
@@ -86,6 +95,8 @@ FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>*
       force.e[3 + k] -= t * lane(d.carry.ang[k]);
     }
   }
+  for (int k = 0; k < root.nv; ++k)
+    y[k] = felt(lane, freedoms[root.v + k], force, motors(root.v + k)) * lane(freedoms[root.v + k].weight);
 }
 
 // Freedoms that are inboard of both links.

@@ -19,13 +19,20 @@ bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   for (int b = 0; b < rows.n_blocks; ++b)
     for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i)
       if (matrix.lambda[i] != 0) matrix.add_column(b, i, matrix.lambda[i], sigma);
+  double largest = 0;  // rows that nothing moves are left alone
+  for (int b = 0; b < rows.n_blocks; ++b) {
+    const double G_ii = matrix.diagonal(b, rows.blocks[b].first);
+    largest = G_ii > largest ? G_ii : largest;
+  }
   double first_change = 0;
   for (int sweep = 0; sweep < most_sweeps; ++sweep) {
     double change = 0;
     for (int b = 0; b < rows.n_blocks; ++b)
       for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i) {
         if (rows.slack_kind[i] == Slack::none) continue;
-        const double G_ii = matrix.diagonal(b, i), x = mu[i] - (sigma[i] + rows.slack[i]) / G_ii;
+        const double G_ii = matrix.diagonal(b, i);
+        if (!(G_ii > 1e-12 * largest)) continue;
+        const double x = mu[i] - (sigma[i] + rows.slack[i]) / G_ii;
         const double next = rows.slack_kind[i] == Slack::one_sided && x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;
         mu[i] = next;

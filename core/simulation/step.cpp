@@ -56,7 +56,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   for (std::size_t first = begin; first < end; first += width) {
     const std::size_t left = end - first;
     const Pack pack{first, left < width ? static_cast<int>(left) : width};
-    load_configuration(tree, Input<double>{job.q, tree.nq}, pack, w.q, q_watch);
+    load(Input<double>{job.q, tree.nq}, pack, tree.nq, w.q, q_watch);  // of unit length since the last step
     load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
     if (job.gain_scale)
       load(Input<double>{job.gain_scale, job.scene->n_actuators}, pack, job.scene->n_actuators, w.gain_scale, q_watch);

@@ -87,7 +87,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   aba(tree, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.v + l.v, dt, w.motion.v_free + l.v); });
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.v + l.v, dt, w.motion.v_free + l.v); });
 }
 
 // Placements, freedoms and velocities in world axes.
@@ -201,12 +201,12 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
   const std::size_t n = scene.n_shapes;
   reserve(memory.placements, n * (sizeof(Placement) + sizeof(double)));
   Placement* const placements = static_cast<Placement*>(memory.placements.data);
-  double* const margins = reinterpret_cast<double*>(placements + n);
+  double* const ways = reinterpret_cast<double*>(placements + n);
   for (std::size_t k = 0; k < n; ++k) {
     placements[k] = placement(scene.shapes[k], w.motion, lane);
-    margins[k] = 0.5 * look_ahead + lane(w.bounds[k].way);
+    ways[k] = lane(w.bounds[k].way);
   }
-  sweep_contacts(scene, placements, margins, memory);
+  sweep_contacts(scene, placements, ways, memory);
 }
 
 template <class S>
@@ -337,7 +337,7 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
   }
   for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
-  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(w.kept_v + l.v, S(-1), w.a + l.v); });
+  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
   advance(tree, w.moved, dt, w.q, w.v);
 }
 

@@ -199,7 +199,7 @@ class Simulator:
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
 
     def gravity_compensation(self, state: State) -> Array:
-        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; none on free joints, which have no motor."""
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; none on free joints: no motor is there."""
         self._check(state)
         return driving.gravity_compensation(self.model, state.q)
 

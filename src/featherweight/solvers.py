@@ -13,7 +13,7 @@ from typing import ClassVar
 @dataclass(frozen=True, kw_only=True)
 class _Solver:
     name: ClassVar[str]
-    tolerance: float = 1e-10
+    tolerance: float = 1e-9
     max_sweeps: ClassVar[int] = 0
     max_newton: ClassVar[int] = 0
     max_admm: ClassVar[int] = 0

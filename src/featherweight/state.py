@@ -111,7 +111,7 @@ class State:
 
     @property
     def acceleration(self) -> Array:
-        """Mean acceleration over the last step, (nv,) or (batch, nv), in the axes at its start."""
+        """Mean acceleration over the last step, (nv,) or (batch, nv), the a of H a + h at its start."""
         return self._view(self._core.acceleration)
 
     @property
@@ -214,6 +214,8 @@ class State:
             np.savez(
                 file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
                 single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 11] > 0,
+                acceleration=self._core.acceleration, applied=self._core.applied, friction=self._core.friction,
+                gains=self._core.gain_scale,
             )  # fmt: skip
 
     @classmethod
@@ -261,7 +263,7 @@ class State:
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: contains numbers that are not finite")
         if name == "q":
-            _check_quaternions(self.simulator, array)
+            _normalise_quaternions(self.simulator, array)
         return array
 
     def __repr__(self) -> str:
@@ -278,10 +280,11 @@ def _factors(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _check_quaternions(simulator: Simulator, q: Array) -> None:
+def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
     for joint in simulator.model.joints:
         if joint.type in ("free", "spherical"):
             lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
             if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
                 wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
                 raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
+            q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]

@@ -197,6 +197,11 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     assert (tmp_path / "simulation_times.png").exists()
 
 
+def test_no_growth_is_claimed_of_heaps_that_were_cut_short() -> None:
+    heaps = [Heap(n, steps, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n, steps in ((10, 320), (20, 50))]
+    assert "n^" not in SimulationReport({}, [], heaps).heap_table()
+
+
 def test_part_is_run_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ def random_body(rng: np.random.Generator, kind: str, **options: Any) -> fw.Body:
     if kind == "ellipsoid":
         return fw.ellipsoid((a, b, c), **options)
     assert kind == "convex"
-    return fw.convex(rng.normal(size=(12, 3)) * (a, b, c), **options)
+    return fw.convex(rng.uniform(-1, 1, size=(12, 3)) * (a, b, c), **options)
 
 
 KINDS = ("box", "sphere", "capsule", "cylinder", "ellipsoid", "convex")
@@ -44,17 +44,18 @@ KINDS = ("box", "sphere", "capsule", "cylinder", "ellipsoid", "convex")
 def drop(
     rng: np.random.Generator, kinds: tuple[str, ...] = KINDS, *, ground: fw.Body | None = None, **options: Any
 ) -> fw.Scene:
-    """Bodies side by side and above each other, near the ground."""
+    """Bodies side by side near the ground, apart at first."""
     scene = fw.Scene(ground=ground or fw.Plane(friction=0.6))
     for k, kind in enumerate(kinds):
-        place = (0.3 * (k % 3), 0.3 * (k // 3 % 2), 0.2 + 0.2 * (k // 6) + rng.uniform(0, 0.1))
+        place = (0.7 * (k % 3), 0.7 * (k // 3 % 2), 0.5 + rng.uniform(0, 0.1))
         scene.add(random_body(rng, kind, **options), name=f"{kind}_{k}", pose=tumbled(rng, place))
     return scene
 
 
 def energy(model: fw.Model, q: Array, v: Array) -> Array:
     """Kinetic and potential [J], over all leading axes."""
-    return np.asarray(fw.kinetic_energy(model, q, v) + fw.potential_energy(model, q))
+    rows = q.reshape(-1, model.nq), v.reshape(-1, model.nv)
+    return np.asarray(fw.kinetic_energy(model, *rows) + fw.potential_energy(model, rows[0])).reshape(q.shape[:-1])
 
 
 def spiky(forest: Forest, radius: float = 0.08) -> ModelDescription:

@@ -55,8 +55,7 @@ def test_servo_beside_an_actuator_of_the_model_has_a_name_of_its_own() -> None:
     builder = fw.ModelBuilder.from_description(fw.models.pendulum().description)
     model = builder.actuator("hinge", "hinge").build()
     scene = fw.Scene()
-    with pytest.warns(UserWarning, match="no collision shapes"):
-        scene.add(model, name="p")
+    scene.add(model, name="p")
     (name,) = scene.servo("p/hinge", kp=1.0)
     assert [actuator.name for actuator in fw.Simulator(scene).actuators] == ["p/hinge", name]
 

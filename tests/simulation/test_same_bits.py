@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import featherweight as fw
 from helpers.compare import assert_same_bits
 from helpers.scenes import drop, tumbled
+
+import featherweight as fw
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,6 @@ load_configuration, called by rollout in core/simulation/step.cpp). A rollout of
 is several calls, so its bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
 
 
-@pytest.mark.xfail(strict=True, reason=RENORMALISED)
 def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:
     sim = fw.Simulator(heap, dt=2e-3)
     start, tau = started(sim, 5)
@@ -79,7 +78,6 @@ def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:
     assert_same_bits(state.contacts.impulse, trajectory.final.contacts.impulse)
 
 
-@pytest.mark.xfail(strict=True, reason=RENORMALISED)
 def test_long_rollouts_of_any_batch() -> None:
     scene = fw.Scene()
     scene.add(fw.box((0.1, 0.2, 0.3)))
@@ -89,7 +87,6 @@ def test_long_rollouts_of_any_batch() -> None:
     assert_same_bits(one[0], many[40])
 
 
-@pytest.mark.xfail(strict=True, reason=RENORMALISED)
 def test_policies_contacts_and_records_do_not_matter(heap: fw.Scene) -> None:
     sim = fw.Simulator(heap, dt=2e-3)
     start, tau = started(sim, 5)

@@ -17,7 +17,7 @@ from featherweight.bench.race import all_turns, take_turns, time_python
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
 SAME_ROBOT = 1e-10
 OURS, THEIRS = "featherweight", "MuJoCo"
-#: Steps of environments that are worth two threads. In rollouts of a few, MuJoCo's pool was seen to sleep for seconds.
+#: Steps of environments that are worth two threads: with fewer, waking them is what would be timed.
 SHARED = 4000
 
 
@@ -54,7 +54,7 @@ class SimulationRow:
             cells["ratio"] = f"{ratio:.1f}x ({median:.1f}x)"
         cells["contacts"] = both(self.contacts, ".2f")
         cells["height [m]"] = both(self.heights, ".3f")
-        cells["worst residual"] = f"{self.residual:.0e}"
+        cells["worst residual"] = f"{self.residual:.1e}"
         cells["unconverged"] = f"{100 * self.unconverged:.3g} %"
         cells["sweeps, newton, admm"] = ", ".join(f"{count:.3g}" for count in self.iterations.values())
         if self.speedups:

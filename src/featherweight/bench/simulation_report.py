@@ -18,7 +18,7 @@ featherweight's rigid. Pairs of figures are featherweight / MuJoCo: contacts tha
 height of the base, or of the topmost box. worst residual: the largest natural residual of any step, relative to the
 velocities of its problem. free acceleration: the relative difference of both engines on random states without
 contact."""
-HEAP_LEGEND = "Spheres settled in a pit, one environment, featherweight alone; time of a step over contacts: n^"
+HEAP_LEGEND = "Spheres settling in a pit, one environment, featherweight alone. Time of a step over contacts: "
 
 
 @dataclass
@@ -40,12 +40,14 @@ class SimulationReport:
                 "contacts": f"{heap.contacts:.0f}",
                 "ms per step": f"{heap.milliseconds:.3g}",
                 "us per contact": f"{heap.per_contact:.3g}",
-                "worst residual": f"{heap.residual:.0e}",
+                "worst residual": f"{heap.residual:.1e}",
                 "unconverged": f"{100 * heap.unconverged:.3g} %",
             }
             for heap in self.heaps
         ]
-        return f"{HEAP_LEGEND}{growth_exponent(self.heaps):.2f}.\n\n{markdown_table(cells)}"
+        alike = len({heap.steps for heap in self.heaps}) == 1  # else some have not settled: their contacts are others
+        growth = f"n^{growth_exponent(self.heaps):.2f}" if alike else "not fitted, steps were cut short"
+        return f"{HEAP_LEGEND}{growth}.\n\n{markdown_table(cells)}"
 
     def text(self) -> str:
         parts = [header(self.machine), self.table(), LEGEND]
