@@ -328,16 +328,19 @@ void bind_simulation(nb::module_& m) {
           "reports",
           [](Environments& self) {
             std::vector<double> values;
-            for (const StepReport& r : self.reports())
-              for (double x :
-                   {r.residual, r.primal, r.dual, r.complementarity, r.scale, r.penetration, double(r.contacts),
-                    double(r.sweeps), double(r.newton), double(r.admm), double(r.unconverged), double(r.failed)})
-                values.push_back(x);
-            return doubles({self.batch(), 12}, values);
+            for (const StepReport& r : self.reports()) {
+              for (const StepFigures& f : {r.last, r.total})
+                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, double(f.sweeps),
+                                 double(f.newton), double(f.admm), double(f.unconverged)})
+                  values.push_back(x);
+              values.push_back(r.contacts);
+              values.push_back(r.failed);
+            }
+            return doubles({self.batch(), 20}, values);
           },
           nb::sig("def reports(self) -> numpy.typing.NDArray[numpy.float64]"),
-          "(batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, "
-          "newton, admm, unconverged, failed.")
+          "(batch, 20): residual (relative), primal, dual, complementarity, penetration, sweeps, newton, admm, "
+          "unconverged of the last step; the same over all steps of the last call; contacts, failed.")
       .def(
           "set_failed",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {

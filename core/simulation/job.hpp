@@ -9,15 +9,19 @@
 
 namespace featherweight {
 
-// How well the last step of an environment was solved.
+// How well a step was solved.
+struct StepFigures {
+  double residual;                       // natural, relative to the velocities of the problem
+  double primal, dual, complementarity;  // see SolverReport
+  double penetration;                    // largest overlap at its start [m]
+  int sweeps, newton, admm;              // iterations
+  int unconverged;                       // 1: missed the tolerance
+};
 struct StepReport {
-  double residual, primal, dual, complementarity;  // see SolverReport; worst over the steps of a call
-  double scale;                                    // [m/s], of the last step
-  double penetration;                              // largest overlap at the start of a step [m]
-  int contacts;                                    // in the last step
-  int sweeps, newton, admm;                        // sums over the steps of a call
-  int unconverged;                                 // steps of a call that missed the tolerance
-  int failed;                                      // frozen since its state became infinite or its forces were
+  StepFigures last;   // of the last step
+  StepFigures total;  // of all steps of a call: the worst, and sums
+  int contacts;       // in the last step
+  int failed;         // frozen since its state became infinite or its forces were
 };
 
 // Steps [0, n_steps) of environments [begin, end), in place.

@@ -78,25 +78,40 @@ FW_INLINE Rows felt(LaneOf<S> lane, const Freedom<S>& d, const RowForces& force,
   return t + u;
 }
 
-// Forces go inward from the last freedom of a link, leaving y behind. `motors(f)` are the forces of the rows along
-// freedom f itself. Freedoms of the root take what is left, each by itself: nothing is behind them.
+// What a freedom that feels t takes from the forces.
+template <class S>
+FW_INLINE void take(LaneOf<S> lane, const Freedom<S>& d, const Rows& t, RowForces& force) {
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    force.e[k] -= t * lane(d.carry.lin[k]);
+    force.e[3 + k] -= t * lane(d.carry.ang[k]);
+  }
+}
+
+// Forces go inward from a link, leaving y behind. `motors(f)` are the forces of the rows along freedom f itself. The
+// freedoms of one joint feel the same forces; behind those of the root there is nothing left to act on.
 template <class S, class Motors = NoMotors>
 FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int link, RowForces force,
                            Rows* y, const Motors& motors = {}) {
-  const Link<double>& root = scene.tree.links[scene.root[link]];
-  int f = scene.last_freedom[link];
-  for (int depth = scene.depth[f]; depth >= root.nv; --depth, f = scene.tree.dof_parent[f]) {
-    const Freedom<S>& d = freedoms[f];
-    const Rows t = felt(lane, d, force, motors(f));
-    y[depth] = t * lane(d.weight);
-#pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) {
-      force.e[k] -= t * lane(d.carry.lin[k]);
-      force.e[3 + k] -= t * lane(d.carry.ang[k]);
+  const Link<double>* l = scene.tree.links + link;
+  for (; l->parent >= 0; l = scene.tree.links + l->parent) {
+    const Freedom<S>* const d = freedoms + l->v;
+    Rows* const y_l = y + scene.depth[l->v];
+    if (l->nv == 1) {
+      const Rows t = felt(lane, *d, force, motors(l->v));
+      *y_l = t * lane(d->weight);
+      take(lane, *d, t, force);
+      continue;
     }
+    Rows t[6];
+    for (int k = 0; k < l->nv; ++k) {
+      t[k] = felt(lane, d[k], force, Rows{});
+      y_l[k] = t[k] * lane(d[k].weight);
+    }
+    for (int k = 0; k < l->nv; ++k) take(lane, d[k], t[k], force);
   }
-  for (int k = 0; k < root.nv; ++k)
-    y[k] = felt(lane, freedoms[root.v + k], force, motors(root.v + k)) * lane(freedoms[root.v + k].weight);
+  for (int k = 0; k < l->nv; ++k)
+    y[k] = felt(lane, freedoms[l->v + k], force, motors(l->v + k)) * lane(freedoms[l->v + k].weight);
 }
 
 // Freedoms that are inboard of both links.

@@ -227,6 +227,17 @@ FW_INLINE void add_impulses(const Scene& scene, const ConeRows<S>& rows, const d
   }
 }
 
+inline void add_figures(const StepFigures& last, StepFigures& total) {
+  const auto raise = [](double& worst, double x) { worst = x > worst ? x : worst; };
+  raise(total.residual, last.residual);
+  raise(total.primal, last.primal);
+  raise(total.dual, last.dual);
+  raise(total.complementarity, last.complementarity);
+  raise(total.penetration, last.penetration);
+  total.sweeps += last.sweeps, total.newton += last.newton, total.admm += last.admm;
+  total.unconverged += last.unconverged;
+}
+
 // The impulses of one environment. True if some of them separate.
 template <class S>
 bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
@@ -237,18 +248,12 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
   ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts, joint_impulses);
   report.contacts = contacts.count;
-  report.penetration = rows.deepest > report.penetration ? rows.deepest : report.penetration;
+  report.last.penetration = rows.deepest;
   if (rows.m == 0) return false;
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   const SolverReport r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
-  const auto raise = [](double& worst, double x) { worst = x > worst ? x : worst; };
-  raise(report.residual, r.residual / rows.scale);
-  raise(report.primal, r.primal);
-  raise(report.dual, r.dual);
-  raise(report.complementarity, r.complementarity);
-  report.scale = rows.scale;
-  report.sweeps += r.sweeps, report.newton += r.newton, report.admm += r.admm;
-  report.unconverged += r.converged ? 0 : 1;
+  report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
+                 r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.kept[i] = matrix.lambda[i];
   add_impulses(scene, rows, matrix.lambda, lane, w.motion.response);
   if (!separate(rows, matrix)) return false;
@@ -301,7 +306,9 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;
     ContactList& contacts = job.contacts[environment];
-    if (job.reports[environment].failed || !is_finite(poison, lane)) continue;
+    StepReport& report = job.reports[environment];
+    if (report.failed || !is_finite(poison, lane)) continue;
+    report.last = {};
     if (scene.rules)
       find_swept_contacts(scene, w, LaneOf<S>{lane}, memory);
     else
@@ -311,11 +318,12 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     contacts = memory.next;
     memory.next = old;
     if (contacts.count + scene.n_joint_rows + scene.n_held == 0) {
-      job.reports[environment].contacts = 0;
+      report.contacts = 0;
       continue;
     }
     touched = true;
     separated |= solve_environment(job, w, LaneOf<S>{lane}, environment, contacts, memory);
+    add_figures(report.last, report.total);
   }
 
   // surplus lanes repeat the last environment

@@ -321,7 +321,7 @@ class Environments:
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (batch, 12): residual (relative), primal, dual, complementarity, scale, penetration, contacts, sweeps, newton, admm, unconverged, failed.
+        (batch, 20): residual (relative), primal, dual, complementarity, penetration, sweeps, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed.
         """
 
     def set_failed(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None: ...

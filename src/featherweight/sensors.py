@@ -162,8 +162,8 @@ def last_step(state: State) -> tuple[Array, Array, Array]:
     """Coordinates and velocities at the beginning of the last step, and its acceleration, (batch, n) each.
 
     Undoes core/simulation/advance.hpp: the centre of a body on a free joint moved along a straight line, and velocities
-    were then expressed in the new axes. With these, H(q) a + h(q, v) is the force of the step. (What moved overlapping shapes apart,
-    without a velocity, is not undone.)
+    were then expressed in the new axes. With these, H(q) a + h(q, v) is the force of the step. (What moved overlapping
+    shapes apart, without a velocity, is not undone.)
     """
     model, dt = _model(state), state.simulator.dt
     q1, v1, a = (np.atleast_2d(x) for x in (state.q, state.v, state.acceleration))

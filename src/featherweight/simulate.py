@@ -126,7 +126,7 @@ class Drop:
                     spent += time.perf_counter() - started
                     n = round((part.final.time - state.time) / sim.dt)
                     if n:
-                        rows.append(_row(part.final))
+                        rows.append(_row(part.final) | {"residual": part.residual, "penetration": part.penetration})
                         state, unconverged = part.final, unconverged + int(part.unconverged.sum())
                     done, interrupted = done + n, part.interrupted
                     advance(n)

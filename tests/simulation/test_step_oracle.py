@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from helpers.forests import Forest, LinkPlan, random_forest
 from helpers.scenes import KINDS, drop, random_body, spiky, tumbled
-from helpers.step_oracle import Verdict, judge
+from helpers.step_oracle import Verdict, center, judge
 
 import featherweight as fw
 from featherweight import poses
@@ -60,7 +60,7 @@ def test_bodies_fall_on_the_ground(kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
     sim = fw.Simulator(drop(rng, (kind,) * 3), dt=2e-3)
     rows, _state = check(sim, thrown(sim, rng), 240, 6)
-    assert rows > 50, "hardly anything touched"
+    assert rows > 20, "hardly anything touched"
 
 
 def test_bodies_of_all_shapes_in_a_heap() -> None:
@@ -74,14 +74,20 @@ def test_bodies_of_all_shapes_in_a_heap() -> None:
     assert rows > 300
 
 
-STALE = """impulses are reported along tangents that a law without friction does not have: rows that are not there keep
-what the warm start turned into the new frame (core/simulation/cone_rows.hpp, add(Contact))"""
+def test_contacts_without_friction_push_along_the_normal_only() -> None:
+    """A ball slides off another: the normal turns from step to step."""
+    scene = fw.Scene()
+    scene.add(fw.sphere(0.5, static=True, friction=0.0))
+    scene.add(fw.sphere(0.1, friction=0.0), pose=(0.1, 0, 0.593))
+    sim = fw.Simulator(scene, dt=2e-3)
+    rows, _ = check(sim, sim.state(), 150, 5)
+    assert rows > 5
 
 
-@pytest.mark.parametrize("dim", [pytest.param(1, marks=pytest.mark.xfail(strict=True, reason=STALE)), 3, 4, 6])
+@pytest.mark.parametrize("dim", [1, 3, 4, 6])
 def test_contacts_of_every_dimension(dim: int) -> None:
     rng = np.random.default_rng(dim)
-    surface = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
+    surface: dict[str, Any] = {"friction": 0.5, "torsional": 0.02, "rolling": 0.01, "dim": dim}
     ground = fw.Plane(**surface)
     sim = fw.Simulator(drop(rng, ("sphere", "box", "capsule", "ellipsoid"), ground=ground, **surface), dt=2e-3)
     assert {law.dim for law in sim.scene.laws} == {dim}
@@ -92,7 +98,7 @@ def test_contacts_of_every_dimension(dim: int) -> None:
 @pytest.mark.parametrize("damping", [0.0, 5.0, 500.0])
 def test_compliant_contacts(damping: float) -> None:
     rng = np.random.default_rng(3)
-    surface = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
+    surface: dict[str, Any] = {"friction": 0.5, "stiffness": 5e3, "damping": damping}
     sim = fw.Simulator(drop(rng, ("sphere", "box", "convex"), ground=fw.Plane(friction=0.5), **surface), dt=2e-3)
     rows, _ = check(sim, thrown(sim, rng), 200, 5)
     assert rows > 30
@@ -258,14 +264,7 @@ def forest_scene(forest: Forest, rng: np.random.Generator, height: float) -> fw.
     return scene
 
 
-IMMOVABLE = """fails (NaN): a link overlaps the ground that cannot move along the normal, and separating divides by its
-zero of the contact matrix (core/simulation/separate.hpp)"""
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [pytest.param(k, marks=[pytest.mark.xfail(strict=True, reason=IMMOVABLE)] * (k in (3, 10))) for k in range(11)],
-)
+@pytest.mark.parametrize("seed", range(11))
 def test_random_forests_of_all_joints(seed: int) -> None:
     """Limits, dry friction and damping on axes, contacts with ground, body and itself, a held frame: all at once."""
     forest = random_forest(seed, 6)
@@ -276,7 +275,7 @@ def test_random_forests_of_all_joints(seed: int) -> None:
     sim = fw.Simulator(scene, dt=1e-3)
     if sim.model.nv == 6:
         pytest.skip("nothing but the box moves")
-    check(sim, thrown(sim, rng, 0.5), 60, 12, rng=rng, size=1.0, slow=True)
+    check(sim, thrown(sim, rng, 0.5), 60, 25, rng=rng, size=1.0, slow=True)
 
 
 @pytest.mark.parametrize("joint", ["spherical", "planar", "universal", "helical", "prismatic", "free", "continuous"])
@@ -287,7 +286,7 @@ def test_chains_of_one_joint(joint: Any, floating: bool) -> None:
     forest = Forest((*base, *plans), seed=0)
     rng = np.random.default_rng(1)
     sim = fw.Simulator(forest_scene(forest, rng, -0.2), dt=1e-3)
-    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 8, rng=rng, size=1.0, slow=True)
+    rows, _ = check(sim, thrown(sim, rng, 0.5), 40, 16, rng=rng, size=1.0, slow=True)
     assert rows > 10
 
 
@@ -297,7 +296,6 @@ def test_a_link_that_cannot_move_along_the_normal() -> None:
     assert not state.failed and np.abs(state.q).max() < 1e-9
 
 
-@pytest.mark.xfail(strict=True, reason="it jumps 500 m in one step (core/simulation/separate.hpp)")
 def test_a_link_that_can_hardly_move_along_the_normal() -> None:
     """Taking 2 cm out on a rail that rises by a millionth would take 20 km: a step goes no such ways."""
     assert np.abs(slider_in_the_ground(1e-6).q).max() < 0.1
@@ -313,12 +311,6 @@ def slider_in_the_ground(slope: float) -> fw.State:
     return sim.step(sim.state())
 
 
-BALLS_WITH_ARMATURE = """momentum off by 1.3e-1: the freedoms of one joint take from a force one after the other, as
-if axis and carry of different ones were orthogonal, which they are without armature only (core/simulation/rows.hpp,
-walk_inward)"""
-
-
-@pytest.mark.xfail(strict=True, reason=BALLS_WITH_ARMATURE)
 @pytest.mark.parametrize("extra", ["armature", "damping"])
 def test_ball_joints_with_rotor_inertia_or_damping(extra: str) -> None:
     builder = fw.ModelBuilder("pendulum")
@@ -355,7 +347,7 @@ def test_every_solver_obeys_the_laws(solver: Any) -> None:
 
 
 def test_coordinates_move_with_the_new_velocities() -> None:
-    """Origins of free bodies go straight, axes turn by the rotation vector; other joints as ``integrate`` has it."""
+    """Centres of mass of free bodies go straight, axes turn by the rotation vector; other joints as ``integrate`` has it."""
     forest = random_forest(3, 6)
     sim = fw.Simulator(fw.ModelBuilder.from_description(spiky(forest, radius=1e-3)).build(), dt=1e-3)
     rng = np.random.default_rng(0)
@@ -368,5 +360,8 @@ def test_coordinates_move_with_the_new_velocities() -> None:
         if joint.type == "free":
             s, t = joint.q_slice.start, joint.v_slice.start
             R = poses.pose(xyzw=state.q[s + 3 : s + 7])[:3, :3]
-            expected[s : s + 3] = state.q[s : s + 3] + sim.dt * R @ verdict.v[t : t + 3]
+            w, c = verdict.v[t + 3 : t + 6], center(sim.model, joint.index)
+            R_next = poses.pose(xyzw=expected[s + 3 : s + 7])[:3, :3]
+            path = sim.dt * R @ (verdict.v[t : t + 3] + np.cross(w, c))
+            expected[s : s + 3] = state.q[s : s + 3] + path + (R - R_next) @ c
     assert np.abs(after.q - expected).max() < 1e-13

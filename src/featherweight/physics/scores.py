@@ -103,7 +103,7 @@ def _incline(peer: bool) -> Iterator[Score]:
                 for name, o in (settings if tolerance is None else {}).items()
             },
             {"MuJoCo": 1.1e-2} if tolerance is None else {},
-            "default tolerance, 1e-9" if tolerance is None else f"solver tolerance {tolerance:g}",
+            "default tolerance, 1e-10" if tolerance is None else f"solver tolerance {tolerance:g}",
         )
     yield Score(
         "angle of friction",
@@ -374,13 +374,13 @@ def _momentum(peer: bool) -> Iterator[Score]:
 
 
 def _struck(peer: bool) -> Iterator[Score]:
-    for speed in (1.0, 10.0):
+    for speed, gap in ((10.0, 2e-3), (100.0, 2e-2)):
         yield Score(
-            f"ball 2 mm from a wall, struck at {speed:g} m/s",
+            f"ball {1e3 * gap:g} mm from a wall, struck at {speed:g} m/s",
             "way into the wall [m]",
             "0",
             1e-3,
-            collisions.struck_at_wall(speed, dt=1e-3),
+            collisions.struck_at_wall(speed, gap=gap, dt=1e-3),
             1e-9,
             note="both contacts close in one step",
         )
