@@ -347,7 +347,7 @@ def test_every_solver_obeys_the_laws(solver: Any) -> None:
 
 
 def test_coordinates_move_with_the_new_velocities() -> None:
-    """Centres of mass of free bodies go straight, axes turn by the rotation vector; other joints as ``integrate`` has it."""
+    """Centres of mass of free bodies go straight, axes turn by the rotation vector; others as ``integrate`` has it."""
     forest = random_forest(3, 6)
     sim = fw.Simulator(fw.ModelBuilder.from_description(spiky(forest, radius=1e-3)).build(), dt=1e-3)
     rng = np.random.default_rng(0)
