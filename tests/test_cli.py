@@ -203,6 +203,11 @@ def test_simulated_batch_differs_by_its_seed_and_starts_above_the_ground(tmp_pat
     np.testing.assert_array_equal(heights[0][:, 0], heights[2][:, 0])
 
 
+def test_no_environment_of_a_batch_starts_with_limbs_inside_each_other() -> None:
+    drop = Drop(fw.models.humanoid())
+    assert drop.simulator.step(drop.start(64)).penetration.max() < 2e-3
+
+
 def test_zero_control_lets_the_robot_collapse() -> None:
     held, loose = (
         Drop(fw.models.quadruped(), controller=c).run(1.0, every=50).base_height[-1, 0] for c in ("hold", "zero")

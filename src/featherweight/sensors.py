@@ -161,9 +161,9 @@ class ForceTorque:
 def last_step(state: State) -> tuple[Array, Array, Array]:
     """Coordinates and velocities at the beginning of the last step, and its acceleration, (batch, n) each.
 
-    Undoes core/simulation/advance.hpp: free joints moved along a straight line, and their velocity was then expressed
-    in the new axes. With these, H(q) a + h(q, v) is the force of the step. (What moved overlapping shapes apart,
-    without a velocity, is not undone.)
+    Undoes core/simulation/advance.hpp: the centre of a body on a free joint moved along a straight line, and velocities
+    were then expressed in the new axes. With these, H(q) a + h(q, v) is the force of the step. (What moved overlapping
+    shapes apart, without a velocity, is not undone.)
     """
     model, dt = _model(state), state.simulator.dt
     q1, v1, a = (np.atleast_2d(x) for x in (state.q, state.v, state.acceleration))
@@ -174,14 +174,30 @@ def last_step(state: State) -> tuple[Array, Array, Array]:
         if joint.type != "free":
             continue
         at, linear = joint.q_slice.start, slice(joint.v_slice.start, joint.v_slice.start + 3)
-        R1, R0 = rotation_from_quaternion(q1[:, at + 3 : at + 7]), rotation_from_quaternion(q0[:, at + 3 : at + 7])
-        path = np.einsum("bij,bj->bi", R1, v1[:, linear])  # [m/s], in the axes of the joint's placement
-        q0[:, at : at + 3] = q1[:, at : at + 3] - dt * path
-        # a = (v1 - v0) / dt - w x v0, with v1 in the old axes
-        w = v0[:, linear.stop : linear.stop + 3]
-        known = np.einsum("bji,bj->bi", R0, path) - dt * a[:, linear]
-        v0[:, linear] = np.linalg.solve(np.eye(3) + dt * _cross_matrix(w), known[..., None])[..., 0]
+        angular = slice(linear.stop, linear.stop + 3)
+        R1, R0 = (rotation_from_quaternion(q[:, at + 3 : at + 7]) for q in (q1, q0))
+        E = np.einsum("bji,bjk->bik", R0, R1)  # the turn of the step
+        c, w0, w1 = _center(model, joint.child), v0[:, angular], v1[:, angular]
+        flown = np.einsum("bij,bj->bi", E, v1[:, linear] + np.cross(w1, c))  # velocity of the centre, in the old axes
+        q0[:, at : at + 3] = q1[:, at : at + 3] - np.einsum("bij,bj->bi", R0, dt * flown + c - E @ c)
+        # a = (v1 - v0) / dt - w0 x (v0 + w0 x c), with v1 in the old axes
+        known = flown - np.cross(w1, c) - dt * (a[:, linear] + np.cross(w0, np.cross(w0, c)))
+        v0[:, linear] = np.linalg.solve(np.eye(3) + dt * _cross_matrix(w0), known[..., None])[..., 0]
     return q0, v0, np.array(a)
+
+
+def _center(model: Model, link: str) -> Array:
+    """Centre of mass (3,) of a link together with those on fixed joints, which the core takes for one, in its axes."""
+    poses = {link: np.eye(4)}
+    mass, moment = 0.0, np.zeros(3)
+    for joint, carried in zip(model.description.joints, model.description.links, strict=True):  # parents come first
+        if joint.type == "fixed" and joint.parent in poses:
+            poses[carried.name] = poses[joint.parent] @ joint.placement @ joint.child_placement
+        if carried.name in poses and carried.inertia is not None:
+            X = poses[carried.name]
+            mass += carried.inertia.mass
+            moment += carried.inertia.mass * (X[:3, :3] @ carried.inertia.com + X[:3, 3])
+    return moment / mass if mass > 0.0 else moment
 
 
 def _cross_matrix(w: Array) -> Array:

@@ -9,6 +9,7 @@ from featherweight.sensors import last_step
 
 G = 9.81
 DT = 1e-3
+CENTER = (0.05, -0.1, 0.2)  # [m]
 
 
 def crate_on_the_ground(*, gravity: tuple[float, float, float] = (0.0, 0.0, -G)) -> fw.Simulator:
@@ -18,9 +19,10 @@ def crate_on_the_ground(*, gravity: tuple[float, float, float] = (0.0, 0.0, -G))
 
 
 def body_with_an_imu(at: tuple[float, float, float]) -> fw.Model:
+    """A box beside the origin of its link, and an IMU at ``at`` from its centre."""
     builder = fw.ModelBuilder("body")
-    builder.solid("body", "box", (0.3, 0.2, 0.1), mass=1.5)
-    builder.frame("imu", "body", fw.pose(at, rpy=(0.3, -0.2, 0.5)))
+    builder.solid("body", "box", (0.3, 0.2, 0.1), mass=1.5, placement=CENTER)
+    builder.frame("imu", "body", fw.pose(np.add(CENTER, at), rpy=(0.3, -0.2, 0.5)))
     return builder.build(floating_base=True)
 
 
@@ -161,7 +163,12 @@ def test_force_torque_refuses_what_a_constraint_holds() -> None:
 
 
 def test_last_step_is_the_state_before_it() -> None:
-    sim = flying(fw.models.quadruped())
+    """With loads fixed to the trunk beside its centre, on which the path of a free body depends."""
+    builder = fw.ModelBuilder.from_description(fw.models.quadruped().description)
+    builder.link("load", mass=3.0, com=(0.1, 0.0, 0.1)).joint("grip", "fixed", "trunk", "load", placement=(0, 0.2, 0.1))
+    builder.link("top", mass=1.0).joint("glue", "fixed", "load", "top", placement=fw.pose((0.1, 0, 0), rpy=(1, 0, 0)))
+    model = builder.build()
+    sim = flying(model)
     rng = np.random.default_rng(2)
     before = sim.state(batch=4, q=start_posture(fw.models.quadruped()), v=rng.standard_normal((4, sim.model.nv)))
     before = sim.rollout(before, n_steps=20).final
