@@ -13,13 +13,14 @@ template <class S>
 bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   constexpr double negligible = 1e-10;  // [m]
   constexpr int most_sweeps = 50;
+  constexpr double yielding = 1e-3;  // contacts that hardly can move along their normal are not forced to, however deep
   if (!(rows.deepest > negligible || rows.drift > 1e-13)) return false;
   double *mu = matrix.mu, *sigma = matrix.sigma;
   for (int i = 0; i < rows.m; ++i) mu[i] = 0, sigma[i] = rows.free_velocity[i];
   for (int b = 0; b < rows.n_blocks; ++b)
     for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i)
       if (matrix.lambda[i] != 0) matrix.add_column(b, i, matrix.lambda[i], sigma);
-  double largest = 0;  // rows that nothing moves are left alone
+  double largest = 0;
   for (int b = 0; b < rows.n_blocks; ++b) {
     const double G_ii = matrix.diagonal(b, rows.blocks[b].first);
     largest = G_ii > largest ? G_ii : largest;
@@ -30,10 +31,11 @@ bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
     for (int b = 0; b < rows.n_blocks; ++b)
       for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i) {
         if (rows.slack_kind[i] == Slack::none) continue;
-        const double G_ii = matrix.diagonal(b, i);
-        if (!(G_ii > 1e-12 * largest)) continue;
-        const double x = mu[i] - (sigma[i] + rows.slack[i]) / G_ii;
-        const double next = rows.slack_kind[i] == Slack::one_sided && x < 0 ? 0 : x, step = next - mu[i];
+        const bool one_sided = rows.slack_kind[i] == Slack::one_sided;
+        const double give = one_sided ? yielding * largest : 1e-12 * largest;
+        const double G_ii = matrix.diagonal(b, i) + give;
+        const double x = mu[i] - (sigma[i] + give * mu[i] + rows.slack[i]) / G_ii;
+        const double next = one_sided && x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;
         mu[i] = next;
         matrix.add_column(b, i, step, sigma);

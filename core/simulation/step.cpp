@@ -20,7 +20,7 @@ Input<double> at_step(Input<double> in, std::ptrdiff_t stride, int step) {
 // Environments whose numbers are no longer finite stay where they were, and say so.
 void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
-  const S poison = poison_in(w.v, tree.nv) + poison_in(w.q, tree.nq);
+  const S poison = poison_in(w.v, tree.nv);  // and with it q
   for (int lane = 0; lane < width_of<S>; ++lane) {
     StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
     if (is_finite(poison, lane) && !report.failed) continue;
@@ -69,7 +69,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       if (job.scene->integrator == Integrator::rk4)
         rk4_step(job, w, stages);
       else
-        step(job, pack, w, memory);
+        step(job, pack, k + 1 == job.n_steps, w, memory);
       freeze_failed(job, pack, w);
       if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
       if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);

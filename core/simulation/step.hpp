@@ -282,7 +282,7 @@ FW_INLINE bool is_finite(const S& poison, int lane) {
 }
 
 template <class S>
-void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
+void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S>& w, StepMemory& memory) {
   constexpr int width = width_of<S>;
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
@@ -353,8 +353,10 @@ void step(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemo
     respond(scene, w.motion.correct, w, w.a);
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
   }
-  for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
-  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
+  if (is_last) {  // the mean acceleration
+    for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
+    for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
+  }
   advance(tree, w.moved, dt, w.q, w.v);
 }
 

@@ -173,7 +173,7 @@ class Simulator:
             try:
                 while done < steps:
                     n = min(chunk, steps - done)
-                    parts = tuple(inputs.values())
+                    parts = inputs["tau"], inputs["control"], inputs["f_ext"]
                     if policy is not None:
                         now = State(self, core.copy(), time=state.time + done * self.dt, single=state.single)
                         parts = self._asked(policy(now), state)
@@ -250,7 +250,7 @@ class Simulator:
             array = np.clip(array, *self._control_range)
         return array.reshape(shapes[array.shape])
 
-    def _asked(self, answer: Any, state: State) -> tuple[Array | None, ...]:
+    def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)
         return (
             self._inputs("policy: tau", tau, self.model.nv, state, None),
@@ -263,7 +263,7 @@ class Simulator:
         core: _core.Environments,
         first: int,
         n: int,
-        inputs: tuple[Array | None, ...],
+        inputs: tuple[Array | None, Array | None, Array | None],
         records: tuple[Array, ...] | None,
     ) -> None:
         """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""

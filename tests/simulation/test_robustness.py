@@ -113,11 +113,11 @@ def test_warm_steps_do_not_allocate() -> None:
     state = sim.rollout(sim.state(8), n_steps=300).final
     core = state._core.copy()
     tau = np.zeros((1, 1, sim.model.nv))
-    sim._run(core, 0, 50, tau, None, None, record=False)
+    sim._run(core, 0, 50, (tau, None, None), None)
     core = state._core.copy()
-    sim._run(core, 0, 1, tau, None, None, record=False)
+    sim._run(core, 0, 1, (tau, None, None), None)
     before = _core.allocation_count()
-    sim._run(core, 0, 49, tau, None, None, record=False)
+    sim._run(core, 0, 49, (tau, None, None), None)
     assert _core.allocation_count() == before
 
 
