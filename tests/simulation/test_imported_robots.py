@@ -55,7 +55,11 @@ ROBOTS = {
 
 
 _JUMPS = "base and thighs overlap by 6 mm as imported, and taking that out turns joints by {} rad in the first step"
-JUMPS = {"Go2": _JUMPS.format(5.5), "ANYmal": _JUMPS.format(0.5)}
+JUMPS = {
+    "Go2": _JUMPS.format(5.5),
+    "ANYmal": _JUMPS.format(0.5),
+    "Talos": "overlaps itself as imported, then fails (NaN)",
+}
 
 
 def robot_folder() -> Path:
@@ -100,9 +104,9 @@ def test_robots_stand_when_their_joints_are_held(name: str, itself: bool, reques
 
 
 def held(model: fw.Model) -> fw.Model:
-    """With a stiff position servo on every joint of one freedom."""
+    """With a position servo on every joint of one freedom, stiff enough for its weight."""
     servos = tuple(
-        Actuator(f"hold_{joint.name}", joint.name, "position", kp=400.0, kd=20.0)
+        Actuator(f"hold_{joint.name}", joint.name, "position", kp=50.0 * model.mass, kd=2.0 * model.mass)
         for joint in model.joints
         if joint.nv == 1
     )
