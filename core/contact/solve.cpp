@@ -27,6 +27,9 @@ bool all_finite(int n, const double* x) {
 // Beyond, a dense factorisation costs more than it brings; sweeps then go on, and the next step starts from them.
 constexpr int largest_automatic = 320, sweeps_of_many = 400;
 
+// Sweeps that get there at all get there fast, and go on to this share of the tolerance.
+constexpr double aim = 0.1;
+
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
 // start; at last sweeps. Problems too large to factorise have sweeps and alternating directions only.
 void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
@@ -39,7 +42,10 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
     return;
   }
   const int hopeful = 6 + problem.m / 4;
+  const double promised = w.tolerance;
+  w.tolerance *= aim;
   if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return;
+  w.tolerance = promised;
   double residual = natural_residual(problem, w, lambda, w.sigma);
   constexpr int turns = 4;
   for (int turn = 0; turn < turns && !(residual <= w.tolerance); ++turn) {
@@ -94,7 +100,7 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
     }
   }
   report_residuals(problem, w.D, lambda, w.sigma, report);
-  report.converged = report.residual <= w.tolerance;
+  report.converged = report.residual <= options.tolerance * problem.scale;
   return report;
 }
 

@@ -34,6 +34,7 @@ bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
         const bool one_sided = rows.slack_kind[i] == Slack::one_sided;
         const double give = one_sided ? yielding * largest : 1e-12 * largest;
         const double G_ii = matrix.diagonal(b, i) + give;
+        if (!(G_ii > 0)) continue;  // nothing moves
         const double x = mu[i] - (sigma[i] + give * mu[i] + rows.slack[i]) / G_ii;
         const double next = one_sided && x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _core
 from .constraints import Constraint
 from .description import Array
 from .materials import ContactLaw, Material, combine
@@ -59,6 +60,16 @@ class CompiledShape:
     @property
     def static(self) -> bool:
         return self.link < 0
+
+    @cached_property
+    def for_core(self) -> tuple[str, Any]:
+        """Kind, and lengths or what else says how large it is, as the core has them."""
+        if self.vertices is not None and self.faces is not None:
+            return self.kind, _core.ConvexHull(self.vertices, self.faces.tolist())
+        if self.heights is not None:
+            base = 1.0 + max(0.0, -float(self.heights.min()))  # [m] of ground below z = 0
+            return "height_field", _core.HeightField(np.ascontiguousarray(self.heights.T), (*self.size, base))
+        return self.kind, list(self.size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,8 @@ from .model import Model
 from .shapes import Body
 
 GROUND = "ground"
-SelfCollision = bool | Literal["adjacent"]
+OVERLAP = 1e-4  # [m] deeper, shapes count as overlapping by their making
+SelfCollision = bool | Literal["adjacent", "apart"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +110,12 @@ class Scene:
         pose: (4, 4) or a position; where the model's world is, or the body starts (instead of the body's own pose).
         q: (nq,) where a model starts, relative to the pose; neutral by default.
         self_collision: False: the links of a model never touch each other; "adjacent": even those joined by one joint
-        do.
+        do; "apart": only those that do not overlap where the model starts, as shapes of many robots do by their making.
         """
         if not isinstance(content, Model | Body):
             raise ValueError(f"scene: expected a Model or a body such as fw.box(...), got {content!r}")
-        if self_collision not in (True, False, "adjacent"):
-            raise ValueError(f'self_collision must be True, False or "adjacent", got {self_collision!r}')
+        if self_collision not in (True, False, "adjacent", "apart"):
+            raise ValueError(f'self_collision must be True, False, "adjacent" or "apart", got {self_collision!r}')
         name = self._new_name(content, name)
         what = f"{name!r}"
         own = None if isinstance(content, Model) else content.pose
@@ -325,7 +326,7 @@ class _Compilation:
         overrides = self._overrides(pairs)
         surfaces, laws, surface_laws = self._surfaces.tables()
         surface_laws.setflags(write=False)
-        return CompiledScene(
+        compiled = CompiledScene(
             model=self._model,
             q0=self._q0,
             shapes=tuple(self._shapes),
@@ -337,6 +338,24 @@ class _Compilation:
             constraints=tuple(self._constraints(constraints)),
             parts=parts,
         )
+        overlapping = self._overlapping(compiled)
+        return replace(compiled, excluded=compiled.excluded | overlapping) if overlapping else compiled
+
+    def _overlapping(self, scene: CompiledScene) -> set[tuple[int, int]]:
+        """Shapes of one model that overlap where it starts, but for what ``pair`` names."""
+        found: set[tuple[int, int]] = set()
+        for entry in self._entries:
+            if entry.self_collision == "apart" and isinstance(entry.handle.content, Model):
+                shapes = [k for k in scene.parts[entry.handle.name].shapes if not self._shapes[k].static]
+                pairs = [(i, j) for n, i in enumerate(shapes) for j in shapes[n + 1 :] if scene.may_touch(i, j)]
+                found |= {pair for pair in pairs if pair not in scene.overrides and self._depth(*pair) > OVERLAP}
+        return found
+
+    def _depth(self, i: int, j: int) -> float:
+        a, b = self._shapes[i], self._shapes[j]
+        X_a, X_b = (self._placements[shape.link] @ shape.placement for shape in (a, b))
+        gaps = _core.collide(*a.for_core, X_a, *b.for_core, X_b, 0.0)[2]
+        return float(-gaps.min(initial=0.0))
 
     # -- shapes --------------------------------------------------------------------------------------------------
 

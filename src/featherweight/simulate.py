@@ -61,10 +61,10 @@ class Drop:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated all the same
             scene = Scene(gravity=model.gravity)
-            scene.add(model, name="robot", q=q)
+            scene.add(model, name="robot", q=q, self_collision="apart")
             self._lowest = scene.compile()
             scene = Scene(ground=Plane(offset=self._ground_level(q)) if ground else None, gravity=model.gravity)
-            robot = scene.add(model, name="robot", q=self._lifted(q))
+            robot = scene.add(model, name="robot", q=self._lifted(q), self_collision="apart")
         targets = self._hold(scene, robot.name, q) if controller == "hold" else {}
         self.simulator = Simulator(scene, dt, integrator=integrator)
         # The length of an actuator at the posture: what a position servo is to keep. Motors get nothing to do.

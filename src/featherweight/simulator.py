@@ -391,15 +391,7 @@ def _check_smooth(arguments: dict[str, Any]) -> None:
 
 
 def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
-    """Kind, link, placement, and its lengths or what else says how large it is."""
-    kind: str = shape.kind
-    size: Any = list(shape.size)
-    if shape.vertices is not None and shape.faces is not None:
-        size = _core.ConvexHull(shape.vertices, shape.faces.tolist())
-    if shape.heights is not None:
-        kind = "height_field"
-        base = 1.0 + max(0.0, -float(shape.heights.min()))  # [m] of ground below z = 0
-        size = _core.HeightField(np.ascontiguousarray(shape.heights.T), (*shape.size, base))
+    kind, size = shape.for_core
     return kind, shape.link, shape.placement.ravel().tolist(), size
 
 

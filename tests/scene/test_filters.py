@@ -245,3 +245,21 @@ def test_built_in_robots_do_not_overlap_at_rest(build: Any) -> None:
     for i, j in zip(table.first.tolist(), table.second.tolist(), strict=True):
         gap = mujoco.mj_geomDistance(m, data, i, j, 1.0, None)
         assert gap > 0.0, f"{compiled.shapes[i].name} and {compiled.shapes[j].name}: {gap}"
+
+
+def test_links_that_overlap_by_their_making_do_not_touch_when_asked() -> None:
+    """Three balls in a row: the outer ones reach into each other, and a fourth far away does not."""
+    builder = fw.ModelBuilder("row")
+    parent = "world"
+    for k, x in enumerate((0.0, 0.06, 0.06, 1.0)):
+        builder.solid(f"ball_{k}", "sphere", (0.1,), mass=1.0)
+        builder.joint(f"joint_{k}", "revolute", parent, f"ball_{k}", placement=(x, 0, 0), axis=(0, 1, 0))
+        parent = f"ball_{k}"
+    touching = {}
+    for choice in (True, "apart"):
+        scene = fw.Scene()
+        scene.add(builder.build(), name="row", self_collision=choice)
+        compiled = scene.compile()
+        touching[choice] = {(i, j) for i in range(4) for j in range(i + 1, 4) if compiled.may_touch(i, j)}
+    assert touching[True] == {(0, 2), (0, 3), (1, 3)}
+    assert touching["apart"] == {(0, 3), (1, 3)}

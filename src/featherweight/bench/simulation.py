@@ -13,9 +13,12 @@ import featherweight as fw
 from featherweight.bench.motions import DT, Motion
 from featherweight.bench.mujoco_twin import MujocoTwin, mujoco_twin
 from featherweight.bench.race import all_turns, take_turns, time_python
+from featherweight.solvers import Automatic
 
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
 SAME_ROBOT = 1e-10
+#: Of featherweight's steps: the natural residual, relative to the velocities of the problem.
+TOLERANCE = 1e-8
 OURS, THEIRS = "featherweight", "MuJoCo"
 #: Steps of environments that are worth two threads: with fewer, waking them is what would be timed.
 SHARED = 4000
@@ -130,7 +133,8 @@ class Ours:
 
     def __init__(self, motion: Motion, num_threads: int = 1) -> None:
         self.motion = motion
-        self.sim = fw.Simulator(motion.scene, dt=DT, num_threads=num_threads)
+        solver = Automatic(tolerance=TOLERANCE)
+        self.sim = fw.Simulator(motion.scene, dt=DT, solver=solver, num_threads=num_threads)
         single = len(motion.q) == 1
         q, v, control = motion.q, motion.v, motion.control
         if single:
