@@ -32,7 +32,7 @@ def test_a_box_slides_with_the_exact_acceleration(angle: float, dt: float) -> No
 
 @pytest.mark.parametrize("angle", [angle for angle in ANGLES if SLIDING[angle]])
 def test_sliding_with_the_default_tolerance(angle: float) -> None:
-    """Steps solved to 1e-10 of g dt: g / a times as much of the speed, at most 20 in this grid."""
+    """Steps solved to 1e-9 of g dt, most to 1e-10: g / a times as much of the speed, at most 20 in this grid."""
     assert (sliding_errors(math.radians(angle), SLIDING[angle]) < 2e-9).all()
 
 

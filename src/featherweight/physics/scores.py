@@ -103,7 +103,7 @@ def _incline(peer: bool) -> Iterator[Score]:
                 for name, o in (settings if tolerance is None else {}).items()
             },
             {"MuJoCo": 1.1e-2} if tolerance is None else {},
-            "default tolerance, 1e-10" if tolerance is None else f"solver tolerance {tolerance:g}",
+            "default tolerance" if tolerance is None else f"solver tolerance {tolerance:g}",
         )
     yield Score(
         "angle of friction",
