@@ -42,17 +42,19 @@ template <bool travels, class S, class C>
   const Vec3<S> w{moved[turn], moved[turn + 1], moved[turn + 2]};
   S step[4], next[4];
   exponential(w * dt, step);
+  const Mat3<S> E = quaternion_matrix(step);
+  // the axes turn about another axis than the link where overlaps are taken out
+  const Vec3<S> ang{v[turn], v[turn + 1], v[turn + 2]}, ang_seen = transposed_times(E, ang);
+  for (int k = 0; k < 3; ++k) v[turn + k] = ang_seen[k];
   if constexpr (travels) {
     const Vec3<C> c = center(l);
-    const Mat3<S> E = quaternion_matrix(step);
     Vec3<S> path = Vec3<S>{moved[0], moved[1], moved[2]};  // of the centre, in the axes at the start
     add_cross(path, w, c);
     const Vec3<S> origin = quaternion_matrix(q + 3) * (path * dt + c - E * c);
     for (int k = 0; k < 3; ++k) q[k] = q[k] + origin[k];
-    const Vec3<S> ang{v[3], v[4], v[5]};
     Vec3<S> velocity{v[0], v[1], v[2]};
     add_cross(velocity, ang, c);
-    const Vec3<S> seen = transposed_times(E, velocity) - cross(ang, c);
+    const Vec3<S> seen = transposed_times(E, velocity) - cross(ang_seen, c);
     for (int k = 0; k < 3; ++k) v[k] = seen[k];
   }
   multiply(q + turn, step, next);

@@ -8,6 +8,7 @@
 #pragma once
 #include "contact/problem.hpp"
 #include "simulation/carver.hpp"
+#include "simulation/held_frames.hpp"
 #include "simulation/job.hpp"
 #include "simulation/rows.hpp"
 
@@ -322,10 +323,11 @@ class ConeRows {
 
   // Returns how many rows it has.
   int add(const HeldFrame& held, double* impulse) {
-    Pose<double> X[2] = {on_link(held.link_a, held.R_a, held.p_a), on_link(held.link_b, held.R_b, held.p_b)};
+    const HeldPoses at = poses_of(held, lane_, motion_.pose);
+    const Pose<double> X[2] = {at.a, at.b};
     const int links[2] = {held.link_a, held.link_b};
-    const Vec3<double> apart = X[0].p - X[1].p;
-    const Mat3<double> turn = transposed(X[1].R) * X[0].R;
+    double errors[6];
+    held_errors(held, at, errors);
     int next = 0;
     for (int half = 0; half < 6; half += 3) {
       const int first = next;
@@ -345,21 +347,14 @@ class ConeRows {
       }
       add_block(Law::equality, n);
       for (int r = 0; r < n; ++r) {
-        const int k = held.rows[first + r] - half, i = (k + 1) % 3, j = (k + 2) % 3;
-        const Vec3<double> axis = column(X[0].R, k);
-        const double error = half == 0 ? dot(axis, apart) : 0.5 * (turn(j, i) - turn(i, j));
-        add_row(dot(axis, u), 0, 0, impulse + first + r);
+        const double error = errors[first + r];
+        add_row(dot(column(X[0].R, held.rows[first + r] - half), u), 0, 0, impulse + first + r);
         ask_position(error * per_dt_, Slack::both_sided);
         drift = error > drift ? error : -error > drift ? -error : drift;
       }
     }
     return held.n_rows;
   }
-  FW_INLINE Pose<double> on_link(int link, const double (&R)[9], const double (&p)[3]) const {
-    if (link < 0) return {mat3(R), vec3(p)};
-    return compose(lane_(motion_.pose[link]), mat3(R), vec3(p));
-  }
-  static FW_INLINE Mat3<double> transposed(const Mat3<double>& m) { return {column(m, 0), column(m, 1), column(m, 2)}; }
 };
 
 }  // namespace featherweight::FW_ISA

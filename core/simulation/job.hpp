@@ -52,7 +52,9 @@ class Broadphase;
 // Memory of one thread.
 struct StepMemory {
   Memory sweeps;              // of the sweeps on lanes: see Arena
-  Buffer rows, matrix;        // of one environment's cone problem
+  Buffer rows[8];             // of one environment's rows; of each lane's, where frames are held
+  Buffer held[8];             // their factors
+  Buffer matrix;              // of one environment's cone problem
   ContactList next;           // contacts being found
   Buffer placements, bounds;  // of one environment's shapes
   Broadphase* broadphase = nullptr;

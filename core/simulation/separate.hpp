@@ -14,7 +14,7 @@ bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   constexpr double negligible = 1e-10;  // [m]
   constexpr int most_sweeps = 50;
   constexpr double yielding = 1e-3;  // contacts that hardly can move along their normal are not forced to, however deep
-  if (!(rows.deepest > negligible || rows.drift > 1e-13)) return false;
+  if (!(rows.deepest > negligible || rows.drift > 1e-9)) return false;
   double *mu = matrix.mu, *sigma = matrix.sigma;
   for (int i = 0; i < rows.m; ++i) mu[i] = 0, sigma[i] = rows.free_velocity[i];
   for (int b = 0; b < rows.n_blocks; ++b)

@@ -36,7 +36,8 @@ struct ThreadMemory {
     release(memory.placements);
     release(memory.bounds);
     release(sweeps);
-    release(memory.rows);
+    for (Buffer& buffer : memory.rows) release(buffer);
+    for (Buffer& buffer : memory.held) release(buffer);
     release(memory.matrix);
     release(memory.next);
   }

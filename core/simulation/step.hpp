@@ -6,6 +6,7 @@
 #include "batch/lane_io.hpp"
 #include "simulation/advance.hpp"
 #include "simulation/contacts.hpp"
+#include "simulation/hold.hpp"
 #include "simulation/nearby.hpp"
 #include "simulation/separate.hpp"
 
@@ -22,6 +23,7 @@ struct StepWorkspace {
   AbaWorkspace<S> sweeps;
   FreeMotion<S> motion;
   Motion<S>* response;  // of links, about the roots of their trees
+  Pose<S>* placed;      // links at the end of the step, where frames are held
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
@@ -52,6 +54,7 @@ struct StepWorkspace {
     motion.response = arena.take<S>(tree.nv);
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
+    placed = arena.take<Pose<S>>(scene.n_held ? tree.n_links : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);
@@ -212,10 +215,10 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
 }
 
 template <class S>
-FW_INLINE void add_impulses(const Scene& scene, const ConeRows<S>& rows, const double* impulse, LaneOf<S> lane,
-                            S* response) {
-  for (int i = 0; i < rows.n_groups; ++i) {
-    const RowGroup& group = rows.groups[i];
+FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_groups, const double* impulse,
+                            LaneOf<S> lane, S* response) {
+  for (int i = 0; i < n_groups; ++i) {
+    const RowGroup& group = groups[i];
     Rows x = Rows{};
     for (int r = 0; r < group.rows; ++r) x[r] = impulse[group.first + r];
     for (int e = 0; e < group.n_ends; ++e) {
@@ -243,30 +246,33 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
 // The impulses of one environment. True if some of them separate.
 template <class S>
 bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, int n_near, std::size_t environment,
-                       ContactList& contacts, StepMemory& memory) {
+                       ContactList& contacts, StepMemory& memory, HeldRows& held) {
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows, contacts,
+  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows[scene.n_held ? lane.lane : 0], contacts,
                    w.near_rows + lane.lane * scene.n_joint_rows, n_near, joint_impulses);
   report.contacts = contacts.count;
   report.last.penetration = rows.deepest;
   if (rows.m == 0) return false;
+  if (scene.n_held) held = HeldRows(scene, rows.groups, memory.held[lane.lane]);
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   const SolverReport r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
   report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
                  r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.kept[i] = matrix.lambda[i];
-  add_impulses(scene, rows, matrix.lambda, lane, w.motion.response);
+  add_impulses(scene, rows.groups, rows.n_groups, matrix.lambda, lane, w.motion.response);
   if (!separate(rows, matrix)) return false;
-  add_impulses(scene, rows, matrix.mu, lane, w.motion.correct);
+  add_impulses(scene, rows.groups, rows.n_groups, matrix.mu, lane, w.motion.correct);
   return true;
 }
 
+// Surplus lanes are copies of the last environment.
 template <class S>
-FW_INLINE void copy_lane(int from, int to, S& x) {
-  ScalarTraits<S>::set(x, to, LaneOf<S>{from}(x));
+FW_INLINE void repeat_last_lane(const Pack& pack, int n, S* x) {
+  for (int lane = pack.count; lane < width_of<S>; ++lane)
+    for (int k = 0; k < n; ++k) ScalarTraits<S>::set(x[k], lane, LaneOf<S>{pack.count - 1}(x[k]));
 }
 
 // x * 0 is NaN exactly for what is not finite.
@@ -279,6 +285,42 @@ FW_INLINE S poison_in(const S* x, int n) {
 template <class S>
 FW_INLINE bool is_finite(const S& poison, int lane) {
   return LaneOf<S>{lane}(poison) == 0;
+}
+
+// Coordinates move until held frames are where they should be, to a hundredth of a nanometre, or no nearer. (A link
+// that turns too fast for the matrix of the step stays as it is.)
+template <class S>
+void hold_together(const RolloutJob& job, const Pack& pack, HeldRows* held, StepWorkspace<S>& w) {
+  constexpr int most_iterations = 10;
+  const Scene& scene = *job.scene;
+  const Tree<double>& tree = scene.tree;
+  const Pose<S> world = identity_pose<S>();
+  double last[width_of<S>];
+  for (double& error : last) error = 1e300;
+  for (int iteration = 0; iteration < most_iterations; ++iteration) {
+    for (int i = 0; i < tree.n_links; ++i) {
+      const Link<double>& l = tree.links[i];
+      visit(l.kind, [&](auto joint) {
+        place(joint, l, w.q + l.q, w.sweeps.state + l.state, l.parent < 0 ? world : w.placed[l.parent], w.placed[i]);
+      });
+    }
+    for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
+    bool moves = false;
+    for (int lane = 0; lane < pack.count; ++lane) {
+      if (held[lane].empty()) continue;
+      const double error = held[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
+      const bool goes_on = error > 1e-11 && error < 0.5 * last[lane];
+      last[lane] = goes_on ? error : 0;
+      if (!goes_on) continue;
+      moves = true;
+      add_impulses(scene, held[lane].groups(), held[lane].n_groups(), held[lane].impulses(), LaneOf<S>{lane},
+                   w.motion.correct);
+    }
+    if (!moves) return;
+    repeat_last_lane(pack, tree.nv, w.motion.correct);
+    respond(scene, w.motion.correct, w, w.moved);
+    advance(tree, w.moved, S(job.dt), w.q, w.v);
+  }
 }
 
 template <class S>
@@ -312,6 +354,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
   // contacts and impulses, one environment after the other
   for (int f = 0; f < tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   bool touched = false, separated = false;
+  HeldRows held[width];
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;
     ContactList& contacts = job.contacts[environment];
@@ -331,16 +374,12 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
       continue;
     }
     touched = true;
-    separated |= solve_environment(job, w, LaneOf<S>{lane}, n_rows[lane], environment, contacts, memory);
+    separated |= solve_environment(job, w, LaneOf<S>{lane}, n_rows[lane], environment, contacts, memory, held[lane]);
     add_figures(report.last, report.total);
   }
 
-  // surplus lanes repeat the last environment
-  for (int lane = pack.count; lane < width; ++lane)
-    for (int f = 0; f < tree.nv; ++f) {
-      copy_lane(pack.count - 1, lane, w.motion.response[f]);
-      copy_lane(pack.count - 1, lane, w.motion.correct[f]);
-    }
+  repeat_last_lane(pack, tree.nv, w.motion.response);
+  repeat_last_lane(pack, tree.nv, w.motion.correct);
 
   // new velocities, new coordinates
   for (int f = 0; f < tree.nv; ++f) w.v[f] = w.motion.v_free[f];
@@ -358,6 +397,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
     for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
   }
   advance(tree, w.moved, dt, w.q, w.v);
+  if (scene.n_held) hold_together(job, pack, held, w);
 }
 
 }  // namespace featherweight::FW_ISA

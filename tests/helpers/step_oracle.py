@@ -156,14 +156,17 @@ def center(model: fw.Model, joint: int) -> Array:
 
 
 def _in_old_axes(model: fw.Model, q0: Array, q1: Array, v1: Array) -> Array:
-    """Velocities of free joints in the axes at the start of the step, with centres of mass as fast as they are."""
+    """Velocities of ball joints in the axes at the start of the step, with centres of mass as fast as they are."""
     v = v1.copy()
     for joint in model.joints:
-        if joint.type == "free":
-            s, t = joint.v_slice.start, joint.q_slice.start + 3
-            R0, R1 = dense._rotation(q0[t : t + 4]), dense._rotation(q1[t : t + 4])
-            w, c = v1[s + 3 : s + 6], center(model, joint.index)
-            v[s : s + 3] = R0.T @ R1 @ (v1[s : s + 3] + np.cross(w, c)) - np.cross(w, c)
+        if joint.type in ("free", "spherical"):
+            s, t = joint.v_slice.stop - 3, joint.q_slice.stop - 4
+            turn = dense._rotation(q0[t : t + 4]).T @ dense._rotation(q1[t : t + 4])
+            v[s : s + 3] = turn @ v1[s : s + 3]
+            if joint.type == "free":
+                c = center(model, joint.index)
+                velocity = v1[s - 3 : s] + np.cross(v1[s : s + 3], c)
+                v[s - 3 : s] = turn @ velocity - np.cross(v[s : s + 3], c)
     return v
 
 
