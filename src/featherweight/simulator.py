@@ -192,6 +192,24 @@ class Simulator:
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
         return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
 
+    def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
+        """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
+
+        A step takes overlaps out at up to half a metre per second, without giving velocity to anything.
+        """
+        contacts = self.step(state).contacts  # gaps are those at its start
+        found: dict[tuple[int, int, int], float] = {}
+        for key, gap in zip(
+            zip(contacts.environment.tolist(), contacts.shape_a.tolist(), contacts.shape_b.tolist(), strict=True),
+            contacts.gap.tolist(),
+            strict=True,
+        ):
+            if -gap > max(depth, found.get(key, 0.0)):
+                found[key] = -gap
+        names = contacts.names
+        pairs = (Overlap(environment, names[a], names[b], found[environment, a, b]) for environment, a, b in found)
+        return sorted(pairs, key=lambda overlap: -overlap.depth)
+
     def gravity_compensation(self, state: State) -> Array:
         """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints."""
         self._check(state)
@@ -282,6 +300,16 @@ class _Totals:
     def add(self, reports: Array) -> None:
         np.maximum(self.worst, reports[:, 9:14], out=self.worst)
         self.sums += reports[:, 14:18]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two shapes that overlap."""
+
+    environment: int
+    shape_a: str
+    shape_b: str
+    depth: float  # [m]
 
 
 @dataclass(frozen=True, eq=False)

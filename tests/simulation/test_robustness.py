@@ -160,3 +160,17 @@ def test_energy_is_finite_after_overlaps_of_a_robot_with_itself() -> None:
     assert not final.failed.any()
     before, after = (energy(sim.model, s.q, s.v) for s in (start, final))
     assert (after < before + 20.0).all(), f"gained {np.max(after - before):.1f} J"
+
+
+def test_overlaps_are_named_with_their_depths() -> None:
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(fw.sphere(0.1), name="sunk", pose=(0, 0, 0.07))
+    scene.add(fw.box((0.2, 0.2, 0.2)), name="crate", pose=(1, 0, 0.1))
+    scene.add(fw.sphere(0.1), name="in_it", pose=(1.15, 0, 0.1))
+    sim = fw.Simulator(scene, dt=1e-3)
+    overlaps = sim.overlaps(sim.state())
+    assert [{each.shape_a, each.shape_b} for each in overlaps] == [{"crate", "in_it"}, {"sunk", "ground"}]
+    np.testing.assert_allclose([each.depth for each in overlaps], (0.05, 0.03), atol=1e-12)
+    final = sim.rollout(sim.state(), n_steps=400).final
+    assert not sim.overlaps(final, 1e-6)
+    assert np.abs(final.v).max() < 1e-3, "nothing was thrown"
