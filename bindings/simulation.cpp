@@ -22,8 +22,8 @@ using PairTuple = std::tuple<int, int, int>;
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
 using JointRowTuple = std::tuple<std::string, int, double>;
 using HeldTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
-// freedom, gain, kp, kd, effort, velocity
-using ActuatorTuple = std::tuple<int, double, double, double, double, double>;
+// freedom, gain, kp, kd, lower, upper, velocity
+using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 
 template <class T>
 using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
@@ -110,9 +110,9 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
         throw std::invalid_argument("held: rows must be rising numbers from 0 to 5");
     spec.held.push_back({a, b, placement_a, placement_b, rows});
   }
-  for (const auto& [freedom, gain, kp, kd, effort, velocity] : actuators) {
+  for (const auto& [freedom, gain, kp, kd, lower, upper, velocity] : actuators) {
     check_index("actuator: freedom", freedom, model.nv(), false);
-    spec.actuators.push_back({freedom, 0, 0, gain, kp, kd, effort, velocity});
+    spec.actuators.push_back({freedom, 0, 0, gain, kp, kd, lower, upper, velocity});
   }
   return spec;
 }

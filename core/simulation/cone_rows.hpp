@@ -307,6 +307,7 @@ class ConeRows {
       if (row.kind ==
           JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
         const Actuator& a = scene_.actuators[row.actuator];
+        block.lower = a.lower * dt_, block.upper = a.upper * dt_;
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
         const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
         add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / scaled, impulse);

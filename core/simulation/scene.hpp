@@ -39,7 +39,7 @@ struct ScenePair {
 struct JointRow {
   enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
   int link, freedom, q;  // compiled link, index in velocities and in configurations
-  double bound;          // limit [m or rad], or largest friction or effort [N or N m]
+  double bound;          // limit [m or rad], or largest friction [N or N m]
   int actuator;          // servo: whose law it is
 };
 
@@ -51,13 +51,13 @@ struct HeldFrame {
   int rows[6];  // in rising order: 0 1 2 along the axes of frame a, 3 4 5 about them
 };
 
-// A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within +-effort.
+// A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within bounds.
 struct Actuator {
   int freedom, q;
   int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem
   double gain, kp, kd;
-  double effort;    // largest force [N] or [N m]
-  double velocity;  // above this speed it does not accelerate further
+  double lower, upper;  // bounds of the force [N] or [N m]
+  double velocity;      // above this speed it does not accelerate further
 };
 
 class PairRules;

@@ -158,8 +158,9 @@ void Simulation::add_rows(const SceneSpec& spec) {
     Actuator& a = actuators_[k];
     const int link = link_of_freedom(a.freedom);
     a.q = links_[link].q;
-    a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.effort) && a.kd + dt_ * a.kp > 0;
-    if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, a.effort, static_cast<int>(k)});
+    a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
+               a.kd + dt_ * a.kp > 0;
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, 0, static_cast<int>(k)});
   }
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.link > y.link; });

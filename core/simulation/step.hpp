@@ -80,7 +80,7 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
     if (m.kd != 0) force = force - v * m.kd;
     force = force * w.gain_scale[k];
-    force = select(force > S(m.effort), S(m.effort), select(force < S(-m.effort), S(-m.effort), force));
+    force = select(force > S(m.upper), S(m.upper), select(force < S(m.lower), S(m.lower), force));
     const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
     w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
   }

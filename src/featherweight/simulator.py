@@ -423,17 +423,19 @@ def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
     return kind, shape.link, shape.placement.ravel().tolist(), size
 
 
-def _actuator(model: Model, actuator: Actuator) -> tuple[int, float, float, float, float, float]:
+def _actuator(model: Model, actuator: Actuator) -> tuple[int, float, float, float, float, float, float]:
     """Force on the freedom: gain * control - kp * q - kd * v, the gear squared in the gains."""
     joint = model.joint(actuator.joint)
     gear, kp, kd = actuator.gear, actuator.kp, actuator.kd
     gain = gear * (kd if actuator.kind == "velocity" else kp)
     stiff = gear * gear * kp if actuator.kind == "position" else 0.0
     damp = gear * gear * kd if actuator.kind != "motor" else 0.0
-    effort = float(joint.effort_limit[0])
+    upper = float(joint.effort_limit[0])
+    lower = -upper
     if actuator.force_range is not None:
-        effort = min(effort, abs(gear) * max(abs(x) for x in actuator.force_range))
-    return joint.v_slice.start, gain, stiff, damp, effort, float(joint.velocity_limit[0])
+        weakest, strongest = sorted(gear * x for x in actuator.force_range)
+        lower, upper = max(lower, weakest), min(upper, strongest)
+    return joint.v_slice.start, gain, stiff, damp, lower, upper, float(joint.velocity_limit[0])
 
 
 def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:

@@ -1,5 +1,7 @@
 """Servos, motors, gravity compensation and pushes of a scene."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,18 @@ def test_push_wants_vectors() -> None:
         sim.push(sim.state(), "arm/link_1", (1.0, 2.0))
     with pytest.raises(ValueError, match="unknown link 'arm/link_99'"):
         sim.push(sim.state(), "arm/link_99", (1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
+@pytest.mark.parametrize("gear", [2.0, -2.0])
+def test_a_range_of_forces_need_not_be_symmetric(integrator: Any, gear: float) -> None:
+    """A servo that may push with 1 N m and pull with 3 N m, over a gear, drawn far to both sides."""
+    builder = fw.ModelBuilder("wheel")
+    builder.solid("wheel", "cylinder", (0.1, 0.02), mass=1.0)
+    builder.joint("axle", "continuous", "world", "wheel", axis=(0, 0, 1))
+    builder.actuator("servo", "axle", kind="position", gear=gear, kp=100.0, kd=1.0, force_range=(-3.0, 1.0))
+    sim = fw.Simulator(builder.build(), dt=1e-3, integrator=integrator)
+    inertia = float(fw.crba(sim.model, sim.scene.q0)[0, 0])
+    for target, force in ((10.0, 1.0), (-10.0, -3.0)):
+        state = sim.step(sim.state(), control=[target])
+        assert state.v[0] == pytest.approx(1e-3 * gear * force / inertia, rel=1e-9)
