@@ -240,16 +240,16 @@ void bind_simulation(nb::module_& m) {
              const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs, const nb::object& rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators,
-             std::vector<double> damping, std::vector<double> stiffness, std::vector<double> rest) {
+             std::vector<double> damping) {
             SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, actuators);
             if (!rules.is_none())
               spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
-            spec.damping = std::move(damping), spec.stiffness = std::move(stiffness), spec.rest = std::move(rest);
+            spec.damping = std::move(damping);
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"),
-          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"), nb::arg("stiffness"), nb::arg("rest"))
+          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")

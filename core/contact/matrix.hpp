@@ -49,6 +49,18 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
   }
 }
 
+// sigma += G[:, column c of block j] x
+FW_INLINE void add_column(const ConeProblem& problem, int j, int c, double x, double* sigma) {
+  const ContactMatrix& G = problem.G;
+  const Block& block = problem.blocks[j];
+  if (!G.start) return add_scaled(problem.m, x, G.values + static_cast<std::size_t>(block.first + c) * G.stride, sigma);
+  for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
+    const Block& other = problem.blocks[G.neighbour[k]];
+    const double* values = G.values + G.at[k] + c * other.rows;
+    for (int r = 0; r < other.rows; ++r) sigma[other.first + r] += values[r] * x;
+  }
+}
+
 // sigma = G lambda + g
 inline void set_velocities(const ConeProblem& problem, const double* lambda, double* sigma) {
   for (int i = 0; i < problem.m; ++i) sigma[i] = problem.g[i];

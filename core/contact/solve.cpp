@@ -31,17 +31,15 @@ constexpr int largest_automatic = 320, sweeps_of_many = 400;
 constexpr double aim = 0.1;
 
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
-// start; at last sweeps. Problems too large to factorise have sweeps and alternating directions only.
+// start; at last sweeps. Problems too large to factorise have sweeps only.
 void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
                          const Scratch& scratch, double* lambda, SolverReport& report) {
-  const bool dense = problem.m <= largest_automatic;
-  // a step of Newton's method costs about as much as m / 6 sweeps
-  if (!dense) {
+  if (problem.m > largest_automatic) {
     const int most = options.max_sweeps < sweeps_of_many ? options.max_sweeps : sweeps_of_many;
     gauss_seidel(problem, most, most, w, lambda, report);
     return;
   }
-  const int hopeful = 6 + problem.m / 4;
+  const int hopeful = 6 + problem.m / 4;  // a step of Newton's method costs about as much as m / 6 sweeps
   const double promised = w.tolerance;
   w.tolerance *= aim;
   if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return;
@@ -49,7 +47,7 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
   double residual = natural_residual(problem, w, lambda, w.sigma);
   constexpr int turns = 4;
   for (int turn = 0; turn < turns && !(residual <= w.tolerance); ++turn) {
-    if (dense && report.newton < options.max_newton) {
+    if (report.newton < options.max_newton) {
       Scratch own = scratch;
       NewtonWorkspace v(problem, own);
       residual = newton(problem, options.max_newton - report.newton, w, v, lambda, report);
@@ -58,15 +56,15 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
       Scratch own = scratch;
       AdmmWorkspace v(problem, own);
       // the last turn goes on as long as it may, unless what is left is next to nothing
-      const bool to_the_end = !dense || (turn == turns - 1 && residual > 1e3 * w.tolerance);
+      const bool to_the_end = turn == turns - 1 && residual > 1e3 * w.tolerance;
       const int left = options.max_admm - report.admm, share = !to_the_end && left > 150 ? 150 : left;
-      residual = admm(problem, share, dense ? max_of(w.tolerance, 1e-3 * residual) : w.tolerance, w, v, lambda, report);
+      residual = admm(problem, share, max_of(w.tolerance, 1e-3 * residual), w, v, lambda, report);
     }
   }
   if (!(residual <= w.tolerance)) {
     copy(problem.m, lambda, w.best);
     const int left = options.max_sweeps - report.sweeps;
-    gauss_seidel(problem, dense && left > 100 ? 100 : left, options.max_sweeps, w, lambda, report);
+    gauss_seidel(problem, left > 100 ? 100 : left, options.max_sweeps, w, lambda, report);
     if (!(natural_residual(problem, w, lambda, w.sigma) <= residual)) {
       copy(problem.m, w.best, lambda);
       set_velocities(problem, lambda, w.sigma);

@@ -2,31 +2,13 @@
 //
 // Nothing is cleared in advance: every solver writes what it reads.
 #pragma once
-#include <cstdint>
-
 #include "contact/block.hpp"
+#include "contact/scratch.hpp"
 
 namespace featherweight::FW_ISA {
 
 // Problems up to this many rows may be factorised densely.
 constexpr int largest_dense = 600;
-
-// Hands out scratch, or only counts it when there is none.
-class Scratch {
- public:
-  explicit Scratch(void* memory) : memory_(static_cast<char*>(memory)) {}
-  template <class T>
-  T* take(std::size_t n) {
-    T* taken = memory_ ? reinterpret_cast<T*>(memory_ + used_) : nullptr;
-    used_ += (n * sizeof(T) + 63) & ~std::size_t{63};
-    return taken;
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  char* memory_;
-  std::size_t used_ = 0;
-};
 
 struct ContactWorkspace {
   double* sigma;         // velocities with the present impulses, padded

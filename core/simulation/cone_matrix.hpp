@@ -4,6 +4,7 @@
 // few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts.
 #pragma once
 #include "contact/kernels.hpp"
+#include "contact/matrix.hpp"
 #include "simulation/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
@@ -31,26 +32,6 @@ class ConeMatrix {
 
   ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
 
-  // out += G(:, column) x, where the column belongs to a block
-  void add_column(int block, int column, double x, double* out) const {
-    if (!G.start) {
-      const double* values = G.values + static_cast<std::size_t>(column) * G.stride;
-      for (int i = 0; i < rows_.m; ++i) out[i] += values[i] * x;
-      return;
-    }
-    for (int k = G.start[block]; k < G.start[block + 1]; ++k) {
-      const Block& other = rows_.blocks[G.neighbour[k]];
-      const double* values = G.values + G.at[k] + (column - rows_.blocks[block].first) * other.rows;
-      for (int r = 0; r < other.rows; ++r) out[other.first + r] += values[r] * x;
-    }
-  }
-  double diagonal(int block, int row) const {
-    if (!G.start) return G.values[static_cast<std::size_t>(row) * G.stride + row];
-    int k = G.start[block];
-    while (G.neighbour[k] != block) ++k;
-    return G.values[G.at[k] + (row - rows_.blocks[block].first) * (rows_.blocks[block].rows + 1)];
-  }
-
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
@@ -60,24 +41,24 @@ class ConeMatrix {
   void make_room(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory, const More& more) {
     const std::size_t m = rows_.m;
     std::size_t scratch_bytes = 0;
-    const auto carve = [&](Carver carver) {
-      lambda = carver.take<double>(m + 8);
-      sigma = carver.take<double>(m + 8);
-      mu = carver.take<double>(m + 8);
-      more(carver);
+    const auto carve = [&](Scratch pieces) {
+      lambda = pieces.take<double>(m + 8);
+      sigma = pieces.take<double>(m + 8);
+      mu = pieces.take<double>(m + 8);
+      more(pieces);
       if (scratch_bytes == 0) scratch_bytes = kernels.scratch_bytes(problem(), options);
-      scratch = carver.take<char>(scratch_bytes);
-      return carver.used();
+      scratch = pieces.take<char>(scratch_bytes);
+      return pieces.used();
     };
-    reserve(memory, carve(Carver(nullptr)));
-    carve(Carver(memory.data));
+    reserve(memory, carve(Scratch(nullptr)));
+    carve(Scratch(memory.data));
   }
 
   void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
     const int m = rows_.m, stride = (m + 3 + 7) / 8 * 8;  // blocks of fewer than four rows are written with zeros below
     double* values = nullptr;
-    make_room(kernels, options, memory, [&](Carver& carver) {
-      values = carver.take<double>(static_cast<std::size_t>(stride) * stride);
+    make_room(kernels, options, memory, [&](Scratch& pieces) {
+      values = pieces.take<double>(static_cast<std::size_t>(stride) * stride);
       G = {values, stride};
     });
     const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
@@ -102,15 +83,15 @@ class ConeMatrix {
     std::size_t n_neighbours = 0, n_values = 0, *at = nullptr;
     double* values = nullptr;
     const auto carve_all = [&] {
-      make_room(kernels, options, memory, [&](Carver& carver) {
-        first_of_root = carver.take<int>(n_roots + 1);
-        on_root = carver.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
-        group_of_block = carver.take<int>(rows_.n_blocks);
-        first_block = carver.take<int>(rows_.n_groups + 1);
-        start = carver.take<int>(rows_.n_blocks + 1);
-        neighbour = carver.take<int>(n_neighbours);
-        at = carver.take<std::size_t>(n_neighbours);
-        values = carver.take<double>(n_values);
+      make_room(kernels, options, memory, [&](Scratch& pieces) {
+        first_of_root = pieces.take<int>(n_roots + 1);
+        on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
+        group_of_block = pieces.take<int>(rows_.n_blocks);
+        first_block = pieces.take<int>(rows_.n_groups + 1);
+        start = pieces.take<int>(rows_.n_blocks + 1);
+        neighbour = pieces.take<int>(n_neighbours);
+        at = pieces.take<std::size_t>(n_neighbours);
+        values = pieces.take<double>(n_values);
         G = {values, 0, start, neighbour, at};
       });
     };

@@ -7,7 +7,7 @@
 //   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
 #pragma once
 #include "contact/problem.hpp"
-#include "simulation/carver.hpp"
+#include "contact/scratch.hpp"
 #include "simulation/held_frames.hpp"
 #include "simulation/job.hpp"
 #include "simulation/rows.hpp"
@@ -66,7 +66,6 @@ class ConeRows {
  private:
   // A point of a link, about the root of its tree.
   struct Place {
-    int link;
     Vec3<double> r;
     Motion<double> velocity;
 
@@ -96,7 +95,7 @@ class ConeRows {
   // Impulses act on the first side, their opposites on the second.
   static FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
   FW_INLINE Place place(int link, const Vec3<double>& point, const Motion<S>* velocity) const {
-    return {link, point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
+    return {point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
   }
 
   void make_room(Buffer& memory, const ContactList& contacts) {
@@ -110,21 +109,21 @@ class ConeRows {
     const std::size_t n = contacts.count, most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
-    const auto carve = [&](Carver carver) {
-      next_y_ = carver.take<Rows>(n_y);
-      meetings_ = carver.template take<Meeting>(n);
-      groups = carver.take<RowGroup>(most_groups);
-      blocks = carver.take<Block>(most_blocks);
-      g = carver.take<double>(most_rows);
-      free_velocity = carver.take<double>(most_rows);
-      compliance = carver.take<double>(most_rows);
-      slack = carver.take<double>(most_rows);
-      slack_kind = carver.take<Slack>(most_rows);
-      kept = carver.take<double*>(most_rows);
-      return carver.used();
+    const auto carve = [&](Scratch scratch) {
+      next_y_ = scratch.take<Rows>(n_y);
+      meetings_ = scratch.template take<Meeting>(n);
+      groups = scratch.take<RowGroup>(most_groups);
+      blocks = scratch.take<Block>(most_blocks);
+      g = scratch.take<double>(most_rows);
+      free_velocity = scratch.take<double>(most_rows);
+      compliance = scratch.take<double>(most_rows);
+      slack = scratch.take<double>(most_rows);
+      slack_kind = scratch.take<Slack>(most_rows);
+      kept = scratch.take<double*>(most_rows);
+      return scratch.used();
     };
-    reserve(memory, carve(Carver(nullptr)));
-    carve(Carver(memory.data));
+    reserve(memory, carve(Scratch(nullptr)));
+    carve(Scratch(memory.data));
   }
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
@@ -303,15 +302,15 @@ class ConeRows {
     join_chain(row, direction * scene_.tree.links[row.link].sign);
     if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
-      block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
-      if (row.kind ==
-          JointRow::servo) {  // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
+      if (row.kind == JointRow::servo) {
+        // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
         const Actuator& a = scene_.actuators[row.actuator];
         block.lower = a.lower * dt_, block.upper = a.upper * dt_;
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
         const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
         add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / scaled, impulse);
       } else {
+        block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
         add_row(velocity, 0, 0, impulse);
       }
     } else {

@@ -63,7 +63,7 @@ struct Actuator {
 class PairRules;
 
 enum class Integrator : int {
-  semi_implicit,  // velocities first, coordinates with them; springs and dampers at the end of the step
+  semi_implicit,  // velocities first, coordinates with them; dampers at the end of the step
   implicit,       // servos as well
   rk4,            // fourth order, nothing touches
 };
@@ -72,9 +72,6 @@ struct Scene {
   Integrator integrator;
   Tree<double> tree;        // with what the integrator adds to the inertia along freedoms
   const double* damping;    // of each freedom [N s/m]
-  const double* stiffness;  // of each freedom [N/m]
-  const double* rest;       // of each freedom: coordinate at which its spring is at rest
-  const int* freedom_q;     // of each freedom: its coordinate in configurations, -1 on ball joints
   const int* depth;         // of each freedom: number of freedoms inboard
   const int* last_freedom;  // of each link: the last one of its joint
   const int* root;          // of each link: the root of its tree

@@ -15,31 +15,33 @@ bool separate(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   constexpr int most_sweeps = 50;
   constexpr double yielding = 1e-3;  // contacts that hardly can move along their normal are not forced to, however deep
   if (!(rows.deepest > negligible || rows.drift > 1e-9)) return false;
+  const ConeProblem problem = matrix.problem();
   double *mu = matrix.mu, *sigma = matrix.sigma;
   for (int i = 0; i < rows.m; ++i) mu[i] = 0, sigma[i] = rows.free_velocity[i];
   for (int b = 0; b < rows.n_blocks; ++b)
-    for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i)
-      if (matrix.lambda[i] != 0) matrix.add_column(b, i, matrix.lambda[i], sigma);
+    for (int c = 0; c < rows.blocks[b].rows; ++c)
+      if (const double x = matrix.lambda[rows.blocks[b].first + c]; x != 0) add_column(problem, b, c, x, sigma);
   double largest = 0;
   for (int b = 0; b < rows.n_blocks; ++b) {
-    const double G_ii = matrix.diagonal(b, rows.blocks[b].first);
+    const double G_ii = diagonal_block(problem, b)(0, 0);
     largest = G_ii > largest ? G_ii : largest;
   }
   double first_change = 0;
   for (int sweep = 0; sweep < most_sweeps; ++sweep) {
     double change = 0;
     for (int b = 0; b < rows.n_blocks; ++b)
-      for (int i = rows.blocks[b].first; i < rows.blocks[b].first + rows.blocks[b].rows; ++i) {
+      for (int c = 0; c < rows.blocks[b].rows; ++c) {
+        const int i = rows.blocks[b].first + c;
         if (rows.slack_kind[i] == Slack::none) continue;
         const bool one_sided = rows.slack_kind[i] == Slack::one_sided;
         const double give = one_sided ? yielding * largest : 1e-12 * largest;
-        const double G_ii = matrix.diagonal(b, i) + give;
+        const double G_ii = diagonal_block(problem, b)(c, c) + give;
         if (!(G_ii > 0)) continue;  // nothing moves
         const double x = mu[i] - (sigma[i] + give * mu[i] + rows.slack[i]) / G_ii;
         const double next = one_sided && x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;
         mu[i] = next;
-        matrix.add_column(b, i, step, sigma);
+        add_column(problem, b, c, step, sigma);
         const double size = step < 0 ? -step * G_ii : step * G_ii;
         change = size > change ? size : change;
       }

@@ -73,7 +73,6 @@ int Simulation::link_of_freedom(int freedom) const {
 void Simulation::find_paths() {
   const int n = scene_.tree.n_links, nv = scene_.tree.nv;
   depth_.resize(nv);
-  freedom_q_.assign(nv, -1);
   for (int f = 0; f < nv; ++f) {
     const int inboard = scene_.tree.dof_parent[f];
     depth_[f] = inboard < 0 ? 0 : depth_[inboard] + 1;
@@ -84,7 +83,6 @@ void Simulation::find_paths() {
     const Link<double>& l = links_[i];
     last_freedom_[i] = l.v + l.nv - 1;
     root_[i] = l.parent < 0 ? i : root_[l.parent];
-    if (l.nv == 1) freedom_q_[l.v] = l.q;
   }
   constexpr int most_tabulated = 256;
   for (int a = 0; a < n && n <= most_tabulated; ++a)
@@ -95,7 +93,6 @@ void Simulation::find_paths() {
     }
   scene_.shared = shared_.empty() ? nullptr : shared_.data();
   scene_.depth = depth_.data();
-  scene_.freedom_q = freedom_q_.data();
   scene_.last_freedom = last_freedom_.data();
   scene_.root = root_.data();
 }
@@ -175,26 +172,19 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.actuators = actuators_.data();
 }
 
-// Dampers, springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
+// Dampers and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
 void Simulation::add_inertia(const SceneSpec& spec) {
   const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
-  const auto or_zero = [&](const std::vector<double>& x) { return x.empty() ? std::vector<double>(nv, 0.0) : x; };
-  damping_ = or_zero(spec.damping), stiffness_ = or_zero(spec.stiffness), rest_ = or_zero(spec.rest);
-  if (damping_.size() != nv || stiffness_.size() != nv || rest_.size() != nv)
-    throw std::invalid_argument("damping, stiffness and rest need one number a freedom");
+  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number a freedom");
+  damping_ = spec.damping;
   std::vector<double> added(nv);
-  for (std::size_t f = 0; f < nv; ++f) {
-    if (stiffness_[f] > 0) link_of_freedom(static_cast<int>(f));
-    if (scene_.integrator != Integrator::rk4) added[f] = dt_ * damping_[f] + dt_ * dt_ * stiffness_[f];
-  }
+  for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];
   for (const Actuator& a : actuators_)
     if (scene_.integrator == Integrator::implicit && !a.is_row)
       added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
   for (Link<double>& l : links_)
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
   scene_.damping = damping_.data();
-  scene_.stiffness = stiffness_.data();
-  scene_.rest = rest_.data();
 }
 
 void Simulation::find_touchable() {

@@ -32,8 +32,8 @@ struct SceneSpec {
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<HeldSpec> held;
-  std::vector<Actuator> actuators;               // q and is_row are filled in
-  std::vector<double> damping, stiffness, rest;  // one a freedom, or none
+  std::vector<Actuator> actuators;  // q and is_row are filled in
+  std::vector<double> damping;      // one a freedom
 };
 
 // Immutable; shareable between threads.
@@ -61,8 +61,8 @@ class Simulation {
   const Model& model_;
   double dt_;
   std::vector<Link<double>> links_;  // with what the step adds along freedoms
-  std::vector<double> damping_, stiffness_, rest_;
-  std::vector<int> freedom_q_, depth_, last_freedom_, root_, shared_, touchable_;
+  std::vector<double> damping_;
+  std::vector<int> depth_, last_freedom_, root_, shared_, touchable_;
   std::vector<PlacedShape> shapes_;
   std::unique_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;

@@ -62,15 +62,12 @@ struct StepWorkspace {
   }
 };
 
-// Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
+// Forces of actuators and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
 // what the acceleration adds is on the other side of the equation (scene.tree's armature).
 template <class S>
 void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  for (int f = 0; f < scene.tree.nv; ++f) {
+  for (int f = 0; f < scene.tree.nv; ++f)
     if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
-    if (scene.stiffness[f] > 0)
-      w.tau[f] = w.tau[f] - (w.q[scene.freedom_q[f]] + w.v[f] * dt - scene.rest[f]) * scene.stiffness[f];
-  }
   for (int k = 0; k < scene.n_actuators; ++k) {
     const Actuator& m = scene.actuators[k];
     if (m.is_row) continue;

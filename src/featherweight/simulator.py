@@ -36,7 +36,7 @@ class Simulator:
     scene: a :class:`Scene`, a :class:`CompiledScene`, or a lone :class:`Model`, which then touches nothing but itself.
     dt: length of a step [s].
     solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
-    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping and springs are taken
+    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is taken
     at the end of the step. "implicit": the gains of servos as well, which stays stable however stiff they are. "rk4":
     fourth order, for scenes in which nothing can touch, without limits, dry friction and constraints.
     num_threads: threads for a batch, all cores by default. Results do not depend on it.
@@ -162,7 +162,7 @@ class Simulator:
             for name, value in arrays.items()
         }
         core = state._core.copy()
-        chunk = 1 if policy is not None or record_contacts else _chunk(steps, core.batch, progress)
+        chunk = 1 if policy is not None or record_contacts else _chunk(steps, core.batch)
         kept = steps if record else 0
         records = tuple(np.empty((core.batch, kept, n)) for n in (self.model.nq, self.model.nv))
         contacts: list[Contacts] = []
@@ -180,7 +180,7 @@ class Simulator:
                     self._run(core, done, n, parts, records)
                     totals.add(core.reports())
                     if record_contacts:
-                        contacts.append(Contacts.of(self, core, state.single))
+                        contacts.append(Contacts.of(self, core))
                     done += n
                     advance(n)
             except KeyboardInterrupt:
@@ -392,8 +392,6 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
         ],
         "actuators": [_actuator(model, each) for each in model.description.actuators],
         "damping": model.damping.tolist(),
-        "stiffness": [],
-        "rest": [],
     }  # fmt: skip
 
 
@@ -461,6 +459,6 @@ def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state
     raise ValueError("rollout: how many steps? Give n_steps, or forces with one row a step")
 
 
-def _chunk(steps: int, batch: int, progress: bool) -> int:
+def _chunk(steps: int, batch: int) -> int:
     """Steps between two looks at the keyboard: about 20 000 steps of environments."""
     return max(1, min(steps, 20_000 // batch)) if steps else 1

@@ -40,7 +40,7 @@ class Contacts:
     dt: float
 
     @classmethod
-    def of(cls, simulator: Simulator, core: _core.Environments, single: bool) -> Contacts:
+    def of(cls, simulator: Simulator, core: _core.Environments) -> Contacts:
         start, integers, numbers = core.contacts()
         counts = np.diff(start).astype(np.int64)
         return cls(
@@ -122,7 +122,7 @@ class State:
     @property
     def contacts(self) -> Contacts:
         """What touched in the last step, and with what force."""
-        return Contacts.of(self.simulator, self._core, self.single)
+        return Contacts.of(self.simulator, self._core)
 
     @property
     def residual(self) -> Any:
