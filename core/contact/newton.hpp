@@ -65,7 +65,10 @@ inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A
     for (int c = 0; c < free.n_free; ++c) {
       const double* from = G.values + static_cast<std::size_t>(free.rows[c]) * static_cast<std::size_t>(G.stride);
       double* to = A + c * ld;
-      for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]];
+      if (free.n_free == problem.m)
+        for (int r = c & ~3; r < n; r += 4) four(to + r) = four(from + r);
+      else
+        for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]];
       for (int r = free.n_free; r < n; ++r) to[r] = 0;
     }
   } else {
@@ -196,7 +199,7 @@ inline double typical_velocity(const ConeProblem& problem, const ContactWorkspac
 // Steps until the tolerance is met or as many as allowed were made. lambda and sigma: the best found.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
-  constexpr double ratios[] = {0.3, 3, 0.03, 1, 10, 0.1};  // of eps to the residual, in turn
+  constexpr double ratios[] = {0.03, 3, 0.3, 1, 10, 0.1};  // of eps to the residual, in turn
   constexpr int n_ratios = 6, patience = 25;
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;

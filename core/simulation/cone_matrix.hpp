@@ -15,10 +15,10 @@ template <class S>
 class ConeMatrix {
  public:
   ContactMatrix G{};
-  double* lambda;
-  double* sigma;  // scratch of m numbers
-  double* mu;     // scratch of m numbers
-  void* scratch;  // of the solver
+  double* lambda;  // padded by zeros
+  double* sigma;   // scratch of m numbers
+  double* mu;      // scratch of m numbers, padded by zeros
+  void* scratch;   // of the solver
 
   ConeMatrix(const Scene& scene, const ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Buffer& memory)
@@ -28,6 +28,7 @@ class ConeMatrix {
     else
       fill_sparse(kernels, options, memory);
     for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.kept[i];
+    for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
 
   ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }

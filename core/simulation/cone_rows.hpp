@@ -28,6 +28,10 @@ struct FreeMotion {
 // What to do about the position of a row.
 enum class Slack : int { none, one_sided, both_sided };
 
+// Contacts are left alone whose normal velocity without impulses is this far from closing the gap [m/s], unless others
+// are struck harder.
+inline constexpr double resting_reach = 1;
+
 template <class S>
 class ConeRows {
  public:
@@ -39,19 +43,21 @@ class ConeRows {
   double* compliance;
   double* slack;  // what the position asks of the velocity: [m/s]
   Slack* slack_kind;
-  double** kept;       // where the impulse of each row is kept from step to step
-  double scale;        // [m/s]
-  double deepest = 0;  // overlap [m]
-  double drift = 0;    // of held frames [m]
+  double** kept;          // where the impulse of each row is kept from step to step
+  double scale;           // [m/s]
+  double deepest = 0;     // overlap [m]
+  double drift = 0;       // of held frames [m]
+  bool left_out = false;  // some contacts open too fast to matter
 
   ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, std::size_t environment, Buffer& memory,
-           ContactList& contacts, const int* near, int n_near, double* joint_impulses)
+           ContactList& contacts, const int* near, int n_near, double* joint_impulses, double reach)
       : scene_(*job.scene),
         motion_(motion),
         lane_{lane},
         dt_(job.dt),
         per_dt_(1 / job.dt),
-        friction_(job.friction ? job.friction[environment] : 1) {
+        friction_(job.friction ? job.friction[environment] : 1),
+        reach_(reach) {
     const double* gravity = scene_.tree.gravity;
     scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
     if (!(scale > 0)) scale = dt_;
@@ -86,7 +92,7 @@ class ConeRows {
   const FreeMotion<S>& motion_;
   LaneOf<S> lane_;
   double dt_, per_dt_, friction_;
-  double reach_ = resting_reach;  // contacts whose gap closes no faster than this are in
+  double reach_;  // contacts whose gap opens no faster than this are in
   Meeting* meetings_;
   Rows* next_y_;
   int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
@@ -196,6 +202,7 @@ class ConeRows {
     }
     if (u_n + shift > reach_) {
       for (double& impulse : c.impulse) impulse = 0;
+      left_out = true;
       return;
     }
 
@@ -246,8 +253,6 @@ class ConeRows {
     const double size = velocity < 0 ? -velocity : velocity;
     scale = size > scale ? size : scale;
   }
-  // Contacts are left alone whose normal velocity without impulses is this far from closing the gap [m/s].
-  static constexpr double resting_reach = 1;
   // Half an overlap goes in a step, but no faster than this [m/s].
   static constexpr double fastest_separation = 0.5;
   FW_INLINE double wanted(double gap) const {

@@ -17,7 +17,7 @@ class HeldRows {
   HeldRows(const Scene& scene, const RowGroup* groups, Buffer& memory)
       : groups_(groups), n_((scene.n_held_rows + 3) / 4 * 4) {
     const std::size_t n = n_;
-    reserve(memory, (n * n + n) * sizeof(double));
+    reserve(memory, (n * n + n + 4) * sizeof(double));
     L_ = static_cast<double*>(memory.data);
     impulses_ = L_ + n * n;
     for (std::size_t k = 0; k < n * n; ++k) L_[k] = k % (n + 1) == 0 ? 1 : 0;  // what is beyond the rows stays so
@@ -57,7 +57,7 @@ class HeldRows {
       largest = size > largest ? size : largest;
       impulses_[k] /= -dt;
     }
-    for (int k = scene.n_held_rows; k < n_; ++k) impulses_[k] = 0;
+    for (int k = scene.n_held_rows; k < n_ + 4; ++k) impulses_[k] = 0;
     solve_dense(n_, L_, impulses_);
     return largest;
   }

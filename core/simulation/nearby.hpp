@@ -13,26 +13,34 @@ struct Bound {
   S way;
 };
 
+// How far a shape goes in a step whose link moves with velocity m about the root of its tree.
+template <class S>
+FW_INLINE S way_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
+                   const Vec3<S>& center, const S& dt) {
+  Vec3<S> u = m.lin;
+  add_cross(u, m.ang, center - motion.pose[scene.root[shape.link]].p);
+  S speed = square_root(dot(u, u));
+  if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
+  return speed * dt;
+}
+
 template <class S>
 FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const S& dt) {
   const Vec3<double> c = vec3(shape.center);
   if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
   const Pose<S>& X = motion.pose[shape.link];
   const Vec3<S> center = X.R * c + X.p;
-  const Motion<S>& m = motion.velocity[shape.link];
-  Vec3<S> u = m.lin;
-  add_cross(u, m.ang, center - motion.pose[scene.root[shape.link]].p);
-  S speed = square_root(dot(u, u));
-  if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
-  return {center, speed * dt};
+  return {center, way_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
 }
 
 // Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s].
 inline constexpr double joint_reach = 10;
 
-// Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative.
+// Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative. `change`: of
+// velocities by impulses; null: none yet.
 template <class S, class Near>
-void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, double per_dt, const Near& near) {
+void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
+                           const Near& near) {
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
     S excess(-1);
@@ -40,6 +48,10 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, doub
       const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
       const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
       excess = select(gap > S(0), gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
+      if (change) {
+        const S added = change[row.freedom] * direction;
+        excess = excess + select(added < S(0), added, S(0));
+      }
     }
     if (any(excess, excess < S(0))) near(k, excess);
   }

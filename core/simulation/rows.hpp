@@ -34,6 +34,7 @@ struct LaneOf {
 
   FW_INLINE double operator()(const S& x) const { return reinterpret_cast<const Loose*>(&x)[lane]; }
   FW_INLINE void add(S& x, double value) const { reinterpret_cast<Loose*>(&x)[lane] += value; }
+  FW_INLINE void set(S& x, double value) const { reinterpret_cast<Loose*>(&x)[lane] = value; }
   FW_INLINE Vec3<double> operator()(const Vec3<S>& x) const { return {(*this)(x[0]), (*this)(x[1]), (*this)(x[2])}; }
   FW_INLINE Mat3<double> operator()(const Mat3<S>& m) const {
     return {(*this)(m.rows[0]), (*this)(m.rows[1]), (*this)(m.rows[2])};
@@ -138,21 +139,24 @@ FW_INLINE RowBlock transposed(const RowBlock& m) {
 // G(a, b) by columns: column c has the rows of a. Most groups have three rows.
 template <bool fourth>
 FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const RowGroup& b) {
-  Rows g0 = Rows{}, g1 = Rows{}, g2 = Rows{}, g3 = Rows{};
+  Rows g[2][4] = {};  // of even and odd freedoms: half as long a chain of additions
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) {
       const RowEnd &p = a.ends[i], &q = b.ends[j];
       const int n = p.link == q.link ? p.count : shared_freedoms(scene, p.link, q.link);
-      for (int k = 0; k < n; ++k) {
+      const auto add = [&](int k, Rows* sum) FW_LAMBDA_INLINE {
         const Rows x = p.y[k];
         const double* z = reinterpret_cast<const double*>(q.y + k);
-        g0 += x * z[0];
-        g1 += x * z[1];
-        g2 += x * z[2];
-        if constexpr (fourth) g3 += x * z[3];
-      }
+        sum[0] += x * z[0];
+        sum[1] += x * z[1];
+        sum[2] += x * z[2];
+        if constexpr (fourth) sum[3] += x * z[3];
+      };
+      int k = 0;
+      for (; k + 1 < n; k += 2) add(k, g[0]), add(k + 1, g[1]);
+      if (k < n) add(k, g[0]);
     }
-  return {{g0, g1, g2, g3}};
+  return {{g[0][0] + g[1][0], g[0][1] + g[1][1], g[0][2] + g[1][2], g[0][3] + g[1][3]}};
 }
 FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);

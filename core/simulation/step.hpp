@@ -9,6 +9,7 @@
 #include "simulation/hold.hpp"
 #include "simulation/nearby.hpp"
 #include "simulation/separate.hpp"
+#include "simulation/strays.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -28,6 +29,10 @@ struct StepWorkspace {
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
   S* near_margin;
+  int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
+  bool looks[width_of<S>];     // environments whose contacts are looked for
+  bool left_out[width_of<S>];  // those with contacts that open too fast to matter
+  HeldRows held[width_of<S>];
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
       : q(arena.take<S>(scene.tree.nq)),
@@ -183,11 +188,10 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, cons
 
 // Contacts of one environment, in the order of pairs.
 template <class S>
-void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, int n_pairs,
-                          ContactList& list) {
+void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, ContactList& list) {
   const int* pairs = w.near_pairs + lane.lane * scene.n_pairs;
   list.count = 0;
-  for (int k = 0; k < n_pairs; ++k) {
+  for (int k = 0; k < w.n_near_pairs[lane.lane]; ++k) {
     const ScenePair& pair = scene.pairs[pairs[k]];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
     if (pair.is_ball_on_plane) {
@@ -211,13 +215,13 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
   sweep_contacts(scene, placements, ways, memory);
 }
 
+// Y^T lambda. Impulses are padded by three numbers; beyond the rows of a group y is zero.
 template <class S>
 FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_groups, const double* impulse,
                             LaneOf<S> lane, S* response) {
   for (int i = 0; i < n_groups; ++i) {
     const RowGroup& group = groups[i];
-    Rows x = Rows{};
-    for (int r = 0; r < group.rows; ++r) x[r] = impulse[group.first + r];
+    const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
     for (int e = 0; e < group.n_ends; ++e) {
       const RowEnd& end = group.ends[e];
       int f = scene.last_freedom[end.link];
@@ -242,18 +246,20 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
 
 // The impulses of one environment. True if some of them separate.
 template <class S>
-bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, int n_near, std::size_t environment,
-                       ContactList& contacts, StepMemory& memory, HeldRows& held) {
+bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                       double reach, StepMemory& memory) {
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
+  ContactList& contacts = job.contacts[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
   ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows[scene.n_held ? lane.lane : 0], contacts,
-                   w.near_rows + lane.lane * scene.n_joint_rows, n_near, joint_impulses);
+                   w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses, reach);
+  w.left_out[lane.lane] = rows.left_out;
   report.contacts = contacts.count;
   report.last.penetration = rows.deepest;
   if (rows.m == 0) return false;
-  if (scene.n_held) held = HeldRows(scene, rows.groups, memory.held[lane.lane]);
+  if (scene.n_held) w.held[lane.lane] = HeldRows(scene, rows.groups, memory.held[lane.lane]);
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   const SolverReport r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
   report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
@@ -287,7 +293,7 @@ FW_INLINE bool is_finite(const S& poison, int lane) {
 // Coordinates move until held frames are where they should be, to a hundredth of a nanometre, or no nearer. (A link
 // that turns too fast for the matrix of the step stays as it is.)
 template <class S>
-void hold_together(const RolloutJob& job, const Pack& pack, HeldRows* held, StepWorkspace<S>& w) {
+void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   constexpr int most_iterations = 10;
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
@@ -304,14 +310,14 @@ void hold_together(const RolloutJob& job, const Pack& pack, HeldRows* held, Step
     for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
     bool moves = false;
     for (int lane = 0; lane < pack.count; ++lane) {
-      if (held[lane].empty()) continue;
-      const double error = held[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
+      if (w.held[lane].empty()) continue;
+      const double error = w.held[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
       const bool goes_on = error > 1e-11 && error < 0.5 * last[lane];
       last[lane] = goes_on ? error : 0;
       if (!goes_on) continue;
       moves = true;
-      add_impulses(scene, held[lane].groups(), held[lane].n_groups(), held[lane].impulses(), LaneOf<S>{lane},
-                   w.motion.correct);
+      HeldRows& held = w.held[lane];
+      add_impulses(scene, held.groups(), held.n_groups(), held.impulses(), LaneOf<S>{lane}, w.motion.correct);
     }
     if (!moves) return;
     repeat_last_lane(pack, tree.nv, w.motion.correct);
@@ -320,9 +326,116 @@ void hold_together(const RolloutJob& job, const Pack& pack, HeldRows* held, Step
   }
 }
 
+// Which pairs and joint rows are near, environment by environment.
+template <class S>
+void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
+  for_nearby_pairs(scene, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
+    const int k = static_cast<int>(&pair - scene.pairs);
+    w.near_margin[k] = margin;
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + w.n_near_pairs[lane]++] = k;
+  });
+  for_nearby_joint_rows(scene, w.motion, change, 1 / job.dt, [&](int row, const S& excess) {
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(excess) < 0) w.near_rows[lane * scene.n_joint_rows + w.n_near_rows[lane]++] = row;
+  });
+}
+
+// What impulses did to the environments of a pack.
+struct Outcome {
+  bool touched = false;    // there are impulses
+  bool separated = false;  // and some that separate
+};
+
+// Contacts and impulses of one environment after the other, at the first look or, of those that stray, another. False
+// if nothing was solved.
+template <class S>
+bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, StepWorkspace<S>& w, StepMemory& memory,
+                    Outcome& outcome) {
+  const Scene& scene = *job.scene;
+  bool solved = false;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const std::size_t environment = pack.first + lane;
+    ContactList& contacts = job.contacts[environment];
+    StepReport& report = job.reports[environment];
+    const LaneOf<S> own{lane};
+    if (!w.looks[lane]) continue;
+    if (scene.rules)
+      find_swept_contacts(scene, w, own, memory);
+    else
+      find_listed_contacts(scene, w, own, memory.next);
+    if (is_first) {
+      report.last = {};
+    } else {
+      if (!is_run_through(scene, w.motion, w.response, own, 1 / job.dt, memory.next) &&
+          !is_run_through(scene, w.motion, w.a, own, 1 / job.dt, w.near_rows + lane * scene.n_joint_rows,
+                          w.n_near_rows[lane]))
+        continue;
+      for (int f = 0; f < scene.tree.nv; ++f) own.set(w.motion.response[f], 0), own.set(w.motion.correct[f], 0);
+    }
+    warm_start(contacts, memory.next);
+    ContactList old = contacts;
+    contacts = memory.next;
+    memory.next = old;
+    report.contacts = 0;
+    // without contacts, impulses of joints may have to be forgotten
+    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) continue;
+    solved = true;
+    outcome.separated |= solve_environment(job, w, own, environment, is_first ? resting_reach : 1e300, memory);
+  }
+  outcome.touched |= solved;
+  return solved;
+}
+
+// Those that look again: impulses lead beyond what was looked at. False if there are none.
+template <class S>
+bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  S beyond = suspicion(scene, w.motion, w.response, w.a, w.bounds, job.dt);
+  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, w.a, S(job.dt), w.bounds);
+  bool some = false;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const LaneOf<S> own{lane};
+    w.looks[lane] = w.looks[lane] && (own(beyond) > 0 ||
+                                      (w.left_out[lane] && is_run_through(scene, w.motion, w.response, own, 1 / job.dt,
+                                                                          job.contacts[pack.first + lane])));
+    some |= w.looks[lane];
+  }
+  return some;
+}
+
+// Impulses, and in w.a the change of velocities they cause.
+template <class S>
+Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
+  constexpr int most_looks = 4;
+  const Scene& scene = *job.scene;
+  const S poison = poison_in(w.motion.v_free, scene.tree.nv);
+  for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
+  for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
+  for (int lane = 0; lane < pack.count; ++lane) {
+    w.looks[lane] = !job.reports[pack.first + lane].failed && is_finite(poison, lane);
+    w.left_out[lane] = false;
+    if (scene.n_held) w.held[lane] = {};
+  }
+  Outcome outcome;
+  for (int look = 0; look < most_looks; ++look) {
+    list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
+    if (!meet_and_solve(job, pack, look == 0, w, memory, outcome)) break;
+    repeat_last_lane(pack, scene.tree.nv, w.motion.response);
+    respond(scene, w.motion.response, w, w.a);
+    if (!find_strays(job, pack, w)) break;
+  }
+  for (int lane = 0; lane < pack.count; ++lane) {
+    StepReport& report = job.reports[pack.first + lane];
+    if (!report.failed && is_finite(poison, lane)) add_figures(report.last, report.total);
+  }
+  return outcome;
+}
+
 template <class S>
 void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S>& w, StepMemory& memory) {
-  constexpr int width = width_of<S>;
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
   const S dt(job.dt);
@@ -330,62 +443,15 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
   add_joint_forces(scene, dt, w);
   move_freely(scene, dt, w);
   place_links(scene, w);
-  const S poison = poison_in(w.motion.v_free, tree.nv);
-
-  // which pairs are near, environment by environment
-  int n_near[width] = {};
-  for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, dt);
-  for_nearby_pairs(scene, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
-    const int k = static_cast<int>(&pair - scene.pairs);
-    w.near_margin[k] = margin;
-    for (int lane = 0; lane < pack.count; ++lane)
-      if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + n_near[lane]++] = k;
-  });
-
-  int n_rows[width] = {};
-  for_nearby_joint_rows(scene, w.motion, 1 / job.dt, [&](int row, const S& excess) {
-    for (int lane = 0; lane < pack.count; ++lane)
-      if (LaneOf<S>{lane}(excess) < 0) w.near_rows[lane * scene.n_joint_rows + n_rows[lane]++] = row;
-  });
-
-  // contacts and impulses, one environment after the other
-  for (int f = 0; f < tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
-  bool touched = false, separated = false;
-  HeldRows held[width];
-  for (int lane = 0; lane < pack.count; ++lane) {
-    const std::size_t environment = pack.first + lane;
-    ContactList& contacts = job.contacts[environment];
-    StepReport& report = job.reports[environment];
-    if (report.failed || !is_finite(poison, lane)) continue;
-    report.last = {};
-    if (scene.rules)
-      find_swept_contacts(scene, w, LaneOf<S>{lane}, memory);
-    else
-      find_listed_contacts(scene, w, LaneOf<S>{lane}, n_near[lane], memory.next);
-    warm_start(contacts, memory.next);
-    ContactList old = contacts;
-    contacts = memory.next;
-    memory.next = old;
-    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) {  // else impulses may have to be forgotten
-      report.contacts = 0;
-      continue;
-    }
-    touched = true;
-    separated |= solve_environment(job, w, LaneOf<S>{lane}, n_rows[lane], environment, contacts, memory, held[lane]);
-    add_figures(report.last, report.total);
-  }
-
-  repeat_last_lane(pack, tree.nv, w.motion.response);
-  repeat_last_lane(pack, tree.nv, w.motion.correct);
+  const Outcome outcome = touch(job, pack, w, memory);
 
   // new velocities, new coordinates
   for (int f = 0; f < tree.nv; ++f) w.v[f] = w.motion.v_free[f];
-  if (touched) {
-    respond(scene, w.motion.response, w, w.a);
+  if (outcome.touched)
     for (int f = 0; f < tree.nv; ++f) w.v[f] = w.v[f] + w.a[f];
-  }
   for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.v[f];
-  if (separated) {
+  if (outcome.separated) {
+    repeat_last_lane(pack, tree.nv, w.motion.correct);
     respond(scene, w.motion.correct, w, w.a);
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.a[f];
   }
@@ -394,7 +460,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
     for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
   }
   advance(tree, w.moved, dt, w.q, w.v);
-  if (scene.n_held) hold_together(job, pack, held, w);
+  if (scene.n_held) hold_together(job, pack, w);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -145,7 +145,9 @@ def test_random_torques_for_long() -> None:
     _, state, figures = random_run(steps=1600, batch=64, dt=2e-3, size=20.0)
     assert not state.failed.any() and np.isfinite(state.q).all() and np.isfinite(state.v).all()
     assert figures["unconverged"] <= 1e-3, figures
-    assert figures["penetration"] < 0.05, figures  # 28 mm: limbs turn at up to 150 rad/s, see the test of spinning rods
+    assert figures["penetration"] < 0.03, (
+        figures
+    )  # 17 mm: limbs turn at up to 150 rad/s, and move along lines in a step
     assert figures["speed"] < 1e3, figures
 
 

@@ -1,0 +1,108 @@
+// simulation/strays.hpp -- what impulses throw farther than anybody looked.
+//
+// Contacts are looked for along the way that shapes go without impulses, and a little beyond. A ball that is struck may
+// go anywhere: where the response to impulses leads beyond, the bounds are widened and contacts are looked for again,
+// and where one of them would be run through, all of that environment are solved again.
+#pragma once
+#include "simulation/nearby.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Contacts and limits that are closed faster than they may by less than this are left to the next step [m/s].
+inline constexpr double unseen = 1e-3;
+
+// Velocities of a link with and without impulses, about the root of its tree.
+template <class S>
+FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response,
+                                  int link) {
+  Motion<S> m = motion.velocity[link];
+  if (scene.touchable[link]) m += response[link];
+  return m;
+}
+
+// Beyond its bounds, a shape of a pair is looked at this far [m].
+inline constexpr double margin_of_shape = 0.5 * look_ahead;
+
+// Positive where a shape may go farther than its margin, or a limit may be run through that was left out. No roots: it
+// is asked in every step.
+template <class S>
+S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change,
+            const Bound<S>* bounds, double dt) {
+  const auto raise = [](S& most, const S& x) FW_LAMBDA_INLINE { most = select(x > most, x, most); };
+  const double per_dt2 = 1 / (dt * dt);
+  S most(-1), fastest(0);
+  for (int k = 0; k < scene.n_shapes; ++k) {
+    const PlacedShape& shape = scene.shapes[k];
+    if (shape.link < 0 || !scene.touchable[shape.link]) continue;
+    const Motion<S> m = with_impulses(scene, motion, response, shape.link);
+    Vec3<S> u = m.lin;
+    add_cross(u, m.ang, bounds[k].center - motion.pose[scene.root[shape.link]].p);
+    const S farthest = bounds[k].way + margin_of_shape;
+    S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
+    if (shape.shape.kind != ShapeKind::sphere)
+      speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
+    raise(most, speed2 * (1 + 1e-9) - farthest * farthest * per_dt2);
+  }
+  for (int k = 0; k < scene.n_joint_rows; ++k) raise(fastest, abs(change[scene.joint_rows[k].freedom]));
+  raise(most, fastest - joint_reach);
+  return most;
+}
+
+// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin, or a limit may be run
+// through that was left out.
+template <class S>
+S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change, const S& dt,
+        Bound<S>* bounds) {
+  S most(-1);
+  for (int k = 0; k < scene.n_shapes; ++k) {
+    const PlacedShape& shape = scene.shapes[k];
+    if (shape.link < 0) continue;
+    const S way =
+        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+    const S beyond = way - bounds[k].way - margin_of_shape;
+    bounds[k].way = select(way > bounds[k].way, way, bounds[k].way);
+    most = select(beyond > most, beyond, most);
+  }
+  for (int k = 0; k < scene.n_joint_rows; ++k) {
+    const S beyond = abs(change[scene.joint_rows[k].freedom]) - joint_reach;
+    most = select(beyond > most, beyond, most);
+  }
+  return most;
+}
+
+// Whether a limit is run through.
+template <class S>
+bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, LaneOf<S> lane, double per_dt,
+                    const int* near, int n_near) {
+  for (int k = 0; k < n_near; ++k) {
+    const JointRow& row = scene.joint_rows[near[k]];
+    if (row.kind != JointRow::lower_limit && row.kind != JointRow::upper_limit) continue;
+    const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+    const double gap = direction * (lane(motion.q[row.q]) - row.bound);
+    const double velocity = direction * (lane(motion.v_free[row.freedom]) + lane(change[row.freedom]));
+    if ((gap > 0 ? gap * per_dt : 0) + velocity < -unseen) return true;
+  }
+  return false;
+}
+// Whether a rigid contact is run through.
+template <class S>
+bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, LaneOf<S> lane,
+                    double per_dt, const ContactList& contacts) {
+  for (int k = 0; k < contacts.count; ++k) {
+    const Contact& c = contacts.data[k];
+    if (c.gap <= 0 && scene.materials[c.material].compliance > 0) continue;
+    double velocity = c.gap > 0 ? c.gap * per_dt : 0;
+    for (int side = 0; side < 2; ++side) {
+      const int link = scene.shapes[side == 0 ? c.a : c.b].link;
+      if (link < 0) continue;
+      const Motion<double> m = lane(with_impulses(scene, motion, response, link));
+      Vec3<double> u = m.lin;
+      add_cross(u, m.ang, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
+      velocity += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
+    }
+    if (velocity < -unseen) return true;
+  }
+  return false;
+}
+
+}  // namespace featherweight::FW_ISA
