@@ -66,12 +66,27 @@ class ConeMatrix {
       double* column = values + static_cast<std::size_t>(b.first) * stride + a.first;
       for (int c = 0; c < b.rows; ++c, column += stride) *reinterpret_cast<LooseRows*>(column) = block.columns[c];
     };
-    for (int i = 0; i < rows_.n_groups; ++i)  // rising, so that what is below a block is written after its zeros
+    const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      write(transposed(block), b, a);
+      write(block, a, b);
+    };
+    const RowGroup* const groups = rows_.groups;
+    for (int i = 0; i < rows_.n_groups; ++i) {  // rising, so that what is below a block is written after its zeros
+      const RowGroup &a = groups[i], &b = groups[i + 1];
+      const bool two = i + 1 < rows_.n_groups && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
-        const RowBlock block = couple(scene_, rows_.groups[i], rows_.groups[j]);
-        if (j < i) write(transposed(block), rows_.groups[j], rows_.groups[i]);
-        write(block, rows_.groups[i], rows_.groups[j]);
+        const RowGroup& c = groups[j];
+        if (two && c.rows < 4) {
+          const TwoBlocks blocks = couple_two(scene_, a, b, c);
+          write_both(blocks.first, a, c);
+          write_both(blocks.second, b, c);
+        } else {
+          write_both(couple(scene_, a, c), a, c);
+          if (two) write_both(couple(scene_, b, c), b, c);
+        }
       }
+      if (two) write_both(couple(scene_, b, b), b, b), ++i;
+    }
     for (int j = 0; j < m; ++j)
       for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];

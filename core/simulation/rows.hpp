@@ -136,30 +136,61 @@ FW_INLINE RowBlock transposed(const RowBlock& m) {
            __builtin_shufflevector(a, c, 2, 3, 6, 7), __builtin_shufflevector(b, d, 2, 3, 6, 7)}};
 }
 
+// f(end of a, end of b, number of freedoms inboard of both) for all ends.
+template <class F>
+FW_INLINE void for_shared_paths(const Scene& scene, const RowGroup& a, const RowGroup& b, const F& f) {
+  for (int i = 0; i < a.n_ends; ++i)
+    for (int j = 0; j < b.n_ends; ++j) {
+      const int p = a.ends[i].link, q = b.ends[j].link;
+      f(i, j, p == q ? a.ends[i].count : shared_freedoms(scene, p, q));
+    }
+}
+
 // G(a, b) by columns: column c has the rows of a. Most groups have three rows.
 template <bool fourth>
 FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   Rows g[2][4] = {};  // of even and odd freedoms: half as long a chain of additions
-  for (int i = 0; i < a.n_ends; ++i)
-    for (int j = 0; j < b.n_ends; ++j) {
-      const RowEnd &p = a.ends[i], &q = b.ends[j];
-      const int n = p.link == q.link ? p.count : shared_freedoms(scene, p.link, q.link);
-      const auto add = [&](int k, Rows* sum) FW_LAMBDA_INLINE {
-        const Rows x = p.y[k];
-        const double* z = reinterpret_cast<const double*>(q.y + k);
-        sum[0] += x * z[0];
-        sum[1] += x * z[1];
-        sum[2] += x * z[2];
-        if constexpr (fourth) sum[3] += x * z[3];
-      };
-      int k = 0;
-      for (; k + 1 < n; k += 2) add(k, g[0]), add(k + 1, g[1]);
-      if (k < n) add(k, g[0]);
-    }
+  for_shared_paths(scene, a, b, [&](int i, int j, int n) FW_LAMBDA_INLINE {
+    const Rows *const x = a.ends[i].y, *const y = b.ends[j].y;
+    const auto add = [&](int k, Rows* sum) FW_LAMBDA_INLINE {
+      const double* z = reinterpret_cast<const double*>(y + k);
+      sum[0] += x[k] * z[0];
+      sum[1] += x[k] * z[1];
+      sum[2] += x[k] * z[2];
+      if constexpr (fourth) sum[3] += x[k] * z[3];
+    };
+    int k = 0;
+    for (; k + 1 < n; k += 2) add(k, g[0]), add(k + 1, g[1]);
+    if (k < n) add(k, g[0]);
+  });
   return {{g[0][0] + g[1][0], g[0][1] + g[1][1], g[0][2] + g[1][2], g[0][3] + g[1][3]}};
 }
 FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
+}
+
+// Whether all they act on is the same.
+FW_INLINE bool act_together(const RowGroup& a, const RowGroup& b) {
+  return a.n_ends == b.n_ends && a.ends[0].link == b.ends[0].link &&
+         (a.n_ends == 1 || a.ends[1].link == b.ends[1].link);
+}
+
+struct TwoBlocks {
+  RowBlock first, second;
+};
+// G(a, c) and G(b, c) of groups that act together, with no more than three rows in c.
+FW_INLINE TwoBlocks couple_two(const Scene& scene, const RowGroup& a, const RowGroup& b, const RowGroup& c) {
+  Rows g0 = Rows{}, g1 = g0, g2 = g0, h0 = g0, h1 = g0, h2 = g0;
+  for_shared_paths(scene, a, c, [&](int i, int j, int n) FW_LAMBDA_INLINE {
+    const Rows *const x = a.ends[i].y, *const y = b.ends[i].y;
+    for (int k = 0; k < n; ++k) {
+      const double* z = reinterpret_cast<const double*>(c.ends[j].y + k);
+      const double z0 = z[0], z1 = z[1], z2 = z[2];
+      g0 += x[k] * z0, g1 += x[k] * z1, g2 += x[k] * z2;
+      h0 += y[k] * z0, h1 += y[k] * z1, h2 += y[k] * z2;
+    }
+  });
+  return {{{g0, g1, g2, Rows{}}}, {{h0, h1, h2, Rows{}}}};
 }
 
 }  // namespace featherweight::FW_ISA
