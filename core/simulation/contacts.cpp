@@ -24,10 +24,33 @@ void set_frame(const double* n, double* frame) {
   }
 }
 
+namespace {
+
+// Impulses act in one plane, that of a static plane or the middle one of a patch. Points at different heights would ask
+// for the impossible: a body that turns until all gaps are closed moves them against each other, by the gap times the
+// difference of heights, and sticking would not let it.
+void level(const Shape& b, int n, ContactPoint* points) {
+  const auto height = [&](const ContactPoint& p) {
+    return p.position[0] * p.normal[0] + p.position[1] * p.normal[1] + p.position[2] * p.normal[2];
+  };
+  double mean = 0;
+  for (int k = 0; k < n; ++k) {
+    if (std::memcmp(points[k].normal, points[0].normal, sizeof points[k].normal) != 0) return;
+    mean += height(points[k]) / n;
+  }
+  for (int k = 0; k < n; ++k) {
+    const double down = b.kind == ShapeKind::plane ? 0.5 * points[k].gap : height(points[k]) - mean;
+    for (int i = 0; i < 3; ++i) points[k].position[i] -= down * points[k].normal[i];
+  }
+}
+
+}  // namespace
+
 void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
                    double margin, ContactList& list) {
   ContactPoint points[max_field_points];
   const int n = collide(scene.shapes[a].shape, X_Wa, scene.shapes[b].shape, X_Wb, margin, points);
+  level(scene.shapes[b].shape, n, points);
   reserve(list, list.count + n);
   for (int k = 0; k < n; ++k) {
     Contact& c = list.data[list.count++];

@@ -94,7 +94,7 @@ struct Contact {
   int a, b;  // shapes
   int material;
   std::uint32_t feature;
-  double position[3];  // [m] world
+  double position[3];  // [m] world, in the plane of its patch
   double frame[9];     // rows t1, t2, n in world axes; n points from b to a
   double gap;          // [m] at the start of the step
   double impulse[6];   // on a, along t1, t2, n and about them [N s, N m s]

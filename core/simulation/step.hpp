@@ -180,7 +180,7 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, cons
   Contact& c = list.data[list.count++];
   c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0;
   c.gap = gap - scene.materials[pair.material].margin;
-  const Vec3<double> point = center - n * (height - 0.5 * gap);
+  const Vec3<double> point = center - n * height;
   for (int k = 0; k < 3; ++k) c.position[k] = point[k];
   for (int k = 0; k < 9; ++k) c.frame[k] = plane.frame[k];
   for (int k = 0; k < 6; ++k) c.impulse[k] = 0;

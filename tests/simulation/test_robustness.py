@@ -11,6 +11,8 @@ from helpers.scenes import KINDS, drop, energy, random_body, tumbled
 
 import featherweight as fw
 from featherweight import _core
+from featherweight.poses import quaternion_from_rotation, rotation_from_rpy
+from featherweight.shapes import Body
 
 
 def humanoid_scene() -> fw.Scene:
@@ -144,11 +146,25 @@ def test_random_torques_for_long() -> None:
     """100 000 steps of humanoids that fall over and thrash about."""
     _, state, figures = random_run(steps=1600, batch=64, dt=2e-3, size=20.0)
     assert not state.failed.any() and np.isfinite(state.q).all() and np.isfinite(state.v).all()
-    assert figures["unconverged"] <= 1e-3, figures
+    assert figures["unconverged"] <= 3e-4, figures
     assert figures["penetration"] < 0.03, (
         figures
     )  # 17 mm: limbs turn at up to 150 rad/s, and move along lines in a step
     assert figures["speed"] < 1e3, figures
+
+
+@pytest.mark.parametrize("shape", [fw.box((0.4, 0.3, 0.1)), fw.capsule(0.05, 0.4), fw.cylinder(0.1, 0.3)])
+def test_bodies_that_land_on_an_edge_and_tip_over_are_solved_in_every_step(shape: Body) -> None:
+    """Points of one patch whose gaps close in the same step agree on how: no step is missed, and few are long."""
+    scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    scene.add(shape, name="body", pose=(0, 0, 0.3))
+    sim = fw.Simulator(scene, dt=2e-3)
+    rng = np.random.default_rng(0)
+    q = np.tile(sim.scene.q0, (64, 1))
+    q[:, 3:] = [quaternion_from_rotation(rotation_from_rpy(rpy)) for rpy in rng.normal(size=(64, 3))]
+    trajectory = sim.rollout(sim.state(64, q=q, v=rng.normal(size=(64, 6))), n_steps=500, record=False)
+    assert trajectory.unconverged.sum() == 0
+    assert trajectory.iterations["newton"].sum() < 0.1 * 64 * 500
 
 
 def test_energy_is_finite_after_overlaps_of_a_robot_with_itself() -> None:
