@@ -1,5 +1,5 @@
 // simulation/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with
-// the way each shape goes in a step.
+// the way each shape goes in a step, and over planes by the shapes themselves.
 #pragma once
 #include "simulation/cone_rows.hpp"
 #include "simulation/contacts.hpp"
@@ -57,10 +57,39 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
   }
 }
 
+// How far a shape reaches from its centre along a direction of the world, exactly where that is simple, else by its
+// ball.
+template <class S>
+FW_INLINE S reach_along(const PlacedShape& shape, const FreeMotion<S>& motion, const Vec3<double>& direction) {
+  const Shape& own = shape.shape;
+  if (own.kind == ShapeKind::sphere || own.kind == ShapeKind::convex || own.kind == ShapeKind::height_field)
+    return S(own.radius);
+  const Mat3<S>& R = motion.pose[shape.link].R;
+  const Vec3<S> d = R.rows[0] * direction[0] + R.rows[1] * direction[1] + R.rows[2] * direction[2];
+  const auto along = [&](int k)
+                         FW_LAMBDA_INLINE { return dot(d, Vec3<double>{shape.R[k], shape.R[3 + k], shape.R[6 + k]}); };
+  switch (own.kind) {
+    case ShapeKind::capsule: return abs(along(2)) * own.size[1] + own.size[0];
+    case ShapeKind::cylinder: {
+      const S c = abs(along(2)), s2 = S(1) - c * c;
+      return c * own.size[1] + square_root(select(s2 > S(0), s2, S(0))) * own.size[0];
+    }
+    case ShapeKind::ellipsoid: {
+      S sum(0);
+      for (int k = 0; k < 3; ++k) {
+        const S x = along(k) * own.size[k];
+        sum = sum + x * x;
+      }
+      return square_root(sum);
+    }
+    default: return abs(along(0)) * own.size[0] + abs(along(1)) * own.size[1] + abs(along(2)) * own.size[2];
+  }
+}
+
 // Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
 // Contacts within the margin count.
 template <class S, class Near>
-void for_nearby_pairs(const Scene& scene, const Bound<S>* bounds, const Near& near) {
+void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bound<S>* bounds, const Near& near) {
   for (int k = 0; k < scene.n_pairs; ++k) {
     const ScenePair& pair = scene.pairs[k];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
@@ -70,7 +99,9 @@ void for_nearby_pairs(const Scene& scene, const Bound<S>* bounds, const Near& ne
     S distance;  // negative where they may touch
     if (b.shape.kind == ShapeKind::plane && b.link < 0) {
       const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};
-      distance = dot(apart, normal) - margin - a.shape.radius;
+      const S height = dot(apart, normal) - margin;
+      distance = height - a.shape.radius;
+      if (any(distance, distance < S(0))) distance = height - reach_along(a, motion, normal);
     } else if (b.shape.kind == ShapeKind::plane) {
       distance = S(-1);
     } else {

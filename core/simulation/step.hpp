@@ -331,7 +331,7 @@ template <class S>
 void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
-  for_nearby_pairs(scene, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
+  for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
     const int k = static_cast<int>(&pair - scene.pairs);
     w.near_margin[k] = margin;
     for (int lane = 0; lane < pack.count; ++lane)
