@@ -22,6 +22,7 @@ using PairTuple = std::tuple<int, int, int>;
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
 using JointRowTuple = std::tuple<std::string, int, double>;
 using HeldTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
+using SpringTuple = std::tuple<int, double, double>;  // freedom, stiffness, rest
 // freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 
@@ -83,7 +84,8 @@ std::unique_ptr<PairRules> pair_rules(const RulesTuple& given, std::size_t n_sha
 
 SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
                      const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
-                     const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators) {
+                     const std::vector<HeldTuple>& held, const std::vector<SpringTuple>& springs,
+                     const std::vector<ActuatorTuple>& actuators) {
   SceneSpec spec;
   for (const auto& [kind, link, placement, size] : shapes) {
     check_index("shape: link", link, model.n_links(), true);
@@ -109,6 +111,10 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
       if (rows[k] < 0 || rows[k] > 5 || (k > 0 && rows[k] <= rows[k - 1]))
         throw std::invalid_argument("held: rows must be rising numbers from 0 to 5");
     spec.held.push_back({a, b, placement_a, placement_b, rows});
+  }
+  for (const auto& [freedom, stiffness, rest] : springs) {
+    check_index("spring: freedom", freedom, model.nv(), false);
+    spec.springs.push_back({freedom, 0, stiffness, rest});
   }
   for (const auto& [freedom, gain, kp, kd, lower, upper, velocity] : actuators) {
     check_index("actuator: freedom", freedom, model.nv(), false);
@@ -240,8 +246,8 @@ void bind_simulation(nb::module_& m) {
              const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs, const nb::object& rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators,
-             std::vector<double> damping) {
-            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, actuators);
+             std::vector<double> damping, const std::vector<SpringTuple>& springs) {
+            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, springs, actuators);
             if (!rules.is_none())
               spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
             spec.damping = std::move(damping);
@@ -249,7 +255,7 @@ void bind_simulation(nb::module_& m) {
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"),
-          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"))
+          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")

@@ -65,6 +65,7 @@ def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.Cap
         "4",
         "0.4",
         "0",
+        "0",
     ]
     assert "NOT HONOURED" in out
 

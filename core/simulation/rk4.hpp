@@ -47,7 +47,7 @@ struct Rk4Workspace {
         tau(arena.take<S>(tree.nv)) {}
 };
 
-// w.tau holds what drives the whole step; dampers and servos are evaluated at every stage.
+// w.tau holds what drives the whole step; dampers, springs and servos are evaluated at every stage.
 template <class S>
 void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
   const Scene& scene = *job.scene;

@@ -43,6 +43,13 @@ struct JointRow {
   int actuator;          // servo: whose law it is
 };
 
+// A spring along a freedom: force = stiffness * (rest - position).
+struct Spring {
+  int freedom, q;
+  double stiffness;  // [N/m] or [N m/rad]
+  double rest;       // [m] or [rad]
+};
+
 // One constraint that holds always: the frame on link a stays in that on link b (-1: world).
 struct HeldFrame {
   int link_a, link_b;
@@ -64,7 +71,7 @@ class PairRules;
 
 enum class Integrator : int {
   semi_implicit,  // velocities first, coordinates with them; dampers at the end of the step
-  implicit,       // servos as well
+  implicit,       // springs and servos as well
   rk4,            // fourth order, nothing touches
 };
 
@@ -77,13 +84,14 @@ struct Scene {
   const int* root;          // of each link: the root of its tree
   const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
   const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
-  int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_actuators;
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_springs, n_actuators;
   const PlacedShape* shapes;
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
   const JointRow* joint_rows;  // from the tips inward
   const HeldFrame* held;
+  const Spring* springs;
   const Actuator* actuators;
   int has_restitution;
   int n_row_freedoms;  // freedoms inboard of the links of all joint rows and held frames, those counted twice

@@ -58,6 +58,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   find_paths();
   add_shapes(spec);
   add_rows(spec);
+  add_springs(spec);
   add_inertia(spec);
   find_touchable();
 }
@@ -172,16 +173,30 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.actuators = actuators_.data();
 }
 
-// Dampers and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
+void Simulation::add_springs(const SceneSpec& spec) {
+  springs_ = spec.springs;
+  for (Spring& s : springs_) {
+    if (!(s.stiffness >= 0 && std::isfinite(s.stiffness) && std::isfinite(s.rest)))
+      throw std::invalid_argument("spring of freedom " + std::to_string(s.freedom) +
+                                  ": stiffness must be finite and not negative, rest finite");
+    s.q = links_[link_of_freedom(s.freedom)].q;
+  }
+  scene_.n_springs = static_cast<int>(springs_.size());
+  scene_.springs = springs_.data();
+}
+
+// Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
 void Simulation::add_inertia(const SceneSpec& spec) {
   const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
   if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number a freedom");
   damping_ = spec.damping;
   std::vector<double> added(nv);
   for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];
+  const bool implicit = scene_.integrator == Integrator::implicit;
+  for (const Spring& s : springs_)
+    if (implicit) added[static_cast<std::size_t>(s.freedom)] += dt_ * dt_ * s.stiffness;
   for (const Actuator& a : actuators_)
-    if (scene_.integrator == Integrator::implicit && !a.is_row)
-      added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
+    if (implicit && !a.is_row) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
   for (Link<double>& l : links_)
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
   scene_.damping = damping_.data();

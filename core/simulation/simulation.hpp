@@ -32,6 +32,7 @@ struct SceneSpec {
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<HeldSpec> held;
+  std::vector<Spring> springs;      // q is filled in
   std::vector<Actuator> actuators;  // q and is_row are filled in
   std::vector<double> damping;      // one a freedom
 };
@@ -54,6 +55,7 @@ class Simulation {
   int place(int link, const PoseArray& X, double* R, double* p) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
+  void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void find_paths();
   void find_touchable();
@@ -69,6 +71,7 @@ class Simulation {
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
   std::vector<HeldFrame> held_;
+  std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   Scene scene_{};
 };

@@ -67,16 +67,20 @@ struct StepWorkspace {
   }
 };
 
-// Forces of actuators and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
+// Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
 // what the acceleration adds is on the other side of the equation (scene.tree's armature).
 template <class S>
 void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f)
     if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
+  const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
+  for (int k = 0; k < scene.n_springs; ++k) {
+    const Spring& s = scene.springs[k];
+    w.tau[s.freedom] = w.tau[s.freedom] + (s.rest - (w.q[s.q] + w.v[s.freedom] * ahead)) * s.stiffness;
+  }
   for (int k = 0; k < scene.n_actuators; ++k) {
     const Actuator& m = scene.actuators[k];
     if (m.is_row) continue;
-    const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
     const S& v = w.v[m.freedom];
     S force = w.control[k] * m.gain;
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;

@@ -263,7 +263,7 @@ def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinit
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], held: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], held: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
 
     @property
     def dt(self) -> float:

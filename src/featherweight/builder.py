@@ -170,6 +170,8 @@ class ModelBuilder:
         effort_limit: ArrayLike | None = None,
         velocity_limit: ArrayLike | None = None,
         damping: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
+        rest_position: ArrayLike | None = None,
         friction: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         mimic: Mimic | None = None,
@@ -178,7 +180,9 @@ class ModelBuilder:
 
         placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
         moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
-        lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each.
+        lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each. A spring pulls
+        with -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and dry friction are
+        forces of the simulator: ``aba`` and the other functions of a model know nothing of them.
         Units as in :class:`featherweight.description.Joint`.
         """
         element = f"joint {checked_name('joint', name)!r}"
@@ -207,6 +211,7 @@ class ModelBuilder:
                 number(element, "mimic offset", mimic.offset),
             )
         low, up = _checked_limits(element, type, lower, upper)
+        k, rest = _checked_spring(element, type, stiffness, rest_position)
         self._joints[name] = Joint(
             name=name,
             type=type,
@@ -222,6 +227,8 @@ class ModelBuilder:
             effort_limit=_per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
             velocity_limit=_per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
             damping=_per_freedom(element, "damping", damping, nv),
+            stiffness=k,
+            rest_position=rest,
             friction=_per_freedom(element, "friction", friction, nv),
             armature=_per_freedom(element, "armature", armature, nv),
             mimic=mimic,
@@ -352,6 +359,8 @@ class ModelBuilder:
                 effort_limit=kept.effort_limit,
                 velocity_limit=kept.velocity_limit,
                 damping=kept.damping,
+                stiffness=kept.stiffness,
+                rest_position=kept.rest_position,
                 friction=kept.friction,
                 armature=kept.armature,
                 mimic=mimic,
@@ -696,6 +705,19 @@ def _checked_limits(
     if unlimited is not None and (np.isfinite(low[unlimited]).any() or np.isfinite(up[unlimited]).any()):
         raise ModelError(element, f"a {type} joint cannot have limits on its rotation")
     return low, up
+
+
+def _checked_spring(
+    element: str, type: JointType, stiffness: ArrayLike | None, rest_position: ArrayLike | None
+) -> tuple[Array | None, Array | None]:
+    nv = JOINT_SIZES[type][1]
+    k = _per_freedom(element, "stiffness", stiffness, nv)
+    rest = None if rest_position is None else _spread(element, "rest_position", rest_position, nv)
+    if rest is not None and not np.isfinite(rest).all():
+        raise ModelError(element, f"rest_position must be finite, got {vector(rest)}")
+    if k is not None and k.any() and type in ("spherical", "free"):
+        raise ModelError(element, f"a {type} joint cannot have a spring: put it on joints with one freedom each")
+    return k, rest
 
 
 def _per_freedom(

@@ -176,7 +176,10 @@ def describe(model: Model) -> str:
 def _joint_table(model: Model) -> str:
     if not model.joints:
         return "no joint moves"
-    head = ("joint", "type", "parent", "child", "axis", "q", "v", "limits", "effort", "speed", "damping", "armature")
+    head = (
+        "joint", "type", "parent", "child", "axis", "q", "v", "limits", "effort", "speed", "damping", "stiffness",
+        "armature",
+    )  # fmt: skip
     rows = [
         (
             joint.name,
@@ -190,6 +193,7 @@ def _joint_table(model: Model) -> str:
             _numbers(joint.effort_limit, unlimited="-"),
             _numbers(joint.velocity_limit, unlimited="-"),
             _numbers(joint.damping),
+            _numbers(joint.stiffness),
             _numbers(joint.armature),
         )
         for joint in model.joints

@@ -105,6 +105,21 @@ class LimitTable:
 
 
 @dataclass(frozen=True, eq=False)
+class SpringTable:
+    """Coordinates on springs, one row each: the force on v[v_index] is ``-stiffness (q[q_index] - rest_position)``."""
+
+    q_index: Integers  # (n,)
+    v_index: Integers  # (n,)
+    stiffness: Array  # (n,) [N/m] or [N m/rad]
+    rest_position: Array  # (n,) [m] or [rad]
+
+    def energy(self, q: Array) -> Array:
+        """What the springs hold at q (..., nq), (...) [J]."""
+        stretched = q[..., self.q_index] - self.rest_position
+        return np.asarray(0.5 * (self.stiffness * stretched**2).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
 class PairTable:
     """All pairs of shapes that may touch."""
 
@@ -120,7 +135,7 @@ class PairTable:
 class CompiledScene:
     """Made by :meth:`featherweight.Scene.compile`. Everything is read-only, and refers to everything by index.
 
-    Limits of q, dry friction, damping, effort and velocity limits and rotor inertia per freedom are arrays of
+    Limits of q, dry friction, damping, springs, effort and velocity limits and rotor inertia per freedom are arrays of
     ``model``; motors are ``model.description.actuators``. The filter of pairs is in the shapes (see
     :class:`CompiledShape`), ``excluded`` and ``overrides``; :meth:`pair_table` applies it.
     """
@@ -146,16 +161,27 @@ class CompiledScene:
 
     @cached_property
     def limits(self) -> LimitTable:
-        """Limits of joints whose velocities are the rates of their coordinates: all but ball and free joints."""
-        q: list[int] = []
-        v: list[int] = []
-        for joint in self.model.joints:
-            if joint.type not in ("spherical", "free"):
-                q += range(joint.q_slice.start, joint.q_slice.stop)
-                v += range(joint.v_slice.start, joint.v_slice.stop)
-        limited = [k for k, i in enumerate(q) if np.isfinite((self.model.lower[i], self.model.upper[i])).any()]
-        q_index, v_index = (np.array([rows[k] for k in limited], dtype=np.int32) for rows in (q, v))
-        return LimitTable(q_index, v_index, self.model.lower[q_index], self.model.upper[q_index])
+        """Limits of all joints but ball and free joints."""
+        q, v = self._rates
+        limited = np.isfinite(self.model.lower[q]) | np.isfinite(self.model.upper[q])
+        q, v = q[limited], v[limited]
+        return LimitTable(q, v, self.model.lower[q], self.model.upper[q])
+
+    @cached_property
+    def springs(self) -> SpringTable:
+        """Springs of joints."""
+        q, v = self._rates
+        sprung = self.model.stiffness[v] > 0.0
+        q, v = q[sprung], v[sprung]
+        return SpringTable(q, v, self.model.stiffness[v], self.model.rest_position[v])
+
+    @cached_property
+    def _rates(self) -> tuple[Integers, Integers]:
+        """Coordinates whose rates are velocities, and those: of all joints but ball and free joints."""
+        axes = [joint for joint in self.model.joints if joint.type not in ("spherical", "free")]
+        q = [i for joint in axes for i in range(joint.q_slice.start, joint.q_slice.stop)]
+        v = [i for joint in axes for i in range(joint.v_slice.start, joint.v_slice.stop)]
+        return np.array(q, dtype=np.int32), np.array(v, dtype=np.int32)
 
     def may_touch(self, i: int, j: int) -> bool:
         """Whether shapes ``i`` and ``j`` are a pair of the scene."""

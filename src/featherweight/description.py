@@ -122,6 +122,8 @@ class Joint:
     effort_limit: Array | None = None  # [N] or [N m], infinite where unlimited
     velocity_limit: Array | None = None
     damping: Array | None = None  # [N s/m] or [N m s/rad]
+    stiffness: Array | None = None  # of a spring [N/m] or [N m/rad]; not on ball and free joints
+    rest_position: Array | None = None  # where the spring pulls nothing [m] or [rad]
     friction: Array | None = None  # dry friction [N] or [N m]
     armature: Array | None = None  # rotor inertia seen at the joint [kg] or [kg m^2]
     mimic: Mimic | None = None

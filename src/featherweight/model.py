@@ -46,6 +46,8 @@ class ModelJoint:
     effort_limit: Array  # (nv,) [N] or [N m], infinite where unlimited
     velocity_limit: Array
     damping: Array  # [N s/m] or [N m s/rad]
+    stiffness: Array  # of springs [N/m] or [N m/rad]
+    rest_position: Array  # where springs pull nothing [m] or [rad]
     friction: Array  # dry friction [N] or [N m]
     armature: Array  # rotor inertia [kg] or [kg m^2]
 
@@ -195,6 +197,8 @@ class Model(_core.Model):
     effort_limit: Array  #: (nv,) [N] or [N m], infinite where unlimited
     velocity_limit: Array
     damping: Array  #: (nv,) [N s/m] or [N m s/rad]
+    stiffness: Array  #: (nv,) of springs [N/m] or [N m/rad]
+    rest_position: Array  #: (nv,) where springs pull nothing [m] or [rad]
     friction: Array  #: (nv,) dry friction [N] or [N m]
     armature: Array  #: (nv,) rotor inertia [kg] or [kg m^2]
 
@@ -350,6 +354,8 @@ _DEFAULTS = {
     "effort_limit": np.inf,
     "velocity_limit": np.inf,
     "damping": 0.0,
+    "stiffness": 0.0,
+    "rest_position": 0.0,
     "friction": 0.0,
     "armature": 0.0,
 }

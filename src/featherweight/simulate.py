@@ -190,9 +190,10 @@ class Record:
         return np.asarray(flat)[:, 2].reshape(q.shape[:2])
 
     def energy(self, row: int) -> float:
-        """Kinetic and potential [J], the mean over environments, at a recorded row."""
-        model, q, v = self.drop.simulator.model, self.columns["q"][row], self.columns["v"][row]
-        return float(np.mean(_core.kinetic_energy(model, q, v) + _core.potential_energy(model, q)))
+        """Kinetic and potential, springs included [J], the mean over environments, at a recorded row."""
+        scene, q, v = self.drop.simulator.scene, self.columns["q"][row], self.columns["v"][row]
+        potential = _core.potential_energy(scene.model, q) + scene.springs.energy(q)
+        return float(np.mean(_core.kinetic_energy(scene.model, q, v) + potential))
 
     def summary(self) -> dict[str, str]:
         """What to tell the user, line by line."""

@@ -37,8 +37,9 @@ class Simulator:
     dt: length of a step [s].
     solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
     integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is taken
-    at the end of the step. "implicit": the gains of servos as well, which stays stable however stiff they are. "rk4":
-    fourth order, for scenes in which nothing can touch, without limits, dry friction and constraints.
+    at the end of the step. "implicit": springs of joints and the gains of servos as well, which stays stable however
+    stiff they are. "rk4": fourth order, for scenes in which nothing can touch, without limits, dry friction and
+    constraints.
     num_threads: threads for a batch, all cores by default. Results do not depend on it.
 
     Everything immutable: a simulator may be shared by threads, and ``step`` returns a new state.
@@ -369,7 +370,7 @@ class Trajectory:
 def _arguments(scene: CompiledScene) -> dict[str, Any]:
     model = scene.model
     pairs = scene.pair_table()
-    limits = scene.limits
+    limits, springs = scene.limits, scene.springs
     rows: list[tuple[str, int, float]] = []
     for v, lower, upper in zip(limits.v_index.tolist(), limits.lower.tolist(), limits.upper.tolist(), strict=True):
         rows += [("lower_limit", v, lower)] if np.isfinite(lower) else []
@@ -392,6 +393,9 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
         ],
         "actuators": [_actuator(model, each) for each in model.description.actuators],
         "damping": model.damping.tolist(),
+        "springs": list(
+            zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
+        ),
     }  # fmt: skip
 
 

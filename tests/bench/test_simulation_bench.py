@@ -113,6 +113,16 @@ def test_fixed_links_become_part_of_what_carries_them() -> None:
     assert "robot/front_left_foot" not in names
 
 
+@pytest.mark.filterwarnings("ignore:.*no collision shapes")
+def test_springs_are_exported() -> None:
+    builder = fw.ModelBuilder("slider").link("a", mass=1.0)
+    builder.joint("j", "prismatic", "world", "a", axis="x", stiffness=1 / 3, rest_position=-0.7)
+    scene = fw.Scene(ground=fw.Plane(material=GROUND))
+    scene.add(builder.build(), name="s")
+    [joint] = ElementTree.fromstring(to_mjcf(scene.compile(), DT)).iter("joint")
+    assert (float(joint.get("stiffness", "")), float(joint.get("springref", ""))) == (1 / 3, -0.7)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

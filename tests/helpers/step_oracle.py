@@ -110,6 +110,10 @@ def judge(
     # dampers act with the velocity at the end of the step: (H + dt B) a = ... - B v
     force -= model.damping * v
     H = H + dt * np.diag(model.damping)
+    springs, ahead = sim.scene.springs, dt if sim.integrator == "implicit" else 0.0
+    along = springs.v_index
+    force[along] -= springs.stiffness * (q[springs.q_index] + ahead * v[along] - springs.rest_position)
+    H[along, along] += ahead * ahead * springs.stiffness
     servos = _servos(sim, q, v, np.zeros(sim.nu) if control is None else control)
     force += servos.force
     H = H + np.diag(servos.inertia)

@@ -70,7 +70,9 @@ def test_contacts_motors_and_closures_survive() -> None:
     ]
     builder = fw.ModelBuilder("full").link("a", mass=1.0, inertia=(1, 1, 1), geometries=shapes[:1])
     builder.link("b", mass=1.0, inertia=(1, 1, 1), geometries=shapes[1:])
-    builder.joint("j", "fixed", "world", "a").joint("k", "revolute", "a", "b", axis="x")
+    builder.joint("j", "fixed", "world", "a").joint(
+        "k", "revolute", "a", "b", axis="x", stiffness=1 / 3, rest_position=-0.7
+    )
     builder.actuator("m", "k", "position", gear=-2.0, kp=1 / 3, kd=0.1, ctrl_range=(-1, 1), force_range=(-0.0, 5e-324))
     builder.actuator("n", "k")
     builder.exclude("a", "b")

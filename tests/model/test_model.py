@@ -77,7 +77,7 @@ def test_unknown_names_suggest_close_ones(model: fw.Model, kind: str) -> None:
 def test_limits_and_coefficients_are_read_only_arrays(zoo: fw.Model) -> None:
     for name, size in (("lower", zoo.nq), ("upper", zoo.nq)):
         assert getattr(zoo, name).shape == (size,)
-    for name in ("effort_limit", "velocity_limit", "damping", "friction", "armature"):
+    for name in ("effort_limit", "velocity_limit", "damping", "stiffness", "rest_position", "friction", "armature"):
         array = getattr(zoo, name)
         assert array.shape == (zoo.nv,)
         with pytest.raises(ValueError, match="read-only"):

@@ -65,7 +65,8 @@ def test_dynamics_of_a_part_are_its_own() -> None:
 
 def test_limits_friction_and_motors_come_along() -> None:
     builder = fw.ModelBuilder("slider").link("a", mass=1.0)
-    builder.joint("j", "prismatic", "world", "a", axis="x", lower=-1.0, upper=2.0, friction=0.3, damping=0.4)
+    spring: dict[str, Any] = {"stiffness": 7.0, "rest_position": 0.2}
+    builder.joint("j", "prismatic", "world", "a", axis="x", lower=-1.0, upper=2.0, friction=0.3, damping=0.4, **spring)
     builder.actuator("m", "j", "position", kp=5.0, kd=1.0, ctrl_range=(-1.0, 1.0))
     scene = Scene()
     scene.add(fw.sphere(1.0))
@@ -76,6 +77,9 @@ def test_limits_friction_and_motors_come_along() -> None:
     assert (limits.q_index.tolist(), limits.v_index.tolist()) == ([7], [6])
     assert (limits.lower.tolist(), limits.upper.tolist()) == ([-1.0], [2.0])
     assert (compiled.model.friction[6], compiled.model.damping[6]) == (0.3, 0.4)
+    springs = compiled.springs
+    assert (springs.q_index.tolist(), springs.v_index.tolist()) == ([7], [6])
+    assert (springs.stiffness.tolist(), springs.rest_position.tolist()) == ([7.0], [0.2])
     [motor] = compiled.model.description.actuators
     assert (motor.name, motor.joint, motor.kp, motor.ctrl_range) == ("s/m", "s/j", 5.0, (-1.0, 1.0))
 

@@ -324,6 +324,23 @@ def test_ball_joints_with_rotor_inertia_or_damping(extra: str) -> None:
     check(sim, sim.state(v=[1.0, 0.5, -0.2]), 20)
 
 
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
+def test_joints_on_springs_that_touch(integrator: Any) -> None:
+    builder = fw.ModelBuilder("whip")
+    parent = "world"
+    for k in range(4):
+        builder.solid(f"rod_{k}", "capsule", (0.05, 0.3), mass=0.5, placement=(0.0, 0, -0.2))
+        spring: dict[str, Any] = {"stiffness": 20.0 + k, "rest_position": 0.3 - 0.2 * k, "damping": 0.1}
+        at = (0, 0, 0.9 if k == 0 else -0.4)
+        builder.joint(f"hinge_{k}", "revolute", parent, f"rod_{k}", axis="xyxy"[k], placement=at, **spring)
+        parent = f"rod_{k}"
+    scene = fw.Scene(ground=fw.Plane(friction=0.7))
+    scene.add(builder.build(), name="whip")
+    sim = fw.Simulator(scene, dt=2e-3, integrator=integrator)
+    rows, _ = check(sim, sim.state(v=[1.0, 0.5, -0.2, 0.3]), 200, 10, slow=True)
+    assert rows > 5
+
+
 def test_forces_on_links() -> None:
     rng = np.random.default_rng(0)
     scene = fw.Scene(ground=fw.Plane(friction=0.5))

@@ -96,6 +96,9 @@ def _add_joint(body: Element, joint: Joint) -> None:
             if np.ptp(values) > 0.0:
                 raise ValueError(f"joint {joint.name!r}: MuJoCo has one {name} for all freedoms, got {values}")
             options[name] = repr(float(values[0]))
+    if joint.stiffness is not None and np.any(joint.stiffness):
+        rest = 0.0 if joint.rest_position is None else float(joint.rest_position[0])
+        options |= {"stiffness": repr(float(joint.stiffness[0])), "springref": repr(rest)}
     SubElement(body, "joint", options)
 
 

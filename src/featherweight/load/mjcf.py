@@ -274,6 +274,7 @@ class _Translation:
         if type_ != "spherical":
             options["axis"] = axis
             options |= self._limits(joint)
+            options |= self._spring(joint)
         self._builder.joint(
             name, type_, parent, child, placement=X @ anchor @ back, child_placement=poses.inverse(anchor), **options
         )
@@ -291,13 +292,23 @@ class _Translation:
                 self._note("joint", joint, message, honoured=False)
         return options
 
+    def _spring(self, joint: int) -> dict[str, Any]:
+        m = self._m
+        if m.jnt_stiffness[joint] == 0.0:
+            return {}
+        return {"stiffness": m.jnt_stiffness[joint], "rest_position": m.qpos_spring[m.jnt_qposadr[joint]]}
+
     def _report_joint(self, joint: int, freedoms: slice) -> None:
         m = self._m
-        if m.jnt_stiffness[joint] != 0.0 or _any(m, "jnt_stiffnesspoly", joint):
-            self._note("joint", joint, "the spring (stiffness) is not imported", honoured=False)
+        types = self._mujoco.mjtJoint
+        turns_freely = int(m.jnt_type[joint]) in (int(types.mjJNT_FREE), int(types.mjJNT_BALL))
+        if turns_freely and (m.jnt_stiffness[joint] != 0.0 or _any(m, "jnt_stiffnesspoly", joint)):
+            self._note("joint", joint, "the spring of a ball or free joint is not imported", honoured=False)
+        elif _any(m, "jnt_stiffnesspoly", joint):
+            self._note("joint", joint, "only the linear part of the spring is imported", honoured=False)
         if _any(m, "dof_dampingpoly", freedoms):
             self._note("joint", joint, "only the linear part of the damping is imported", honoured=False)
-        if m.jnt_type[joint] == self._mujoco.mjtJoint.mjJNT_BALL and m.jnt_limited[joint]:
+        if m.jnt_type[joint] == types.mjJNT_BALL and m.jnt_limited[joint]:
             self._note("joint", joint, "the limit of a ball joint is not imported", honoured=False)
         if m.jnt_limited[joint]:
             changed = _differences(m, "jnt", joint, _SOFT_LIMIT_DEFAULTS)

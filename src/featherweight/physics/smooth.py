@@ -87,7 +87,7 @@ def floating_robot(
 
 
 def weightless(model: Model) -> Model:
-    """The robot in zero gravity, without joint limits, damping, friction and shapes: nothing but inertia."""
+    """The robot in zero gravity, without joint limits, damping, springs, friction and shapes: nothing but inertia."""
     description = model.description
     builder = ModelBuilder(model.name, gravity=_NOTHING)
     for link in description.links:
