@@ -230,6 +230,14 @@ void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb:
   }
 }
 
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig>;
+const double* table(const char* name, const Table& values, std::size_t batch, int n) {
+  if (values.shape(0) != batch || values.shape(1) != static_cast<std::size_t>(n))
+    throw std::invalid_argument(std::string(name) + ": expected (" + std::to_string(batch) + ", " + std::to_string(n) +
+                                ")");
+  return values.data();
+}
+
 template <class T>
 nb::ndarray<nb::numpy, double, nb::ndim<2>> view(nb::handle self, std::vector<T>& values, std::size_t batch) {
   const std::size_t n = batch ? values.size() / batch : 0;
@@ -294,36 +302,31 @@ void bind_simulation(nb::module_& m) {
             return view(self, e.applied(), e.batch());
           },
           "Joint forces of the last step, (batch, nv), those of actuators included.")
-      .def_prop_ro(
-          "friction",
-          [](nb::handle self) {
-            auto& e = nb::cast<Environments&>(self);
-            return view(self, e.friction(), e.batch());
-          },
-          "Factors set by set_friction, (batch, 1); (batch, 0) if none.")
-      .def_prop_ro(
-          "gain_scale",
-          [](nb::handle self) {
-            auto& e = nb::cast<Environments&>(self);
-            return view(self, e.gain_scale(), e.batch());
-          },
-          "Factors set by set_gain_scale, (batch, nu); (batch, 0) if none.")
       .def(
           "set_friction",
-          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factor) {
-            if (factor.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
-            self.friction().assign(factor.data(), factor.data() + factor.size());
+          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factors) {
+            if (factors.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+            self.set_friction(factors.data());
           },
-          nb::arg("factor"), "Factor on all coefficients of friction of each environment.")
+          nb::arg("factors"), "Factor on all coefficients of friction of each environment.")
       .def(
-          "set_gain_scale",
-          [](Environments& self, nb::ndarray<const double, nb::ndim<2>, nb::c_contig> factor) {
-            if (factor.shape(0) != self.batch() ||
-                factor.shape(1) != static_cast<std::size_t>(self.simulation().scene().n_actuators))
-              throw std::invalid_argument("gain_scale: (batch, actuators)");
-            self.gain_scale().assign(factor.data(), factor.data() + factor.size());
+          "set_gains",
+          [](Environments& self, const Table& factors) {
+            self.set_gains(table("gains", factors, self.batch(), self.simulation().scene().n_actuators));
           },
-          nb::arg("factor"), "Factor on the gains of each actuator of each environment.")
+          nb::arg("factors"), "Factor on the gains of each actuator of each environment, (batch, nu).")
+      .def(
+          "set_gravity",
+          [](Environments& self, const Table& gravity) {
+            self.set_gravity(table("gravity", gravity, self.batch(), 3));
+          },
+          nb::arg("gravity"), "Gravity of each environment, (batch, 3) [m/s^2].")
+      .def(
+          "set_masses",
+          [](Environments& self, const Table& factors) {
+            self.set_masses(table("masses", factors, self.batch(), self.simulation().model().n_links()));
+          },
+          nb::arg("factors"), "Factor on mass and inertia of each link of each environment, (batch, n_links).")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_newton"), nb::arg("max_admm"),

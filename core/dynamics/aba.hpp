@@ -64,11 +64,11 @@ void move_outward(const Tree<C>& tree, const S* q, const S* v, AbaWorkspace<S>& 
 
 // Sweep 2, leaf to root: project out joint i, hand the rest to its parent. f_ext: force on each compiled link in its
 // coordinates, or null. `before(i, outboard)` and `after(i, joint, outboard)` see each link at its turn, and may add to
-// what is outboard.
-template <class S, class C, class Before = Unobserved, class After = Unobserved>
+// what is outboard. inertias(i): whose inertia link i has.
+template <class S, class C, class Before = Unobserved, class After = Unobserved, class Inertias = SharedByLanes>
 FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau, const Force<S>* f_ext,
-                            AbaWorkspace<S>& w, Outboard<S>& carry, const Before& before = {},
-                            const After& after = {}) {
+                            AbaWorkspace<S>& w, Outboard<S>& carry, const Before& before = {}, const After& after = {},
+                            const Inertias& inertias = {}) {
   constexpr bool leaves_are_bodies = spares_leaves<Before, S>();
   const Link<C>& l = tree.links[i];
   const bool leaf = !l.carries;
@@ -81,25 +81,25 @@ FW_INLINE void project_link(const Tree<C>& tree, int i, const S* v, const S* tau
     const Motion<S>* const motion = w.motion + i;
     auto& factor = factor_of(joint, l, w.factors);
     if (leaf && leaves_are_bodies)  // written out: through a lambda plain doubles lose 6 %
-      project_out<true>(joint, l, w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
+      project_out<true>(joint, l, inertias(i), w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
     else
-      project_out<false>(joint, l, w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
+      project_out<false>(joint, l, inertias(i), w.state + l.state, factor, carry, motion, v + l.v, tau + l.v);
     after(i, joint, carry);
   });
   hand_over(l, carry, w.accumulators);
 }
-template <class S, class C, class Before = Unobserved, class After = Unobserved>
+template <class S, class C, class Before = Unobserved, class After = Unobserved, class Inertias = SharedByLanes>
 void project_inward(const Tree<C>& tree, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
-                    const Before& before = {}, const After& after = {}) {
+                    const Before& before = {}, const After& after = {}, const Inertias& inertias = {}) {
   Outboard<S> carry;
-  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, w, carry, before, after);
+  for (int i = tree.n_links - 1; i >= 0; --i) project_link(tree, i, v, tau, f_ext, w, carry, before, after, inertias);
 }
 
 // Sweep 3, root to leaf: joint and link accelerations. `before(i, joint)` and `after(i)` see each link at its turn.
+// world: its acceleration, which stands in for gravity.
 template <class S, class C, class Before = Unobserved, class After = Unobserved>
-void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* a, const Before& before = {},
-                        const After& after = {}) {
-  const Motion<S> world = minus_gravity<S>(tree);
+void accelerate_outward(const Tree<C>& tree, const Motion<S>& world, const S* v, AbaWorkspace<S>& w, S* a,
+                        const Before& before = {}, const After& after = {}) {
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
@@ -110,12 +110,23 @@ void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* 
     after(i);
   }
 }
+template <class S, class C, class Before = Unobserved, class After = Unobserved>
+FW_INLINE void accelerate_outward(const Tree<C>& tree, const S* v, AbaWorkspace<S>& w, S* a, const Before& before = {},
+                                  const After& after = {}) {
+  accelerate_outward(tree, minus_gravity<S>(tree), v, w, a, before, after);
+}
 
-template <class S, class C>
-void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w, S* a) {
+template <class S, class C, class Inertias>
+void aba(const Tree<C>& tree, const Motion<S>& world, const Inertias& inertias, const S* q, const S* v, const S* tau,
+         const Force<S>* f_ext, AbaWorkspace<S>& w, S* a) {
   move_outward(tree, q, v, w);
-  project_inward(tree, v, tau, f_ext, w);
-  accelerate_outward(tree, v, w, a);
+  project_inward(tree, v, tau, f_ext, w, Unobserved{}, Unobserved{}, inertias);
+  accelerate_outward(tree, world, v, w, a);
+}
+template <class S, class C>
+FW_INLINE void aba(const Tree<C>& tree, const S* q, const S* v, const S* tau, const Force<S>* f_ext, AbaWorkspace<S>& w,
+                   S* a) {
+  aba(tree, minus_gravity<S>(tree), SharedByLanes{}, q, v, tau, f_ext, w, a);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -33,7 +33,7 @@ template <bool leaf, class J, class S, class C>
 [[gnu::noinline]] void articulate_joint(J joint, const Link<C>& l, const S* q, S* state, Factor<J, S>& factor,
                                         ArticulatedInertia<S>& I) {
   J::set_state(l, q, state);
-  project_out<leaf>(joint, l, state, factor, I);
+  project_out<leaf>(joint, l, SharedByLanes{}, state, factor, I);
 }
 
 // Leaf to root. `before(i, I)` and `after(i, joint)` see each link at its turn; the first may add to the articulated

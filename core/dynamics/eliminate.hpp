@@ -88,6 +88,20 @@ FW_INLINE ArticulatedInertia<S>& inertia_of(ArticulatedInertia<S>& I) {
   return I;
 }
 
+// Whose inertia a link has: its body, and the rotor of an axis joint. A constant of the model, the same in all lanes,
+// unless a caller brings other ones: then with a `body` and a `rotor` of their own.
+struct SharedByLanes {
+  FW_INLINE SharedByLanes operator()(int) const { return {}; }  // of link i
+};
+template <class C>
+FW_INLINE RigidInertia<C> body(SharedByLanes, const Link<C>& l) {
+  return body(l);
+}
+template <class C>
+FW_INLINE C rotor(SharedByLanes, const Link<C>& l) {
+  return l.armature[0];
+}
+
 template <class S>
 struct BiasInputs {
   const Motion<S>* v = nullptr;
@@ -100,8 +114,8 @@ class AxisBias {
   static constexpr int K = J::axis, i = (K + 1) % 3, j = (K + 2) % 3;
 
  public:
-  FW_INLINE AxisBias(const Link<C>& l, const RigidInertia<C>& b, Out& out, const Motion<S>* v, const S* rate,
-                     const S* tau)
+  template <class Body>
+  FW_INLINE AxisBias(const Link<C>& l, const Body& b, Out& out, const Motion<S>* v, const S* rate, const S* tau)
       : l_(l), out_(out), v_(*v), rate_(rate), tau_(tau), p_(out.p) {
     add_velocity_bias(p_, b, v_);
   }
@@ -156,7 +170,8 @@ class AxisBias {
 template <class J, bool planar, class S, class C>
 class AxisBias<J, planar, S, C, ArticulatedInertia<S>> {
  public:
-  FW_INLINE AxisBias(const Link<C>&, const RigidInertia<C>&, ArticulatedInertia<S>&) {}
+  template <class Body>
+  FW_INLINE AxisBias(const Link<C>&, const Body&, ArticulatedInertia<S>&) {}
   FW_INLINE void meet(const S&, AxisFactor<S>&) {}
   FW_INLINE void accelerate() {}
   FW_INLINE void pass_A(const Force<S>&, const Sym3<S>&) {}
@@ -169,13 +184,13 @@ class AxisBias<J, planar, S, C, ArticulatedInertia<S>> {
 // block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a whole.
 // Without a rotor nothing is left of the inertia about the axis of a revolute joint: `planar` skips those zeros.
 // A `leaf` has nothing outboard; its articulated inertia is its own.
-template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Out,
-          class... Given>
-[[gnu::noinline]] void project_out_axis(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, const S* state,
-                                        AxisFactor<S>& factor, Out& out, Given... given) {
+template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Own,
+          class Out, class... Given>
+[[gnu::noinline]] void project_out_axis(AxisJoint<K, turned, rotates, travels>, const Link<C>& l, Own own,
+                                        const S* state, AxisFactor<S>& factor, Out& out, Given... given) {
   using J = AxisJoint<K, turned, rotates, travels>;
   constexpr bool revolute = rotates && !travels, prismatic = travels && !rotates;
-  const RigidInertia<C> b = body(l);
+  const auto& b = body(own, l);
   AxisBias<J, planar, S, C, Out> bias(l, b, out, given...);
   ArticulatedInertia<S>& I = inertia_of(out);
 
@@ -190,7 +205,7 @@ template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels
   if constexpr (prismatic) U = {column(A_all(), K), B_all().rows[K]};
   if constexpr (rotates && travels)
     U = {column(B_all(), K) + column(A_all(), K) * l.pitch, column(C_all(), K) + B_all().rows[K] * l.pitch};
-  S D = S(l.armature[0]);
+  S D = S(rotor(own, l));
   if constexpr (rotates) D = D + U.ang[K];
   if constexpr (travels) D = D + U.lin[K] * J::pitch(l);
   const S D_inverse = S(1) / D;
@@ -203,7 +218,7 @@ template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels
 
   // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
   // Along the axis only the armature is left of the inertia: written as a product, it does not cancel.
-  const S kept = D_inverse * l.armature[0];  // not used if planar
+  const S kept = D_inverse * rotor(own, l);  // not used if planar
 
   Sym3<S> A = minus_outer(A_all(), U.lin, UD.lin);
   if constexpr (prismatic) A(0, K) = U.lin[0] * kept, A(1, K) = U.lin[1] * kept, A(2, K) = U.lin[2] * kept;
@@ -231,29 +246,30 @@ template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels
   I.B = B_parent;
   I.C = shift_rotational<planar ? K : -1>(R, B, B_parent, J::origin(l, state));
 }
-template <bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Out, class... Given>
-FW_INLINE void project_out(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, const S* state,
+template <bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Own, class Out,
+          class... Given>
+FW_INLINE void project_out(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, Own own, const S* state,
                            AxisFactor<S>& factor, Out& out, Given... given) {
   constexpr bool can_be_planar = rotates && !travels && !turned;
-  if (can_be_planar && l.armature[0] == C(0))
-    project_out_axis<can_be_planar, leaf>(joint, l, state, factor, out, given...);
+  if (can_be_planar && l.armature[0] == C(0))  // then no lane has a rotor
+    project_out_axis<can_be_planar, leaf>(joint, l, own, state, factor, out, given...);
   else
-    project_out_axis<false, leaf>(joint, l, state, factor, out, given...);
+    project_out_axis<false, leaf>(joint, l, own, state, factor, out, given...);
 }
 
 // Three rotations: U is 6 x 3 with the linear part B and the angular part C.
-template <bool leaf, class S, class C, class Out, class... Given>
-[[gnu::noinline]] void project_out(Spherical, const Link<C>& l, const S* state, SphericalFactor<S>& factor, Out& out,
-                                   Given... given) {
+template <bool leaf, class S, class C, class Own, class Out, class... Given>
+[[gnu::noinline]] void project_out(Spherical, const Link<C>& l, Own own, const S* state, SphericalFactor<S>& factor,
+                                   Out& out, Given... given) {
   constexpr bool biased = sizeof...(Given) > 0;
   const BiasInputs<S> bias{given...};
   ArticulatedInertia<S>& I = inertia_of(out);
   if constexpr (leaf) I = zero_inertia<S>();
-  I += body(l);
+  I += body(own, l);
   const Ldl<3, S> D = ldl(I.C, l.armature);
   factor.D_inverse = inverse(D);
   if constexpr (biased) {
-    add_velocity_bias(out.p, body(l), *bias.v);
+    add_velocity_bias(out.p, body(own, l), *bias.v);
     factor.D_inverse_u = {bias.tau[0] - out.p.ang[0], bias.tau[1] - out.p.ang[1], bias.tau[2] - out.p.ang[2]};
     D.solve(factor.D_inverse_u.e);
   }
@@ -303,17 +319,17 @@ FW_INLINE Force<S> passed_by_free_joint(const Link<C>& l, const FreeFactor<S>& f
 
 // Six freedoms: D = I + R with the armature R. What passes to the parent depends on R alone, and R is usually zero:
 //   I - I D^-1 I = R - R D^-1 R,   p + I D^-1 u = tau - R D^-1 u
-template <bool leaf, class S, class C, class Out, class... Given>
-[[gnu::noinline]] void project_out(Free, const Link<C>& l, const S* state, FreeFactor<S>& factor, Out& out,
+template <bool leaf, class S, class C, class Own, class Out, class... Given>
+[[gnu::noinline]] void project_out(Free, const Link<C>& l, Own own, const S* state, FreeFactor<S>& factor, Out& out,
                                    Given... given) {
   constexpr bool biased = sizeof...(Given) > 0;
   const BiasInputs<S> bias{given...};
   ArticulatedInertia<S>& I = inertia_of(out);
   if constexpr (leaf) I = zero_inertia<S>();
-  I += body(l);
+  I += body(own, l);
   factor.D = ldl(I, l.armature);
   if constexpr (biased) {
-    add_velocity_bias(out.p, body(l), *bias.v);
+    add_velocity_bias(out.p, body(own, l), *bias.v);
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
       factor.u[k] = bias.tau[k] - out.p.lin[k];

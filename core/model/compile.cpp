@@ -152,8 +152,9 @@ Mount<double> mount(const Place& place) {
 
 class Compiler {
  public:
-  Compiler(const ModelSpec& spec, TreeStorage<double>& out, std::vector<JointRange>& ranges)
-      : spec_(spec), out_(out), ranges_(ranges) {}
+  Compiler(const ModelSpec& spec, TreeStorage<double>& out, std::vector<JointRange>& ranges,
+           std::vector<InertiaShare>& shares)
+      : spec_(spec), out_(out), ranges_(ranges), shares_(shares) {}
 
   void run() {
     if (spec_.joints.size() != spec_.links.size())
@@ -295,16 +296,20 @@ class Compiler {
 
   // A link's inertia joins the compiled link that carries it; what the world carries does not move.
   void add_inertia(const LinkSpec& link, const Place& place) {
+    InertiaShare& share = shares_.emplace_back();
     if (place.link < 0 || (link.mass == 0 && link.inertia == std::array<double, 9>{})) return;
     const auto& I = link.inertia;
     RigidInertia<Real> b{
         Real(link.mass), zero3<Real>(), {Real(I[0]), Real(I[1]), Real(I[2]), Real(I[4]), Real(I[5]), Real(I[8])}};
     b = shift_to_parent(b, vector(link.com));
     b = shift_to_parent(to_parent(Rotation<Real>{place.pose.R}, b), place.pose.p);
+    share[0] = link.mass;
+    for (std::size_t k = 0; k < 3; ++k) share[1 + k] = static_cast<double>(b.h[k]);
+    for (std::size_t k = 0; k < 6; ++k) share[4 + k] = static_cast<double>(b.I.e[k]);
     Link<double>& l = out_.links[static_cast<std::size_t>(place.link)];
-    l.mass += link.mass;
-    for (int k = 0; k < 3; ++k) l.h[k] += static_cast<double>(b.h[k]);
-    for (int k = 0; k < 6; ++k) l.inertia[k] += static_cast<double>(b.I.e[k]);
+    l.mass += share[0];
+    for (std::size_t k = 0; k < 3; ++k) l.h[k] += share[1 + k];
+    for (std::size_t k = 0; k < 6; ++k) l.inertia[k] += share[4 + k];
   }
 
   // Subtrees, accumulators of branching links, subtree masses, and the pattern of the joint-space inertia.
@@ -357,6 +362,7 @@ class Compiler {
   const ModelSpec& spec_;
   TreeStorage<double>& out_;
   std::vector<JointRange>& ranges_;
+  std::vector<InertiaShare>& shares_;
   std::vector<int> path_;                   // links from a root to the last one added
   std::vector<Place> places_;               // of the user's links
   std::vector<std::vector<int>> children_;  // joints carried by each link
@@ -435,7 +441,7 @@ void TreeStorage<C>::point() {
 }
 
 Model::Model(ModelSpec spec) : spec_(std::move(spec)) {
-  Compiler(spec_, f64_, ranges_).run();
+  Compiler(spec_, f64_, ranges_, shares_).run();
   for (const LinkSpec& link : spec_.links) mass_ += link.mass;
   for (int k = 0; k < n_frames(); ++k)
     if (!frames_.emplace(frame_name(k), k).second)

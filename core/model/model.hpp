@@ -53,6 +53,10 @@ struct JointRange {
   int q, nq, v, nv;
 };
 
+// What one of the user's links brings to the compiled link that carries it, in that one's coordinates: mass, mass times
+// centre of mass (3), moments about the origin xx xy xz yy yz zz. Zero for what the world carries.
+using InertiaShare = std::array<double, 10>;
+
 // Owns the arrays a Tree points into.
 template <class C>
 struct TreeStorage {
@@ -76,6 +80,7 @@ class Model {
   int nv() const { return f64_.tree.nv; }
   int n_links() const { return f64_.tree.n_user_links; }
   double mass() const { return mass_; }  // of all links, held by the world or not [kg]
+  const std::vector<InertiaShare>& inertia_shares() const { return shares_; }  // of links; their sums are the tree's
   const std::vector<JointRange>& joint_ranges() const { return ranges_; }
   std::vector<double> neutral() const;
 
@@ -102,6 +107,7 @@ class Model {
   std::map<std::string, int> frames_;  // links and frames by name
   std::string f32_problem_;
   std::vector<JointRange> ranges_;
+  std::vector<InertiaShare> shares_;
   double mass_ = 0;
   TreeStorage<double> f64_;
   TreeStorage<float> f32_;

@@ -8,36 +8,30 @@
 
 namespace featherweight::FW_ISA {
 
-template <class C, class F>
-FW_INLINE void for_free_joints(const Tree<C>& tree, const F& f) {
-  for (int i = 0; i < tree.n_links; ++i)
-    if (tree.links[i].kind == JointKind::free) f(tree.links[i]);
-}
-// Centre of mass of a link in its coordinates.
-template <class C>
-FW_INLINE Vec3<C> center(const Link<C>& l) {
-  const C scale = l.mass > C(0) ? 1 / l.mass : C(0);
-  return {l.h[0] * scale, l.h[1] * scale, l.h[2] * scale};
-}
-// x += dt w x (v + w x c) of a free joint: from the derivative of components in moving axes to that of the velocity of
-// the centre of mass.
+// x += dt w x (v + w x c) of free joints: from the derivative of components in moving axes to that of the velocity of
+// the centre of mass c, one of each link.
 template <class S, class C>
-FW_INLINE void add_turning_of_axes(const Link<C>& l, const S* v, const S& dt, S* x) {
-  const Vec3<S> ang{v[3], v[4], v[5]};
-  Vec3<S> lin{v[0], v[1], v[2]};
-  add_cross(lin, ang, center(l));
-  const Vec3<S> turn = cross(ang, lin);
-  for (int k = 0; k < 3; ++k) x[k] = x[k] + turn[k] * dt;
+FW_INLINE void add_turning_of_axes(const Tree<C>& tree, const Vec3<S>* centers, const S* v, const S& dt, S* x) {
+  for (int i = 0; i < tree.n_links; ++i) {
+    if (tree.links[i].kind != JointKind::free) continue;
+    const S* const v_i = v + tree.links[i].v;
+    S* const x_i = x + tree.links[i].v;
+    const Vec3<S> ang{v_i[3], v_i[4], v_i[5]};
+    Vec3<S> lin{v_i[0], v_i[1], v_i[2]};
+    add_cross(lin, ang, centers[i]);
+    const Vec3<S> turn = cross(ang, lin);
+    for (int k = 0; k < 3; ++k) x_i[k] = x_i[k] + turn[k] * dt;
+  }
 }
 
-// q moves by `moved` dt; v is then expressed in the new axes.
-template <int K, bool turned, bool rotates, bool travels, class S, class C>
-FW_INLINE void advance_joint(AxisJoint<K, turned, rotates, travels>, const Link<C>&, const S* moved, const S& dt, S* q,
+// q moves by `moved` dt; v is then expressed in the new axes. center: of mass, of the link.
+template <int K, bool turned, bool rotates, bool travels, class S>
+FW_INLINE void advance_joint(AxisJoint<K, turned, rotates, travels>, const Vec3<S>*, const S* moved, const S& dt, S* q,
                              S*) {
   q[0] = q[0] + moved[0] * dt;
 }
-template <bool travels, class S, class C>
-[[gnu::noinline]] void advance_joint(Ball<travels>, const Link<C>& l, const S* moved, const S& dt, S* q, S* v) {
+template <bool travels, class S>
+[[gnu::noinline]] void advance_joint(Ball<travels>, const Vec3<S>* center, const S* moved, const S& dt, S* q, S* v) {
   constexpr int turn = travels ? 3 : 0;
   const Vec3<S> w{moved[turn], moved[turn + 1], moved[turn + 2]};
   S step[4], next[4];
@@ -47,7 +41,7 @@ template <bool travels, class S, class C>
   const Vec3<S> ang{v[turn], v[turn + 1], v[turn + 2]}, ang_seen = transposed_times(E, ang);
   for (int k = 0; k < 3; ++k) v[turn + k] = ang_seen[k];
   if constexpr (travels) {
-    const Vec3<C> c = center(l);
+    const Vec3<S> c = *center;
     Vec3<S> path = Vec3<S>{moved[0], moved[1], moved[2]};  // of the centre, in the axes at the start
     add_cross(path, w, c);
     const Vec3<S> origin = quaternion_matrix(q + 3) * (path * dt + c - E * c);
@@ -63,10 +57,10 @@ template <bool travels, class S, class C>
 }
 
 template <class S, class C>
-void advance(const Tree<C>& tree, const S* moved, const S& dt, S* q, S* v) {
+void advance(const Tree<C>& tree, const Vec3<S>* centers, const S* moved, const S& dt, S* q, S* v) {
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
-    visit(l.kind, [&](auto joint) { advance_joint(joint, l, moved + l.v, dt, q + l.q, v + l.v); });
+    visit(l.kind, [&](auto joint) { advance_joint(joint, centers + i, moved + l.v, dt, q + l.q, v + l.v); });
   }
 }
 

@@ -58,7 +58,7 @@ class ConeRows {
         per_dt_(1 / job.dt),
         friction_(job.friction ? job.friction[environment] : 1),
         reach_(reach) {
-    const double* gravity = scene_.tree.gravity;
+    const double* gravity = job.gravity ? job.gravity + 3 * environment : scene_.tree.gravity;
     scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
     if (!(scale > 0)) scale = dt_;
     make_room(memory, contacts);
@@ -296,6 +296,10 @@ class ConeRows {
 
   void add(const JointRow& row, double* impulse) {
     const int f = row.freedom;
+    if (row.kind == JointRow::servo && lane_(motion_.gain_scale[row.actuator]) == 0) {  // it has no force
+      *impulse = 0;
+      return;
+    }
     const bool is_limit = row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit;
     const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
     const double velocity = direction * lane_(motion_.v_free[f]);

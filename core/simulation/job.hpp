@@ -24,6 +24,9 @@ struct StepReport {
   int failed;         // frozen since its state became infinite or its forces were
 };
 
+// A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.
+inline constexpr int inertia_numbers = 11;
+
 // Steps [0, n_steps) of environments [begin, end), in place.
 struct RolloutJob {
   const Scene* scene;
@@ -37,6 +40,8 @@ struct RolloutJob {
   double *acceleration, *applied;      // of the last step, one row of nv an environment: mean, and joint forces
   const double* friction = nullptr;    // one an environment: factor on all coefficients of friction
   const double* gain_scale = nullptr;  // one row of actuators an environment: factor on gains
+  const double* gravity = nullptr;     // one row of 3 an environment, instead of the scene's [m/s^2]
+  const double* inertias = nullptr;    // one row of links an environment, inertia_numbers each, instead of the scene's
   Input<double> tau;                   // joint forces beside those of actuators; null: none
   std::ptrdiff_t tau_step = 0;         // from one step to the next
   Input<double> control;               // of actuators; null: none

@@ -195,11 +195,35 @@ void Simulation::add_inertia(const SceneSpec& spec) {
   const bool implicit = scene_.integrator == Integrator::implicit;
   for (const Spring& s : springs_)
     if (implicit) added[static_cast<std::size_t>(s.freedom)] += dt_ * dt_ * s.stiffness;
-  for (const Actuator& a : actuators_)
-    if (implicit && !a.is_row) added[static_cast<std::size_t>(a.freedom)] += dt_ * a.kd + dt_ * dt_ * a.kp;
-  for (Link<double>& l : links_)
+  for (Link<double>& l : links_) {
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
+    rotors_.push_back(l.armature[0]);
+  }
+  for (std::size_t k = 0; k < actuators_.size(); ++k) {
+    const Actuator& a = actuators_[k];
+    const double value = dt_ * a.kd + dt_ * dt_ * a.kp;
+    if (!implicit || a.is_row || value == 0) continue;
+    servo_inertias_.push_back({link_of_freedom(a.freedom), static_cast<int>(k), value});
+    links_[servo_inertias_.back().link].armature[0] += value;
+  }
   scene_.damping = damping_.data();
+}
+
+void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {
+  const std::size_t rotor = inertia_numbers - 1;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    std::fill_n(inertias + inertia_numbers * i, rotor, 0.0);
+    inertias[inertia_numbers * i + rotor] = rotors_[i];
+  }
+  const std::vector<InertiaShare>& shares = model_.inertia_shares();
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    const int link = scene_.tree.mounts[k].link;
+    if (link < 0) continue;
+    double* const row = inertias + inertia_numbers * link;
+    for (std::size_t j = 0; j < shares[k].size(); ++j) row[j] += (masses ? masses[k] : 1) * shares[k][j];
+  }
+  for (const ServoInertia& s : servo_inertias_)
+    inertias[inertia_numbers * s.link + rotor] += (gains ? gains[s.actuator] : 1) * s.value;
 }
 
 void Simulation::find_touchable() {
@@ -236,8 +260,7 @@ Environments::Environments(const Environments& other)
       impulses_(other.impulses_),
       acceleration_(other.acceleration_),
       applied_(other.applied_),
-      friction_(other.friction_),
-      gain_scale_(other.gain_scale_),
+      parameters_(other.parameters_),
       contacts_(other.batch_),
       reports_(other.reports_) {
   for (std::size_t k = 0; k < batch_; ++k) {
@@ -251,13 +274,61 @@ Environments::~Environments() {
   for (ContactList& list : contacts_) release(list);
 }
 
+template <class Change>
+void Environments::change_parameters(const Change& change) {
+  auto next = std::make_shared<Parameters>(*parameters_);
+  change(*next);
+  parameters_ = std::move(next);
+}
+std::vector<double> Environments::rows(const double* values, int n) const {
+  return {values, values + batch_ * static_cast<std::size_t>(n)};
+}
+
+namespace {
+
+// What factors on masses and gains come to, if any of them changes an inertia.
+void find_inertias(const Simulation& simulation, std::size_t batch, Parameters& p) {
+  p.inertias.clear();
+  const bool by_gains = !p.gain_scale.empty() && simulation.has_servo_inertia();
+  if (p.masses.empty() && !by_gains) return;
+  const Scene& scene = simulation.scene();
+  const std::size_t n = static_cast<std::size_t>(inertia_numbers * scene.tree.n_links);
+  p.inertias.resize(batch * n);
+  for (std::size_t k = 0; k < batch; ++k)
+    simulation.scale_inertias(p.masses.empty() ? nullptr : p.masses.data() + k * scene.tree.n_user_links,
+                              p.gain_scale.empty() ? nullptr : p.gain_scale.data() + k * scene.n_actuators,
+                              p.inertias.data() + k * n);
+}
+
+}  // namespace
+
+void Environments::set_friction(const double* factors) {
+  change_parameters([&](Parameters& p) { p.friction = rows(factors, 1); });
+}
+void Environments::set_gains(const double* factors) {
+  change_parameters([&](Parameters& p) {
+    p.gain_scale = rows(factors, simulation_->scene().n_actuators);
+    find_inertias(*simulation_, batch_, p);
+  });
+}
+void Environments::set_gravity(const double* gravity) {
+  change_parameters([&](Parameters& p) { p.gravity = rows(gravity, 3); });
+}
+void Environments::set_masses(const double* factors) {
+  change_parameters([&](Parameters& p) {
+    p.masses = rows(factors, simulation_->model().n_links());
+    find_inertias(*simulation_, batch_, p);
+  });
+}
 void Environments::rollout(RolloutJob job, int n_threads) {
+  const Parameters& own = *parameters_;
+  const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
   job.scene = &simulation_->scene();
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();
-  job.friction = friction_.empty() ? nullptr : friction_.data();
-  job.gain_scale = gain_scale_.empty() ? nullptr : gain_scale_.data();
+  job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
+  job.gravity = given(own.gravity), job.inertias = given(own.inertias);
   job.contacts = contacts_.data();
   for (StepReport& r : reports_) {
     const int failed = r.failed;

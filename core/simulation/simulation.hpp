@@ -49,6 +49,11 @@ class Simulation {
   const Scene& scene() const { return scene_; }
   double dt() const { return dt_; }
   int n_kept_impulses() const { return scene_.n_joint_rows + scene_.n_held_rows; }
+  // Whether the gains of actuators are part of the inertia.
+  bool has_servo_inertia() const { return !servo_inertias_.empty(); }
+  // Inertias of all compiled links (see RolloutJob) with factors on those of the user's links and on the gains of
+  // actuators; null: one.
+  void scale_inertias(const double* masses, const double* gains, double* inertias) const;
 
  private:
   int link_of_freedom(int freedom) const;
@@ -60,9 +65,17 @@ class Simulation {
   void find_paths();
   void find_touchable();
 
+  // What a servo at the end of the step adds to the inertia along its freedom.
+  struct ServoInertia {
+    int link, actuator;
+    double value;
+  };
+
   const Model& model_;
   double dt_;
   std::vector<Link<double>> links_;  // with what the step adds along freedoms
+  std::vector<double> rotors_;       // the first armature of each link, without that of servos
+  std::vector<ServoInertia> servo_inertias_;
   std::vector<double> damping_;
   std::vector<int> depth_, last_freedom_, root_, shared_, touchable_;
   std::vector<PlacedShape> shapes_;
@@ -74,6 +87,15 @@ class Simulation {
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   Scene scene_{};
+};
+
+// What environments have of their own instead of the scene's. Empty: nothing.
+struct Parameters {
+  std::vector<double> friction;    // one factor an environment on all coefficients of friction
+  std::vector<double> gain_scale;  // one factor an actuator on gains
+  std::vector<double> gravity;     // three numbers [m/s^2]
+  std::vector<double> masses;      // one factor on mass and inertia of each of the user's links
+  std::vector<double> inertias;    // what masses and gains come to: see RolloutJob
 };
 
 // The states of a batch of environments.
@@ -91,18 +113,27 @@ class Environments {
   std::vector<double>& impulses() { return impulses_; }
   std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
   std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment
-  std::vector<double>& friction() { return friction_; }          // factor on friction, one an environment, or none
-  std::vector<double>& gain_scale() { return gain_scale_; }      // factor on gains, n_actuators each, or none
   std::vector<ContactList>& contacts() { return contacts_; }
   std::vector<StepReport>& reports() { return reports_; }
+
+  // Parameters of the environments, one row each; copies share them until one is changed.
+  void set_friction(const double* factors);  // (batch)
+  void set_gains(const double* factors);     // (batch, actuators)
+  void set_gravity(const double* gravity);   // (batch, 3)
+  void set_masses(const double* factors);    // (batch, links)
 
   // Inputs, records and options of the job are used, the rest is filled in.
   void rollout(RolloutJob job, int n_threads);
 
  private:
+  template <class Change>
+  void change_parameters(const Change& change);
+  std::vector<double> rows(const double* values, int n) const;
+
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
-  std::vector<double> q_, v_, impulses_, acceleration_, applied_, friction_, gain_scale_;
+  std::vector<double> q_, v_, impulses_, acceleration_, applied_;
+  std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;
 };

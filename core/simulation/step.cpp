@@ -30,6 +30,26 @@ void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
   }
 }
 
+// Gravity and inertias are laid on lanes once where all environments have the scene's, or pack by pack.
+void share_physics(const RolloutJob& job, StepWorkspace<S>& w) {
+  const Tree<double>& tree = job.scene->tree;
+  if (!job.gravity) w.world = minus_gravity<S>(tree);
+  if (job.inertias) return;
+  share_inertias(tree, w.inertias);
+  find_centers(tree, w.inertias, w.centers);
+}
+void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  if (job.gravity) {
+    S g[3];
+    Watch<S> watch;
+    load(Input<double>{job.gravity, 3}, pack, 3, g, watch);
+    w.world = {{-g[0], -g[1], -g[2]}, zero3<S>()};
+  }
+  if (!job.inertias) return;
+  load_inertias(job, pack, w.inertias);
+  find_centers(job.scene->tree, w.inertias, w.centers);
+}
+
 void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   Watch<S> watch;  // what is not finite shows in the velocities
@@ -52,12 +72,14 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);
   if (!arena.fits()) return fault::memory;
+  share_physics(job, w);
   Watch<S> q_watch, v_watch;
   for (std::size_t first = begin; first < end; first += width) {
     const std::size_t left = end - first;
     const Pack pack{first, left < width ? static_cast<int>(left) : width};
     load(Input<double>{job.q, tree.nq}, pack, tree.nq, w.q, q_watch);  // of unit length since the last step
     load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    load_physics(job, pack, w);
     if (job.gain_scale)
       load(Input<double>{job.gain_scale, job.scene->n_actuators}, pack, job.scene->n_actuators, w.gain_scale, q_watch);
     else

@@ -7,6 +7,7 @@
 #include "simulation/advance.hpp"
 #include "simulation/contacts.hpp"
 #include "simulation/hold.hpp"
+#include "simulation/lane_inertia.hpp"
 #include "simulation/nearby.hpp"
 #include "simulation/separate.hpp"
 #include "simulation/strays.hpp"
@@ -21,6 +22,9 @@ struct StepWorkspace {
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;
   S* f_scratch;
+  Motion<S> world;           // its acceleration, which stands in for gravity
+  LaneInertia<S>* inertias;  // of links
+  Vec3<S>* centers;          // of mass, of links on free joints
   AbaWorkspace<S> sweeps;
   FreeMotion<S> motion;
   Motion<S>* response;  // of links, about the roots of their trees
@@ -46,6 +50,8 @@ struct StepWorkspace {
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
+        inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
+        centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         sweeps(scene.tree, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
@@ -96,9 +102,9 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
 template <class S>
 void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
-  aba(tree, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
+  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.v + l.v, dt, w.motion.v_free + l.v); });
+  add_turning_of_axes(tree, w.centers, w.v, dt, w.motion.v_free);
 }
 
 // Placements, freedoms and velocities in world axes.
@@ -326,7 +332,7 @@ void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
     if (!moves) return;
     repeat_last_lane(pack, tree.nv, w.motion.correct);
     respond(scene, w.motion.correct, w, w.moved);
-    advance(tree, w.moved, S(job.dt), w.q, w.v);
+    advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
   }
 }
 
@@ -461,9 +467,9 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
   }
   if (is_last) {  // the mean acceleration
     for (int f = 0; f < tree.nv; ++f) w.a[f] = (w.v[f] - w.kept_v[f]) * S(1 / job.dt);
-    for_free_joints(tree, [&](const Link<double>& l) { add_turning_of_axes(l, w.kept_v + l.v, S(-1), w.a + l.v); });
+    add_turning_of_axes(tree, w.centers, w.kept_v, S(-1), w.a);
   }
-  advance(tree, w.moved, dt, w.q, w.v);
+  advance(tree, w.centers, w.moved, dt, w.q, w.v);
   if (scene.n_held) hold_together(job, pack, w);
 }
 

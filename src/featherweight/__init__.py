@@ -48,6 +48,7 @@ from .inverse import InverseSolution, constrained_inverse_dynamics
 from .load import load, loads
 from .materials import ContactLaw, Material
 from .model import ImportReport, Model
+from .parameters import Parameters
 from .poses import pose
 from .scene import Scene, SceneObject
 from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSensor
@@ -94,6 +95,7 @@ __all__ = [
     "ModelImportError",
     "Newton",
     "PairTable",
+    "Parameters",
     "Plane",
     "PointConstraint",
     "Scene",

@@ -299,19 +299,19 @@ class Environments:
         Joint forces of the last step, (batch, nv), those of actuators included.
         """
 
-    @property
-    def friction(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
-        """Factors set by set_friction, (batch, 1); (batch, 0) if none."""
-
-    @property
-    def gain_scale(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
-        """Factors set by set_gain_scale, (batch, nu); (batch, 0) if none."""
-
-    def set_friction(self, factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
+    def set_friction(self, factors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
         """Factor on all coefficients of friction of each environment."""
 
-    def set_gain_scale(self, factor: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
-        """Factor on the gains of each actuator of each environment."""
+    def set_gains(self, factors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
+        """Factor on the gains of each actuator of each environment, (batch, nu)."""
+
+    def set_gravity(self, gravity: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
+        """Gravity of each environment, (batch, 3) [m/s^2]."""
+
+    def set_masses(self, factors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
+        """
+        Factor on mass and inertia of each link of each environment, (batch, n_links).
+        """
 
     def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_newton: int, max_admm: int, num_threads: int | None) -> None: ...
 

@@ -10,15 +10,32 @@ from numpy.typing import ArrayLike
 from . import _core
 from .description import Array
 from .model import Model
+from .parameters import Parameters
 
 
-def gravity_compensation(model: Model, q: Array) -> Array:
+def gravity_compensation(model: Model, q: Array, parameters: Parameters) -> Array:
     """Joint forces (..., nv) that balance gravity at q (..., nq), zero where nothing can push: on free joints."""
-    tau = np.array(_core.gravity_forces(model, q))
+    if parameters.gravity is None and parameters.masses is None:
+        tau = np.array(_core.gravity_forces(model, q))
+    else:
+        rest = np.zeros((*q.shape[:-1], model.nv))
+        tau = np.array(_core.rnea(model, q, rest, rest, _added_weight(model, q, parameters)))
     for joint in model.joints:
         if joint.type == "free":
             tau[..., joint.v_slice] = 0.0
     return tau
+
+
+def _added_weight(model: Model, q: Array, parameters: Parameters) -> Array:
+    """What links weigh beyond their weight in the model, as f_ext (..., n_links, 6)."""
+    mass = np.array([link.inertia.mass if link.inertia else 0.0 for link in model.description.links])
+    com = np.array([link.inertia.com if link.inertia else np.zeros(3) for link in model.description.links])
+    gravity = model.gravity if parameters.gravity is None else parameters.gravity[:, None]
+    factors = 1.0 if parameters.masses is None else parameters.masses[..., None]
+    weight = mass[:, None] * (factors * gravity - model.gravity)  # (batch, n_links, 3), world axes
+    R = np.asarray(_core.forward_kinematics(model, q))[..., :3, :3]
+    force = np.einsum("...kji,...kj->...ki", R, weight.reshape(*q.shape[:-1], model.n_links, 3))
+    return np.concatenate([force, np.cross(com, force)], axis=-1)
 
 
 def push(model: Model, q: Array, link: str, force: ArrayLike, point: ArrayLike | None) -> Array:

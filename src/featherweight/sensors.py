@@ -48,7 +48,7 @@ class IMU:
         q, v, a = last_step(state)
         classical = np.asarray(_core.frame_acceleration(model, q, v, a, self.frame, classical=True))[..., :3]
         R = np.asarray(_core.frame_placement(model, q, self.frame))[..., :3, :3]
-        proper = classical - np.einsum("...ji,j->...i", R, model.gravity)
+        proper = classical - np.einsum("...ji,...j->...i", R, _gravity(state))
         return ImuReading(np.array(velocity[..., 3:]), _squeezed(proper, state))
 
 
@@ -146,7 +146,7 @@ class ForceTorque:
         force, torque = (-part for part in _contact_wrench(state, shapes, origin))
         forces = np.zeros((1, model.n_links, 6)) if f_ext is None else _forces(f_ext, model, state)
         for k in outer:
-            f = _momentum_rate(model, k, q, v, a) - forces[:, k]
+            f = _momentum_rate(state, k, q, v, a) - forces[:, k]
             F, arm = _turned(X[:, k], f[:, :3]), X[:, k, :3, 3] - origin
             force += F
             torque += _turned(X[:, k], f[:, 3:]) + np.cross(arm, F)
@@ -177,27 +177,43 @@ def last_step(state: State) -> tuple[Array, Array, Array]:
         angular = slice(linear.stop, linear.stop + 3)
         R1, R0 = (rotation_from_quaternion(q[:, at + 3 : at + 7]) for q in (q1, q0))
         E = np.einsum("bji,bjk->bik", R0, R1)  # the turn of the step
-        c, w0, w1 = _center(model, joint.child), v0[:, angular], v1[:, angular]
+        c, w0, w1 = _center(state, joint.child), v0[:, angular], v1[:, angular]
         flown = np.einsum("bij,bj->bi", E, v1[:, linear] + np.cross(w1, c))  # velocity of the centre, in the old axes
-        q0[:, at : at + 3] = q1[:, at : at + 3] - np.einsum("bij,bj->bi", R0, dt * flown + c - E @ c)
+        q0[:, at : at + 3] = q1[:, at : at + 3] - np.einsum(
+            "bij,bj->bi", R0, dt * flown + c - np.einsum("bij,bj->bi", E, c)
+        )
         # a = (v1 - v0) / dt - w0 x (v0 + w0 x c), with v1 in the old axes
         known = flown - np.cross(w1, c) - dt * (a[:, linear] + np.cross(w0, np.cross(w0, c)))
         v0[:, linear] = np.linalg.solve(np.eye(3) + dt * _cross_matrix(w0), known[..., None])[..., 0]
     return q0, v0, np.array(a)
 
 
-def _center(model: Model, link: str) -> Array:
-    """Centre of mass (3,) of a link together with those on fixed joints, which the core takes for one, in its axes."""
+def _center(state: State, link: str) -> Array:
+    """Centres of mass (batch, 3) of a link together with those on fixed joints, which the core takes for one."""
+    description = _model(state).description
     poses = {link: np.eye(4)}
-    mass, moment = 0.0, np.zeros(3)
-    for joint, carried in zip(model.description.joints, model.description.links, strict=True):  # parents come first
+    mass, moment = np.zeros((state.batch_size, 1)), np.zeros((state.batch_size, 3))
+    for k, (joint, carried) in enumerate(zip(description.joints, description.links, strict=True)):  # parents come first
         if joint.type == "fixed" and joint.parent in poses:
             poses[carried.name] = poses[joint.parent] @ joint.placement @ joint.child_placement
         if carried.name in poses and carried.inertia is not None:
             X = poses[carried.name]
-            mass += carried.inertia.mass
-            moment += carried.inertia.mass * (X[:3, :3] @ carried.inertia.com + X[:3, 3])
-    return moment / mass if mass > 0.0 else moment
+            share = _mass_factor(state, k) * carried.inertia.mass
+            mass += share
+            moment += share * (X[:3, :3] @ carried.inertia.com + X[:3, 3])
+    return np.divide(moment, mass, out=moment, where=mass > 0.0)
+
+
+def _mass_factor(state: State, k: int) -> Array:
+    """Of link k in each environment, (batch, 1)."""
+    masses = state.parameters.masses
+    return np.ones((state.batch_size, 1)) if masses is None else masses[:, k : k + 1]
+
+
+def _gravity(state: State) -> Array:
+    """Of each environment, (batch, 3)."""
+    gravity = state.parameters.gravity
+    return np.tile(_model(state).gravity, (state.batch_size, 1)) if gravity is None else gravity
 
 
 def _cross_matrix(w: Array) -> Array:
@@ -219,8 +235,9 @@ def _contact_wrench(state: State, shapes: list[int], origin: Array) -> tuple[Arr
     return force, torque
 
 
-def _momentum_rate(model: Model, k: int, q: Array, v: Array, a: Array) -> Array:
+def _momentum_rate(state: State, k: int, q: Array, v: Array, a: Array) -> Array:
     """Rate of momentum of link k less its weight, (batch, 6) in its axes at its origin."""
+    model = _model(state)
     link = model.description.links[k]
     if link.inertia is None:
         return np.zeros((len(q), 6))
@@ -230,10 +247,10 @@ def _momentum_rate(model: Model, k: int, q: Array, v: Array, a: Array) -> Array:
     acceleration = np.asarray(_core.frame_acceleration(model, q, v, a, frame, classical=True))
     w, dw = twist[:, 3:], acceleration[:, 3:]
     of_com = acceleration[:, :3] + np.cross(dw, c) + np.cross(w, np.cross(w, c))
-    f = m * (of_com - np.einsum("bji,j->bi", R, model.gravity))
+    f = m * (of_com - np.einsum("bji,bj->bi", R, _gravity(state)))
     inertia = link.inertia.matrix
     about_com = dw @ inertia.T + np.cross(w, w @ inertia.T)
-    return np.concatenate([f, about_com + np.cross(c, f)], axis=1)
+    return np.asarray(_mass_factor(state, k) * np.concatenate([f, about_com + np.cross(c, f)], axis=1))
 
 
 def _outer_links(model: Model, child: int) -> set[int]:

@@ -122,7 +122,7 @@ class Simulator:
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
         self._run(core, 0, 1, (drive, commands, forces), None)
-        return State(self, core, time=state.time + self.dt, single=state.single)
+        return state._with(core, time=state.time + self.dt)
 
     def rollout(
         self,
@@ -176,7 +176,7 @@ class Simulator:
                     n = min(chunk, steps - done)
                     parts = inputs["tau"], inputs["control"], inputs["f_ext"]
                     if policy is not None:
-                        now = State(self, core.copy(), time=state.time + done * self.dt, single=state.single)
+                        now = state._with(core.copy(), time=state.time + done * self.dt)
                         parts = self._asked(policy(now), state)
                     self._run(core, done, n, parts, records)
                     totals.add(core.reports())
@@ -186,7 +186,7 @@ class Simulator:
                     advance(n)
             except KeyboardInterrupt:
                 interrupted = True
-        final = State(self, core, time=state.time + done * self.dt, single=state.single)
+        final = state._with(core, time=state.time + done * self.dt)
         positions, velocities = (x[:, : done if record else 0] for x in records)
         if state.single:
             positions, velocities = positions[0], velocities[0]
@@ -212,9 +212,12 @@ class Simulator:
         return sorted(pairs, key=lambda overlap: -overlap.depth)
 
     def gravity_compensation(self, state: State) -> Array:
-        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints."""
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints.
+
+        Gravity and masses are those of each environment.
+        """
         self._check(state)
-        return driving.gravity_compensation(self.model, state.q)
+        return driving.gravity_compensation(self.model, state.q, state.parameters)
 
     def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
         """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from .description import Array
+from .parameters import Parameters
 
 if TYPE_CHECKING:
     from .simulator import Simulator
 
-_FORMAT = 1
+_FORMAT = 2
 _SAVED = {
     "format", "q", "v", "impulses", "time", "single", "start", "integers", "numbers", "failed", "acceleration",
-    "applied", "friction", "gains",
+    "applied",
 }  # fmt: skip
 
 
@@ -87,10 +88,19 @@ class State:
     Made by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; arrays are read-only, ``replace`` makes another.
     """
 
-    def __init__(self, simulator: Simulator, core: _core.Environments, *, time: float, single: bool) -> None:
+    def __init__(
+        self,
+        simulator: Simulator,
+        core: _core.Environments,
+        *,
+        time: float,
+        single: bool,
+        parameters: Parameters | None = None,
+    ) -> None:
         self.simulator = simulator
         self.time = time
         self.single = single
+        self.parameters = Parameters() if parameters is None else parameters  #: what ``randomised`` set
         self._core = core
         self._reports: Array = core.reports()
 
@@ -170,24 +180,33 @@ class State:
         for name, value, target in (("q", q, core.q), ("v", v, core.v)):
             if value is not None:
                 target[...] = self._checked(name, value, target.shape[1])
-        return State(self.simulator, core, time=self.time, single=self.single)
+        return self._with(core)
 
-    def randomised(self, *, friction: ArrayLike | None = None, gains: ArrayLike | None = None) -> State:
-        """The state with parameters of its own for each environment; they stay with it.
+    def randomised(
+        self,
+        *,
+        friction: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+        masses: ArrayLike | None = None,
+    ) -> State:
+        """The state with parameters of its own for each environment; they stay with it, in ``state.parameters``.
 
         friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
-        of actuators, their limits aside.
+        of actuators, their limits aside; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on mass
+        and inertia of each link, whose centre of mass stays. Rotors of joints stay as they are.
         """
+        given = Parameters.checked(
+            self.simulator,
+            self.batch_size,
+            friction=friction,
+            gains=gains,
+            gravity=gravity,
+            masses=masses,
+        )
         core = self._core.copy()
-        n, nu = self.batch_size, self.simulator.nu
-        if friction is not None:
-            core.set_friction(_factors("friction", friction, (n,)))
-        if gains is not None:
-            if self.simulator.integrator == "implicit":
-                raise ValueError('gains per environment need integrator "semi_implicit" or "rk4"')
-            given = np.asarray(gains, dtype=np.float64)
-            core.set_gain_scale(_factors("gains", np.tile(given[:, None], nu) if given.ndim == 1 else given, (n, nu)))
-        return State(self.simulator, core, time=self.time, single=self.single)
+        given.hand_to(core)
+        return self._with(core, parameters=self.parameters.changed_by(given))
 
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with some environments started anew: where the scene put them, or at q and v, without contacts.
@@ -205,7 +224,7 @@ class State:
         core.impulses[chosen] = 0.0
         for environment in np.flatnonzero(chosen).tolist():
             core.forgive(environment)
-        return State(self.simulator, core, time=self.time, single=self.single)
+        return self._with(core)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
@@ -214,8 +233,8 @@ class State:
             np.savez(
                 file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
                 single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 19] > 0,
-                acceleration=self._core.acceleration, applied=self._core.applied, friction=self._core.friction,
-                gains=self._core.gain_scale,
+                acceleration=self._core.acceleration, applied=self._core.applied,
+                **cast("dict[str, Any]", self.parameters.arrays()),
             )  # fmt: skip
 
     @classmethod
@@ -238,12 +257,23 @@ class State:
             core.set_contacts(file["start"], file["integers"], file["numbers"])
             core.acceleration[...] = file["acceleration"]
             core.applied[...] = file["applied"]
-            if file["friction"].size:
-                core.set_friction(file["friction"][:, 0].copy())
-            if file["gains"].size:
-                core.set_gain_scale(file["gains"])
             core.set_failed(np.ascontiguousarray(file["failed"], dtype=np.float64))
-            return cls(simulator, core, time=float(file["time"]), single=bool(file["single"]))
+            parameters = Parameters.from_arrays(simulator, core.batch, file)
+            parameters.hand_to(core)
+            time, single = float(file["time"]), bool(file["single"])
+            return cls(simulator, core, time=time, single=single, parameters=parameters)
+
+    def _with(
+        self, core: _core.Environments, *, time: float | None = None, parameters: Parameters | None = None
+    ) -> State:
+        """Of the same simulator, with the same parameters unless others are given."""
+        return State(
+            self.simulator,
+            core,
+            time=self.time if time is None else time,
+            single=self.single,
+            parameters=parameters or self.parameters,
+        )
 
     def _view(self, values: Array) -> Array:
         view = values[0] if self.single else values[...]
@@ -269,15 +299,6 @@ class State:
     def __repr__(self) -> str:
         what = "single environment" if self.single else f"{self.batch_size} environments"
         return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
-
-
-def _factors(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
-    if not (np.isfinite(array).all() and (array >= 0.0).all()):
-        raise ValueError(f"{name}: factors must be finite and not negative")
-    return array
 
 
 def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
