@@ -327,6 +327,21 @@ void bind_simulation(nb::module_& m) {
             self.set_masses(table("masses", factors, self.batch(), self.simulation().model().n_links()));
           },
           nb::arg("factors"), "Factor on mass and inertia of each link of each environment, (batch, n_links).")
+      .def(
+          "set_heights",
+          [](Environments& self, int shape, nb::ndarray<const double, nb::ndim<3>, nb::c_contig> heights,
+             nb::ndarray<const double, nb::ndim<1>, nb::c_contig> bases) {
+            const Scene& scene = self.simulation().scene();
+            check_index("heights: shape", shape, scene.n_shapes, false);
+            const HeightField* like = scene.shapes[shape].shape.field;
+            if (!like || heights.shape(0) != self.batch() || bases.shape(0) != self.batch() ||
+                heights.shape(1) != static_cast<std::size_t>(like->rows) ||
+                heights.shape(2) != static_cast<std::size_t>(like->columns))
+              throw std::invalid_argument("heights: expected those of a height field, (batch, rows, columns)");
+            self.set_heights(shape, heights.data(), bases.data());
+          },
+          nb::arg("shape"), nb::arg("heights"), nb::arg("bases"),
+          "Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_newton"), nb::arg("max_admm"),

@@ -10,21 +10,12 @@
 #include "simulation/pair_rules.hpp"
 
 namespace featherweight {
-
-void set_frame(const double* n, double* frame) {
-  const int axis = std::abs(n[0]) < 0.9 ? 0 : 1;
-  double t[3] = {-n[axis] * n[0], -n[axis] * n[1], -n[axis] * n[2]};
-  t[axis] += 1;
-  const double scale = 1 / std::sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
-  for (int k = 0; k < 3; ++k) {
-    const int i = (k + 1) % 3, j = (k + 2) % 3;
-    frame[k] = t[k] * scale;
-    frame[3 + k] = (n[i] * t[j] - n[j] * t[i]) * scale;
-    frame[6 + k] = n[k];
-  }
-}
-
 namespace {
+
+const Shape& shape_of(const Scene& scene, std::size_t environment, int k) {
+  const Shape* const own = scene.own_shapes ? scene.own_shapes[k] : nullptr;
+  return own ? own[environment] : scene.shapes[k].shape;
+}
 
 // Impulses act in one plane, that of a static plane or the middle one of a patch. Points at different heights would ask
 // for the impossible: a body that turns until all gaps are closed moves them against each other, by the gap times the
@@ -46,10 +37,23 @@ void level(const Shape& b, int n, ContactPoint* points) {
 
 }  // namespace
 
-void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
-                   double margin, ContactList& list) {
+void set_frame(const double* n, double* frame) {
+  const int axis = std::abs(n[0]) < 0.9 ? 0 : 1;
+  double t[3] = {-n[axis] * n[0], -n[axis] * n[1], -n[axis] * n[2]};
+  t[axis] += 1;
+  const double scale = 1 / std::sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
+  for (int k = 0; k < 3; ++k) {
+    const int i = (k + 1) % 3, j = (k + 2) % 3;
+    frame[k] = t[k] * scale;
+    frame[3 + k] = (n[i] * t[j] - n[j] * t[i]) * scale;
+    frame[6 + k] = n[k];
+  }
+}
+
+void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material, const Placement& X_Wa,
+                   const Placement& X_Wb, double margin, ContactList& list) {
   ContactPoint points[max_field_points];
-  const int n = collide(scene.shapes[a].shape, X_Wa, scene.shapes[b].shape, X_Wb, margin, points);
+  const int n = collide(shape_of(scene, environment, a), X_Wa, shape_of(scene, environment, b), X_Wb, margin, points);
   level(scene.shapes[b].shape, n, points);
   reserve(list, list.count + n);
   for (int k = 0; k < n; ++k) {
@@ -62,14 +66,16 @@ void find_contacts(const Scene& scene, int a, int b, int material, const Placeme
   }
 }
 
-void sweep_contacts(const Scene& scene, const Placement* placements, const double* ways, StepMemory& memory) {
+void sweep_contacts(const Scene& scene, std::size_t environment, const Placement* placements, const double* ways,
+                    StepMemory& memory) {
   const std::size_t n = static_cast<std::size_t>(scene.n_shapes);
   reserve(memory.bounds, n * sizeof(Bounds));
   Bounds* const boxes = static_cast<Bounds*>(memory.bounds.data);
   double widest = 0;
   for (int k = 0; k < scene.n_materials; ++k) widest = std::max(widest, scene.materials[k].margin);
   for (std::size_t k = 0; k < n; ++k)
-    boxes[k] = bounds(scene.shapes[k].shape, placements[k], ways[k] + 0.5 * (look_ahead + widest));
+    boxes[k] =
+        bounds(shape_of(scene, environment, static_cast<int>(k)), placements[k], ways[k] + 0.5 * (look_ahead + widest));
   PairFilter filter;
   filter.context = scene.rules;
   filter.allowed = [](const void* rules, int a, int b) {
@@ -83,7 +89,7 @@ void sweep_contacts(const Scene& scene, const Placement* placements, const doubl
     const ShapeKind kind = scene.shapes[a].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(a, b);  // as in lists of pairs
     const double margin = ways[a] + ways[b] + (scene.materials[material].margin + look_ahead);
-    find_contacts(scene, a, b, material, placements[a], placements[b], margin, memory.next);
+    find_contacts(scene, environment, a, b, material, placements[a], placements[b], margin, memory.next);
   }
   std::sort(memory.next.data, memory.next.data + memory.next.count, [](const Contact& x, const Contact& y) {
     return std::tie(x.a, x.b, x.feature) < std::tie(y.a, y.b, y.feature);

@@ -8,16 +8,17 @@ namespace featherweight {
 // step.
 void set_frame(const double* n, double* frame);
 
-// Contacts of shapes a and b, at their placements in the world, appended to the list.
-void find_contacts(const Scene& scene, int a, int b, int material, const Placement& X_Wa, const Placement& X_Wb,
-                   double margin, ContactList& list);
+// Contacts of shapes a and b of an environment, at their placements in the world, appended to the list.
+void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material, const Placement& X_Wa,
+                   const Placement& X_Wb, double margin, ContactList& list);
 
 // Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
 inline constexpr double look_ahead = 0.005;
 
 // All contacts of an environment by a sweep over the bounds of its shapes, at their placements; ways: how far each goes
 // in the step.
-void sweep_contacts(const Scene& scene, const Placement* placements, const double* ways, StepMemory& memory);
+void sweep_contacts(const Scene& scene, std::size_t environment, const Placement* placements, const double* ways,
+                    StepMemory& memory);
 
 // Impulses of the contacts that were there before, seen in the frames of now.
 void warm_start(const ContactList& before, ContactList& now);

@@ -86,6 +86,7 @@ struct Scene {
   const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_springs, n_actuators;
   const PlacedShape* shapes;
+  const Shape* const* own_shapes;  // of each shape: one an environment in its place, or null; null: none has any
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;

@@ -274,6 +274,25 @@ Environments::~Environments() {
   for (ContactList& list : contacts_) release(list);
 }
 
+OwnGround::OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields)
+    : fields_(std::move(fields)),
+      placed_(scene.shapes, scene.shapes + scene.n_shapes),
+      own_(placed_.size(), nullptr),
+      scene_(scene) {
+  for (const auto& field : fields_) {
+    const std::size_t k = static_cast<std::size_t>(field->shape);
+    own_[k] = field->shapes.data();
+    Shape& around = placed_[k].shape;
+    for (const Shape& s : field->shapes) {
+      const double apart =
+          std::hypot(s.center[0] - around.center[0], s.center[1] - around.center[1], s.center[2] - around.center[2]);
+      around.radius = std::max(around.radius, apart + s.radius);
+    }
+  }
+  scene_.shapes = placed_.data();
+  scene_.own_shapes = own_.data();
+}
+
 template <class Change>
 void Environments::change_parameters(const Change& change) {
   auto next = std::make_shared<Parameters>(*parameters_);
@@ -320,10 +339,31 @@ void Environments::set_masses(const double* factors) {
     find_inertias(*simulation_, batch_, p);
   });
 }
+void Environments::set_heights(int shape, const double* heights, const double* bases) {
+  const Shape& given = simulation_->scene().shapes[shape].shape;
+  if (given.kind != ShapeKind::height_field) throw std::invalid_argument("heights: the shape is no height field");
+  const HeightField& like = *given.field;
+  const std::size_t n = static_cast<std::size_t>(like.rows) * static_cast<std::size_t>(like.columns);
+  auto field = std::make_shared<OwnGround::Field>();
+  field->shape = shape;
+  field->storage.reserve(batch_);  // shapes point into it
+  for (std::size_t k = 0; k < batch_; ++k) {
+    field->storage.push_back(
+        build_height_field(heights + k * n, like.rows, like.columns, like.size_x, like.size_y, bases[k]));
+    field->shapes.push_back(make_shape(&field->storage.back().view));
+  }
+  std::vector<std::shared_ptr<const OwnGround::Field>> fields{std::move(field)};
+  if (parameters_->ground)
+    for (const auto& kept : parameters_->ground->fields())
+      if (kept->shape != shape) fields.push_back(kept);
+  change_parameters(
+      [&](Parameters& p) { p.ground = std::make_shared<OwnGround>(simulation_->scene(), std::move(fields)); });
+}
+
 void Environments::rollout(RolloutJob job, int n_threads) {
   const Parameters& own = *parameters_;
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
-  job.scene = &simulation_->scene();
+  job.scene = own.ground ? &own.ground->scene() : &simulation_->scene();
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();

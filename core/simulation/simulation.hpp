@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "collision/height_field.hpp"
 #include "model/model.hpp"
 #include "simulation/job.hpp"
 #include "simulation/pair_rules.hpp"
@@ -89,6 +90,28 @@ class Simulation {
   Scene scene_{};
 };
 
+// Height fields of each environment in place of the scene's.
+class OwnGround {
+ public:
+  struct Field {
+    int shape;
+    std::vector<HeightFieldStorage> storage;  // one an environment
+    std::vector<Shape> shapes;                // which view them
+  };
+  OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields);
+  OwnGround(const OwnGround&) = delete;
+  OwnGround& operator=(const OwnGround&) = delete;
+
+  const Scene& scene() const { return scene_; }
+  const std::vector<std::shared_ptr<const Field>>& fields() const { return fields_; }
+
+ private:
+  std::vector<std::shared_ptr<const Field>> fields_;
+  std::vector<PlacedShape> placed_;  // with bounds around the fields of all environments
+  std::vector<const Shape*> own_;
+  Scene scene_;
+};
+
 // What environments have of their own instead of the scene's. Empty: nothing.
 struct Parameters {
   std::vector<double> friction;    // one factor an environment on all coefficients of friction
@@ -96,6 +119,7 @@ struct Parameters {
   std::vector<double> gravity;     // three numbers [m/s^2]
   std::vector<double> masses;      // one factor on mass and inertia of each of the user's links
   std::vector<double> inertias;    // what masses and gains come to: see RolloutJob
+  std::shared_ptr<const OwnGround> ground;
 };
 
 // The states of a batch of environments.
@@ -121,6 +145,8 @@ class Environments {
   void set_gains(const double* factors);     // (batch, actuators)
   void set_gravity(const double* gravity);   // (batch, 3)
   void set_masses(const double* factors);    // (batch, links)
+  // Of a shape that is a height field, on a grid like its own; heights: (batch, rows, columns), bases: (batch).
+  void set_heights(int shape, const double* heights, const double* bases);
 
   // Inputs, records and options of the job are used, the rest is filled in.
   void rollout(RolloutJob job, int n_threads);

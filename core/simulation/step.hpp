@@ -198,7 +198,8 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, cons
 
 // Contacts of one environment, in the order of pairs.
 template <class S>
-void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, ContactList& list) {
+void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                          ContactList& list) {
   const int* pairs = w.near_pairs + lane.lane * scene.n_pairs;
   list.count = 0;
   for (int k = 0; k < w.n_near_pairs[lane.lane]; ++k) {
@@ -208,12 +209,13 @@ void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<
       add_ball_on_plane(scene, pair, lane(w.bounds[pair.a].center), lane(w.near_margin[pairs[k]]), list);
       continue;
     }
-    find_contacts(scene, pair.a, pair.b, pair.material, placement(a, w.motion, lane), placement(b, w.motion, lane),
-                  lane(w.near_margin[pairs[k]]), list);
+    find_contacts(scene, environment, pair.a, pair.b, pair.material, placement(a, w.motion, lane),
+                  placement(b, w.motion, lane), lane(w.near_margin[pairs[k]]), list);
   }
 }
 template <class S>
-void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, StepMemory& memory) {
+void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                         StepMemory& memory) {
   const std::size_t n = scene.n_shapes;
   reserve(memory.placements, n * (sizeof(Placement) + sizeof(double)));
   Placement* const placements = static_cast<Placement*>(memory.placements.data);
@@ -222,7 +224,7 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
     placements[k] = placement(scene.shapes[k], w.motion, lane);
     ways[k] = lane(w.bounds[k].way);
   }
-  sweep_contacts(scene, placements, ways, memory);
+  sweep_contacts(scene, environment, placements, ways, memory);
 }
 
 // Y^T lambda. Impulses are padded by three numbers; beyond the rows of a group y is zero.
@@ -373,9 +375,9 @@ bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, Step
     const LaneOf<S> own{lane};
     if (!w.looks[lane]) continue;
     if (scene.rules)
-      find_swept_contacts(scene, w, own, memory);
+      find_swept_contacts(scene, w, own, environment, memory);
     else
-      find_listed_contacts(scene, w, own, memory.next);
+      find_listed_contacts(scene, w, own, environment, memory.next);
     if (is_first) {
       report.last = {};
     } else {

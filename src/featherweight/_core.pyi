@@ -313,6 +313,11 @@ class Environments:
         Factor on mass and inertia of each link of each environment, (batch, n_links).
         """
 
+    def set_heights(self, shape: int, heights: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', writable=False)], bases: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
+        """
+        Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
+        """
+
     def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_newton: int, max_admm: int, num_threads: int | None) -> None: ...
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...

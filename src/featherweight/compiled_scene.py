@@ -67,9 +67,14 @@ class CompiledShape:
         if self.vertices is not None and self.faces is not None:
             return self.kind, _core.ConvexHull(self.vertices, self.faces.tolist())
         if self.heights is not None:
-            base = 1.0 + max(0.0, -float(self.heights.min()))  # [m] of ground below z = 0
-            return "height_field", _core.HeightField(np.ascontiguousarray(self.heights.T), (*self.size, base))
+            heights = np.ascontiguousarray(self.heights.T)
+            return "height_field", _core.HeightField(heights, (*self.size, thickness(heights)))
         return self.kind, list(self.size)
+
+
+def thickness(heights: Array) -> float:
+    """Of the ground below z = 0 [m]: a metre more than its deepest point."""
+    return 1.0 + max(0.0, -float(heights.min()))
 
 
 @dataclass(frozen=True, eq=False)

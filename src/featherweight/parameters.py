@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
+from .checks import close_names
+from .compiled_scene import CompiledShape, thickness
 from .description import Array
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Parameters:
     gains: Array | None = None  # (batch, nu) factors on the forces of actuators, their limits aside
     gravity: Array | None = None  # (batch, 3) [m/s^2], world axes
     masses: Array | None = None  # (batch, n_links) factors on mass and inertia of links; their centres stay
+    heights: Mapping[str, Array] = field(default_factory=dict)  # by shape, (batch, nx, ny) [m], as in HeightField
 
     @classmethod
     def checked(
@@ -35,6 +38,7 @@ class Parameters:
         gains: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
         masses: ArrayLike | None = None,
+        heights: Mapping[str, ArrayLike] | None = None,
     ) -> Parameters:
         """The parameters given; what is wrong with them raises a ValueError that names the culprit."""
         n, nu, links = batch, simulator.nu, simulator.model.link_names
@@ -45,14 +49,15 @@ class Parameters:
             gains=None if gains is None else _factors("gains", gains, (n, nu)),
             gravity=None if gravity is None else _numbers("gravity", gravity, (n, 3)),
             masses=None if masses is None else _mass_factors(masses, n, links),
+            heights={} if heights is None else _heights(simulator, heights, n),
         )
 
     def changed_by(self, other: Parameters) -> Parameters:
         """These, with what ``other`` has in their place."""
         fields = {name: value for name, value in vars(other).items() if value is not None}
-        return Parameters(**{**vars(self), **fields})
+        return Parameters(**{**vars(self), **fields, "heights": {**self.heights, **other.heights}})
 
-    def hand_to(self, core: _core.Environments) -> None:
+    def hand_to(self, core: _core.Environments, simulator: Simulator) -> None:
         """Give them to the environments."""
         setters = {
             "friction": core.set_friction,
@@ -63,16 +68,24 @@ class Parameters:
         for name, set_values in setters.items():
             if (values := getattr(self, name)) is not None:
                 set_values(values)
+        for name, values in self.heights.items():
+            bases = np.array([thickness(each) for each in values])
+            core.set_heights(_shape(simulator, name)[0], np.ascontiguousarray(np.swapaxes(values, 1, 2)), bases)
 
     def arrays(self) -> dict[str, Array]:
         """All that is given, by name, to be saved."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        flat = {name: value for name, value in vars(self).items() if value is not None and name != "heights"}
+        return flat | {_HEIGHTS + name: values for name, values in self.heights.items()}
 
     @classmethod
     def from_arrays(cls, simulator: Simulator, batch: int, saved: Mapping[str, Array]) -> Parameters:
         """What :meth:`arrays` returned, checked; other names are left alone."""
+        heights = {name.removeprefix(_HEIGHTS): saved[name] for name in saved if name.startswith(_HEIGHTS)}
         names = [name for name in ("friction", "gains", "gravity", "masses") if name in saved]
-        return cls.checked(simulator, batch, **{name: saved[name] for name in names})
+        return cls.checked(simulator, batch, heights=heights, **{name: saved[name] for name in names})
+
+
+_HEIGHTS = "heights/"
 
 
 def _numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
@@ -103,3 +116,23 @@ def _mass_factors(value: ArrayLike, batch: int, links: tuple[str, ...]) -> Array
             f"of environment {environment}"
         )
     return array
+
+
+def _heights(simulator: Simulator, given: Mapping[str, ArrayLike], batch: int) -> dict[str, Array]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"heights: expected a dictionary from shapes to arrays, got {type(given).__name__}")
+    checked = {}
+    for name, values in given.items():
+        like = _shape(simulator, name)[1].heights
+        if like is None:
+            raise ValueError(f"heights: shape {name!r} is a {_shape(simulator, name)[1].kind}, not a heightfield")
+        checked[name] = _numbers(f"heights: {name!r}", values, (batch, *like.shape))
+    return checked
+
+
+def _shape(simulator: Simulator, name: str) -> tuple[int, CompiledShape]:
+    shapes = simulator.scene.shapes
+    for k, shape in enumerate(shapes):
+        if shape.name == name:
+            return k, shape
+    raise ValueError(f"heights: unknown shape {name!r}{close_names(str(name), [shape.name for shape in shapes])}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -189,12 +190,14 @@ class State:
         gains: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
         masses: ArrayLike | None = None,
+        heights: Mapping[str, ArrayLike] | None = None,
     ) -> State:
         """The state with parameters of its own for each environment; they stay with it, in ``state.parameters``.
 
         friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
         of actuators, their limits aside; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on mass
-        and inertia of each link, whose centre of mass stays. Rotors of joints stay as they are.
+        and inertia of each link, whose centre of mass stays; heights: of height fields, by the name of the shape,
+        (batch, nx, ny) [m], as :class:`HeightField` takes them. Rotors of joints stay as they are.
         """
         given = Parameters.checked(
             self.simulator,
@@ -203,9 +206,10 @@ class State:
             gains=gains,
             gravity=gravity,
             masses=masses,
+            heights=heights,
         )
         core = self._core.copy()
-        given.hand_to(core)
+        given.hand_to(core, self.simulator)
         return self._with(core, parameters=self.parameters.changed_by(given))
 
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
@@ -259,7 +263,7 @@ class State:
             core.applied[...] = file["applied"]
             core.set_failed(np.ascontiguousarray(file["failed"], dtype=np.float64))
             parameters = Parameters.from_arrays(simulator, core.batch, file)
-            parameters.hand_to(core)
+            parameters.hand_to(core, simulator)
             time, single = float(file["time"]), bool(file["single"])
             return cls(simulator, core, time=time, single=single, parameters=parameters)
 

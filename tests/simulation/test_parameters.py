@@ -57,10 +57,11 @@ def scene(
     gravity: Any = (0.0, 0.0, -9.81),
     factors: Array | None = None,
     gain: float = 1.0,
+    heights: Array | None = None,
     effort: float | None = None,
 ) -> fw.Scene:
     """The walker on bumpy ground, with servos."""
-    ground = fw.HeightField(bumps(), (2.0, 1.5), friction=0.7)
+    ground = fw.HeightField(bumps(0) if heights is None else heights, (2.0, 1.5), friction=0.7)
     result = fw.Scene(ground=ground, gravity=gravity)
     robot = result.add(walker(factors), name="w", pose=fw.pose((0.05, 0.02, 0.45), rpy=(0.1, 0.05, 0.3)))
     options = {} if effort is None else {"effort": effort}
@@ -68,8 +69,8 @@ def scene(
     return result
 
 
-def bumps() -> Array:
-    return np.asarray(0.1 * np.random.default_rng(0).uniform(-1, 0.5, (9, 7)))
+def bumps(seed: int) -> Array:
+    return np.asarray(0.1 * np.random.default_rng(seed).uniform(-1, 0.5, (9, 7)))
 
 
 def started(sim: fw.Simulator, batch: int) -> fw.State:
@@ -191,6 +192,48 @@ def test_implicit_servos_without_gains_have_no_force(effort: float | None) -> No
     assert not lame.failed.any() and np.abs(lame.q[1] - lame.q[0]).max() > 1e-2
 
 
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_heights_of_each_environment(integrator: Integrator) -> None:
+    heights = np.stack([bumps(k) - 0.3 * (k == 3) for k in range(5)])
+    sim = fw.Simulator(scene(), dt=2e-3, integrator=integrator)
+    assert_each_as_alone(
+        started(sim, 5).randomised(heights={"ground": heights}),
+        lambda k: fw.Simulator(scene(heights=heights[k]), dt=2e-3, integrator=integrator),
+        250,
+        CONTROL,
+    )
+
+
+def test_ground_that_rises_above_the_bounds_of_the_scenes() -> None:
+    """A plateau far above the height field it replaces carries what stands on it."""
+    world = fw.Scene(ground=fw.HeightField(np.zeros((3, 3)), (4.0, 4.0)))
+    world.add(fw.sphere(0.1), name="ball", pose=(0.3, 0.2, 6.1))
+    sim = fw.Simulator(world, dt=2e-3)
+    heights = np.stack([np.full((3, 3), 6.0), np.zeros((3, 3))])
+    final = sim.rollout(sim.state(2).randomised(heights={"ground": heights}), n_steps=200).final
+    assert abs(final.q[0, 2] - 6.1) < 1e-9
+    assert final.q[1, 2] < 5.5
+
+
+def test_heights_where_pairs_are_swept() -> None:
+    """So many shapes that pairs are not listed."""
+
+    def many(heights: Array) -> fw.Simulator:
+        world = fw.Scene(ground=fw.HeightField(heights, (4.0, 4.0)))
+        for k in range(100):
+            world.add(fw.sphere(0.05), name=f"ball_{k}", pose=(0.3 * (k % 10) - 1.4, 0.3 * (k // 10) - 1.4, 0.12))
+        return fw.Simulator(world, dt=2e-3)
+
+    heights = np.stack([bumps(k) for k in range(3)])
+    sim = many(np.zeros((9, 7)))
+    assert sim.scene.pair_table() is None
+    final = sim.rollout(sim.state(3).randomised(heights={"ground": heights}), n_steps=60).final
+    for k in range(3):
+        alone = many(heights[k])
+        assert_same_bits(final.q[k], alone.rollout(alone.state(), n_steps=60).final.q, f"environment {k}")
+    assert len(final.contacts) > 20
+
+
 def test_rk4_with_gravity_masses_and_gains() -> None:
     factors = 2.0 ** np.random.default_rng(0).integers(-2, 3, (3, N_LINKS))
     gravity = np.array([[0, 0, -9.81], [1.0, 2.0, -9.0], [0, 0, 0.0]])
@@ -222,11 +265,13 @@ def everything(batch: int) -> dict[str, Any]:
         "gains": np.stack([rng.uniform(0.5, 2.0, 2) for rng in draws]),
         "gravity": np.stack([rng.uniform(-1, 1, 3) - (0, 0, 9.81) for rng in draws]),
         "masses": np.stack([rng.uniform(0.5, 2.0, N_LINKS) for rng in draws]),
+        "heights": {"ground": np.stack([bumps(k) for k in range(batch)])},
     }
 
 
 def picked(parameters: dict[str, Any], which: list[int]) -> dict[str, Any]:
-    return {name: np.asarray(value)[which] for name, value in parameters.items()}
+    chosen = {name: np.asarray(value)[which] for name, value in parameters.items() if name != "heights"}
+    return chosen | {"heights": {name: value[which] for name, value in parameters["heights"].items()}}
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
@@ -249,6 +294,7 @@ def test_factors_of_one_change_nothing() -> None:
         gains=np.ones(3),
         gravity=np.tile(sim.model.gravity, (3, 1)),
         masses=np.ones((3, N_LINKS)),
+        heights={"ground": np.stack([bumps(0)] * 3)},
     )
     a, b = (sim.rollout(state, control=CONTROL, n_steps=200).final for state in (plain, ones))
     assert_same_bits(a.q, b.q)
@@ -270,6 +316,7 @@ def test_parameters_stay_with_the_environment(tmp_path: Path) -> None:
     again = fw.State.load(sim, tmp_path / "state.npz")
     for name in ("friction", "gains", "gravity", "masses"):
         assert_same_bits(getattr(again.parameters, name), getattr(state.parameters, name), name)
+    assert_same_bits(again.parameters.heights["ground"], state.parameters.heights["ground"])
     a, b = (sim.rollout(each, control=CONTROL, n_steps=150).final for each in (by_steps, again))
     assert_same_bits(a.q, b.q)
     assert_same_bits(a.contacts.impulse, b.contacts.impulse)
@@ -355,6 +402,11 @@ def test_compensation_holds_arms_of_any_weight() -> None:
         ({"masses": np.ones(2)}, r"masses: expected shape \(2, 7\), got \(2,\)"),
         ({"masses": [[1.0] * 7, [1, 1, 0, 1, 1, 1, 1]]}, "masses: factors must be positive, got 0 for link 'w/tail' of environment 1"),  # noqa: E501
         ({"masses": [[1.0] * 6 + [np.nan], [1.0] * 7]}, "masses: .* not finite, in environment 0"),
+        ({"heights": {"grund": np.zeros((2, 9, 7))}}, "heights: unknown shape 'grund'.*did you mean 'ground'"),
+        ({"heights": {"w/trunk/trunk_collision": np.zeros((2, 9, 7))}}, "'w/trunk/trunk_collision' is a box, not a"),
+        ({"heights": {"ground": np.zeros((2, 7, 9))}}, r"heights: 'ground': expected shape \(2, 9, 7\)"),
+        ({"heights": {"ground": np.full((2, 9, 7), np.nan)}}, "heights: 'ground': .* not finite, in environment 0"),
+        ({"heights": np.zeros((2, 9, 7))}, "heights: expected a dictionary"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
