@@ -44,6 +44,10 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
     const Block& row_block = problem.blocks[G.neighbour[k]];
     const double* values = G.values + G.at[k];
     double* s = sigma + row_block.first;
+    if (block.rows == 3 && row_block.rows == 3) {  // points of contact, mostly
+      for (int r = 0; r < 3; ++r) s[r] += values[r] * change[0] + values[3 + r] * change[1] + values[6 + r] * change[2];
+      continue;
+    }
     for (int c = 0; c < block.rows; ++c, values += row_block.rows)
       for (int r = 0; r < row_block.rows; ++r) s[r] += values[r] * change[c];
   }

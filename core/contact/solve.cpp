@@ -3,8 +3,32 @@
 #include "contact/gauss_seidel.hpp"
 #include "contact/kernels.hpp"
 #include "contact/newton.hpp"
+#include "contact/patch.hpp"
+#include "contact/sparse_newton.hpp"
 
 namespace featherweight::FW_ISA {
+
+// Beyond, a dense factorisation costs more than it brings.
+constexpr int largest_automatic = 320;
+
+bool is_heap(const ConeProblem& problem, const SolverOptions& options) {
+  return options.solver == Solver::automatic && problem.m > largest_automatic;
+}
+
+// What the solvers of a patch need at most: as if each of its rows were friction, and in an equality of three as well.
+std::size_t most_patch_bytes() {
+  constexpr int m = Patch::most_rows;
+  Block blocks[m];
+  for (Block& b : blocks) b = {Law::disc, 0, 1, 0, 0, 0, 0};
+  const ConeProblem problem{m, m, blocks, {}, nullptr, 1};
+  Scratch scratch(nullptr);
+  ContactWorkspace w(problem, scratch);
+  scratch.take<double>(3 * m + 3);
+  Scratch of_admm = scratch;
+  NewtonWorkspace v(problem, scratch);
+  AdmmWorkspace a(problem, of_admm);
+  return scratch.used() > of_admm.used() ? scratch.used() : of_admm.used();
+}
 
 // Newton and alternating directions take turns in the same scratch.
 std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOptions& options) {
@@ -12,6 +36,14 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
   ContactWorkspace w(problem, scratch);
   if (options.solver == Solver::gauss_seidel) return scratch.used();
   Scratch of_newton = scratch, of_admm = scratch;
+  if (is_heap(problem, options)) {
+    scratch.take<double>(static_cast<std::size_t>(problem.m));
+    Scratch of_heap = scratch, of_patch = scratch;
+    SparseNewtonWorkspace v(problem, of_heap);
+    Patch patch(problem.n_blocks, of_patch);
+    const std::size_t patch_bytes = of_patch.used() + most_patch_bytes();
+    return of_heap.used() > patch_bytes ? of_heap.used() : patch_bytes;
+  }
   if (problem.m <= largest_dense) NewtonWorkspace v(problem, of_newton);
   AdmmWorkspace v(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
@@ -24,21 +56,28 @@ bool all_finite(int n, const double* x) {
   return sum_of(sum) == 0;
 }
 
-// Beyond, a dense factorisation costs more than it brings; sweeps then go on, and the next step starts from them.
-constexpr int largest_automatic = 320, sweeps_of_many = 400;
+constexpr int sweeps_before = 100, sweeps_alone = 400;
+// What a heap may cost, in sweeps: so that it grows with its contacts, whatever its factors fill.
+constexpr double worth_of_heap = 500;
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
 constexpr double aim = 0.1;
 
+// What sweeps still can do; residual: the one so far.
+void sweep_at_last(const ConeProblem& problem, const SolverOptions& options, double residual, ContactWorkspace& w,
+                   double* lambda, SolverReport& report) {
+  copy(problem.m, lambda, w.best);
+  const int left = options.max_sweeps - report.sweeps;
+  gauss_seidel(problem, left > 100 ? 100 : left, options.max_sweeps, w, lambda, report);
+  if (natural_residual(problem, w, lambda, w.sigma) <= residual) return;
+  copy(problem.m, w.best, lambda);
+  set_velocities(problem, lambda, w.sigma);
+}
+
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
-// start; at last sweeps. Problems too large to factorise have sweeps only.
+// start; at last sweeps.
 void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
                          const Scratch& scratch, double* lambda, SolverReport& report) {
-  if (problem.m > largest_automatic) {
-    const int most = options.max_sweeps < sweeps_of_many ? options.max_sweeps : sweeps_of_many;
-    gauss_seidel(problem, most, most, w, lambda, report);
-    return;
-  }
   const int hopeful = 6 + problem.m / 4;  // a step of Newton's method costs about as much as m / 6 sweeps
   const double promised = w.tolerance;
   w.tolerance *= aim;
@@ -61,15 +100,50 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
       residual = admm(problem, share, max_of(w.tolerance, 1e-3 * residual), w, v, lambda, report);
     }
   }
-  if (!(residual <= w.tolerance)) {
-    copy(problem.m, lambda, w.best);
-    const int left = options.max_sweeps - report.sweeps;
-    gauss_seidel(problem, left > 100 ? 100 : left, options.max_sweeps, w, lambda, report);
-    if (!(natural_residual(problem, w, lambda, w.sigma) <= residual)) {
-      copy(problem.m, w.best, lambda);
-      set_velocities(problem, lambda, w.sigma);
-    }
+  if (!(residual <= w.tolerance)) sweep_at_last(problem, options, residual, w, lambda, report);
+}
+
+// The few blocks of a heap that are off their laws, with what is around them. False if they are too many.
+bool solve_patch(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
+                 double* lambda, SolverReport& report) {
+  Patch patch(problem.n_blocks, scratch);
+  if (!patch.choose(problem, w, lambda)) return false;
+  patch.fill(problem, w, lambda);
+  ContactWorkspace own(patch.problem, scratch);
+  own.start(patch.problem, options);
+  set_velocities(patch.problem, patch.lambda, own.sigma);
+  SolverReport of_patch{};
+  solve_automatically(patch.problem, options, own, scratch, patch.lambda, of_patch);
+  report.sweeps += of_patch.sweeps, report.newton += of_patch.newton, report.admm += of_patch.admm;
+  patch.put_back(problem, lambda);
+  set_velocities(problem, lambda, w.sigma);
+  return true;
+}
+
+// Heaps: sweeps, Newton between more of them, and what is left in patches. Where that is not for the problem, sweeps go
+// on, and the next step starts from where they end.
+void solve_heap(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
+                double* lambda, SolverReport& report) {
+  constexpr int turns = 4;
+  const bool factorised = SparseNewtonWorkspace::takes(problem);
+  const int most = options.max_sweeps, share = factorised ? sweeps_before : sweeps_alone;
+  if (gauss_seidel(problem, most < share ? most : share, most, w, lambda, report) || !factorised) return;
+  double work = worth_of_heap * work_of_sweep(problem);
+  double best = 1e300, *kept = scratch.take<double>(static_cast<std::size_t>(problem.m));
+  copy(problem.m, lambda, kept);
+  for (int turn = 0; turn < turns; ++turn) {
+    if (turn > 0 && (!(work > 0) || !solve_patch(problem, options, w, scratch, lambda, report))) break;
+    Scratch own = scratch;
+    SparseNewtonWorkspace v(problem, own);
+    const double residual = sparse_newton(problem, options.max_newton, work, w, v, lambda, report);
+    if (residual <= w.tolerance) return;
+    if (!(residual < best)) break;
+    best = residual;
+    copy(problem.m, lambda, kept);
   }
+  copy(problem.m, kept, lambda);
+  set_velocities(problem, lambda, w.sigma);
+  sweep_at_last(problem, options, best, w, lambda, report);
 }
 
 SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& options, double* lambda, void* memory) {
@@ -85,7 +159,9 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
     set_velocities(problem, lambda, w.sigma);
   }
   if (all_finite(problem.m, w.sigma)) {
-    if (options.solver == Solver::automatic) {
+    if (is_heap(problem, options)) {
+      solve_heap(problem, options, w, scratch, lambda, report);
+    } else if (options.solver == Solver::automatic) {
       solve_automatically(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::gauss_seidel) {
       gauss_seidel(problem, options.max_sweeps, options.max_sweeps, w, lambda, report);

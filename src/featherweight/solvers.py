@@ -32,7 +32,10 @@ class _Solver:
 
 @dataclass(frozen=True, kw_only=True)
 class Automatic(_Solver):
-    """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish."""
+    """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish.
+
+    Heaps of more than a hundred contacts: Gauss-Seidel and sparse steps of Newton's method in turn.
+    """
 
     name: ClassVar[str] = "auto"
 

@@ -134,7 +134,7 @@ def test_problems_too_large_to_factorise(solver: str) -> None:
     blocks = [block for stack in stacks for block in stack.blocks] + [equality(1)] * 25
     problem = Cones(G, g, blocks, stacks[0].scale)
     impulses, report = problem.solve(solver=solver, sparse=True, max_sweeps=5000, max_admm=5000)
-    assert report["newton"] == 0 and report["converged"]
+    assert report["converged"] and (report["newton"] == 0 or solver == "auto")
     assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
 
 

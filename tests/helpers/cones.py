@@ -200,5 +200,49 @@ def boxes(rng: np.random.Generator, n: int, *, ratio: float = 1.0, sliding: bool
     return _of_motion(np.vstack(rows), H, velocity, np.zeros(12 * n), [point(0.6)] * (4 * n))
 
 
+def heap(rng: np.random.Generator, n: int, *, spin: bool = False) -> Cones:
+    """n balls of 1 kg, about on a lattice in a pit, neighbours touching. spin: with friction about normals."""
+    side, radius = round(n ** (1 / 3)), 0.05
+    places = np.array([(k % side, k // side % side, k // side**2) for k in range(n)]) * 2 * radius
+    places = places + 0.3 * radius * rng.normal(size=(n, 3))
+    lowest, highest = places.min(0), places.max(0)
+    J, blocks, rows = [], [], 0
+    tangents = {axis: np.roll(np.eye(3), -axis - 1, axis=0) for axis in range(3)}  # t1, t2, then the axis
+
+    def touch(i: int, j: int, normal: Array) -> None:
+        nonlocal rows
+        axis = int(np.argmax(np.abs(normal)))
+        first = np.cross(tangents[axis][0], normal)
+        frame = np.array([first / np.linalg.norm(first), np.cross(normal, first / np.linalg.norm(first)), normal])
+        own = np.zeros((4 if spin else 3, 6 * n))
+        for ball, sign in ((i, 1.0), (j, -1.0)):
+            if ball >= 0:
+                arm = -sign * radius * normal  # from the centre of the ball
+                own[:3, 6 * ball : 6 * ball + 3] = sign * frame
+                own[:3, 6 * ball + 3 : 6 * ball + 6] = -sign * frame @ cross(arm)
+                if spin:
+                    own[3, 6 * ball + 3 : 6 * ball + 6] = sign * normal
+        J.append(own)
+        blocks.append(point(0.6))
+        if spin:
+            blocks.append(disc(0.01, rows + 2, 1))
+        rows += len(own)
+
+    for i in range(n):
+        for axis in range(3):
+            if places[i, axis] < lowest[axis] + radius:
+                touch(i, -1, np.eye(3)[axis])
+            if axis < 2 and places[i, axis] > highest[axis] - radius:
+                touch(i, -1, -np.eye(3)[axis])
+        for j in range(i):
+            apart = places[i] - places[j]
+            if np.linalg.norm(apart) < 2.0 * radius:
+                touch(i, j, apart / np.linalg.norm(apart))
+    velocity = 2e-3 * rng.normal(size=6 * n)
+    velocity[2::6] -= GRAVITY * STEP
+    inertia = np.diag(np.tile([1.0] * 3 + [0.4 * radius**2] * 3, n))
+    return _of_motion(np.vstack(J), inertia, velocity, np.zeros(rows), blocks)
+
+
 def with_g(problem: Cones, g: Array) -> Cones:
     return replace(problem, g=g)
