@@ -199,14 +199,15 @@ inline double typical_velocity(const ConeProblem& problem, const ContactWorkspac
 // Steps until the tolerance is met or as many as allowed were made. lambda and sigma: the best found.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
-  constexpr double ratios[] = {0.03, 3, 0.3, 1, 10, 0.1};  // of eps to the residual, in turn
-  constexpr int n_ratios = 6, patience = 25;
+  // of eps to the residual, in turn: the first is fastest where it works, and shows soon if it does
+  constexpr double ratios[] = {0.03, 0.3, 3, 0.03, 1, 10, 0.1};
+  constexpr int n_ratios = 7, patience_at_first = 6, patience = 25;
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);
   int turn = 0, since = 0;
   for (int k = 0; k < max_steps && !(residual <= w.tolerance); ++k) {
-    if (since == patience) {
+    if (since == (turn == 0 ? patience_at_first : patience)) {
       if (++turn == n_ratios) break;
       since = 0;
       copy(problem.m, w.best, lambda);

@@ -57,8 +57,9 @@ bool all_finite(int n, const double* x) {
 }
 
 constexpr int sweeps_before = 100, sweeps_alone = 400;
-// What a heap may cost, in sweeps: so that it grows with its contacts, whatever its factors fill.
-constexpr double worth_of_heap = 500;
+// What a heap may cost, in sweeps and beyond that in products of blocks (some hundredths of a second): so that time
+// grows with its contacts, whatever its factors fill.
+constexpr double worth_of_heap = 400, worth_of_any = 1e7;
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
 constexpr double aim = 0.1;
@@ -104,7 +105,7 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
 }
 
 // The few blocks of a heap that are off their laws, with what is around them. False if they are too many.
-bool solve_patch(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
+bool solve_patch(const ConeProblem& problem, SolverOptions options, double& work, ContactWorkspace& w, Scratch scratch,
                  double* lambda, SolverReport& report) {
   Patch patch(problem.n_blocks, scratch);
   if (!patch.choose(problem, w, lambda)) return false;
@@ -113,7 +114,11 @@ bool solve_patch(const ConeProblem& problem, const SolverOptions& options, Conta
   own.start(patch.problem, options);
   set_velocities(patch.problem, patch.lambda, own.sigma);
   SolverReport of_patch{};
+  options.max_newton = options.max_newton < 60 ? options.max_newton : 60;
+  options.max_admm = options.max_admm < 300 ? options.max_admm : 300;
   solve_automatically(patch.problem, options, own, scratch, patch.lambda, of_patch);
+  const double n = patch.problem.n_blocks;
+  work -= n * n * (of_patch.sweeps + of_patch.admm + of_patch.newton * n / 6);
   report.sweeps += of_patch.sweeps, report.newton += of_patch.newton, report.admm += of_patch.admm;
   patch.put_back(problem, lambda);
   set_velocities(problem, lambda, w.sigma);
@@ -128,11 +133,11 @@ void solve_heap(const ConeProblem& problem, const SolverOptions& options, Contac
   const bool factorised = SparseNewtonWorkspace::takes(problem);
   const int most = options.max_sweeps, share = factorised ? sweeps_before : sweeps_alone;
   if (gauss_seidel(problem, most < share ? most : share, most, w, lambda, report) || !factorised) return;
-  double work = worth_of_heap * work_of_sweep(problem);
+  double work = worth_of_heap * work_of_sweep(problem) + worth_of_any;
   double best = 1e300, *kept = scratch.take<double>(static_cast<std::size_t>(problem.m));
   copy(problem.m, lambda, kept);
   for (int turn = 0; turn < turns; ++turn) {
-    if (turn > 0 && (!(work > 0) || !solve_patch(problem, options, w, scratch, lambda, report))) break;
+    if (turn > 0 && (!(work > 0) || !solve_patch(problem, options, work, w, scratch, lambda, report))) break;
     Scratch own = scratch;
     SparseNewtonWorkspace v(problem, own);
     const double residual = sparse_newton(problem, options.max_newton, work, w, v, lambda, report);

@@ -186,7 +186,7 @@ def test_a_heap_that_takes_too_long_is_cut_short() -> None:
 
 
 def test_growth_is_fitted_over_contacts() -> None:
-    heaps = [Heap(n, 1, 2.0 * n, 1e-6 * n**2, 1e-10, 0.0) for n in (100, 300, 1000)]
+    heaps = [Heap("auto", n, 1, 2.0 * n, 1e-6 * n**2, 1e-10, 0.0) for n in (100, 300, 1000)]
     assert growth_exponent(heaps) == pytest.approx(2.0)
     assert heaps[0].per_contact == pytest.approx(1e3 * 0.01 / 200)
 
@@ -195,7 +195,7 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = [row("quadruped, feet", 1.0, 15.0), row("quadruped, feet", 4.0, 12.0, batch=1), row("ten boxes", 100.0)]
     report = SimulationReport(
-        {"processor": "any"}, rows, [Heap(n, 320, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n in (10, 20)]
+        {"processor": "any"}, rows, [Heap("auto", n, 320, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n in (10, 20)]
     )
     report.save(tmp_path)
     report.plot(tmp_path)
@@ -208,7 +208,7 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
 
 
 def test_no_growth_is_claimed_of_heaps_that_were_cut_short() -> None:
-    heaps = [Heap(n, steps, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n, steps in ((10, 320), (20, 50))]
+    heaps = [Heap("auto", n, steps, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n, steps in ((10, 320), (20, 50))]
     assert "n^" not in SimulationReport({}, [], heaps).heap_table()
 
 

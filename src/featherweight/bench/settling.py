@@ -10,9 +10,11 @@ import numpy as np
 
 import featherweight as fw
 from featherweight.bench.motions import DT, GROUND
+from featherweight.solvers import Automatic, GaussSeidel, Solver
 
 RADIUS = 0.05  # [m], give or take a fifth
 SIZES = (100, 300, 1000)
+SOLVERS: dict[str, Solver] = {"auto": Automatic(), "400 sweeps": GaussSeidel(max_iterations=400)}
 SETTLING, TIMED = 300, 20  # steps before the clock starts, and after
 PATIENCE = 60.0  # [s] for either: what takes longer is cut short
 
@@ -21,6 +23,7 @@ PATIENCE = 60.0  # [s] for either: what takes longer is cut short
 class Heap:
     """One environment of ``spheres``, after they have settled for a while."""
 
+    solver: str  # one of SOLVERS
     spheres: int
     steps: int  # simulated in all
     contacts: float  # that carry force, mean over the steps timed
@@ -53,9 +56,11 @@ def heap_scene(count: int, seed: int = 0) -> fw.Scene:
     return scene
 
 
-def measure_heap(count: int, settling: int = SETTLING, timed: int = TIMED, patience: float = PATIENCE) -> Heap:
+def measure_heap(
+    count: int, solver: str = "auto", *, settling: int = SETTLING, timed: int = TIMED, patience: float = PATIENCE
+) -> Heap:
     """Let ``count`` spheres settle, then time steps one by one; ``patience`` [s] is for each of both."""
-    sim = fw.Simulator(heap_scene(count), dt=DT, num_threads=1)
+    sim = fw.Simulator(heap_scene(count), dt=DT, solver=SOLVERS[solver], num_threads=1)
     state, steps, missed, worst = sim.state(), 0, 0.0, 0.0
     times: list[float] = []
     contacts: list[int] = []
@@ -71,7 +76,7 @@ def measure_heap(count: int, settling: int = SETTLING, timed: int = TIMED, patie
             missed += not state.converged
             worst = max(worst, float(state.residual))
         steps += len(times)
-    return Heap(count, steps, float(np.mean(contacts)), 1e3 * min(times), worst, missed / steps)
+    return Heap(solver, count, steps, float(np.mean(contacts)), 1e3 * min(times), worst, missed / steps)
 
 
 def growth_exponent(heaps: list[Heap]) -> float:

@@ -36,6 +36,7 @@ class SimulationReport:
     def heap_table(self) -> str:
         cells = [
             {
+                "solver": heap.solver,
                 "spheres": str(heap.spheres),
                 "steps": str(heap.steps),
                 "contacts": f"{heap.contacts:.0f}",
@@ -46,9 +47,13 @@ class SimulationReport:
             }
             for heap in self.heaps
         ]
-        alike = len({heap.steps for heap in self.heaps}) == 1  # else some have not settled: their contacts are others
-        growth = f"n^{growth_exponent(self.heaps):.2f}" if alike else "not fitted, steps were cut short"
+        growth = "; ".join(self._growth(solver) for solver in dict.fromkeys(heap.solver for heap in self.heaps))
         return f"{HEAP_LEGEND}{growth}.\n\n{markdown_table(cells)}"
+
+    def _growth(self, solver: str) -> str:
+        heaps = [heap for heap in self.heaps if heap.solver == solver]
+        alike = len({heap.steps for heap in heaps}) == 1  # else some have not settled: their contacts are others
+        return f"{solver} n^{growth_exponent(heaps):.2f}" if alike else f"{solver} not fitted, steps were cut short"
 
     def text(self) -> str:
         parts = [header(self.machine), self.table(), LEGEND]
