@@ -76,7 +76,11 @@ class ConeMatrix {
       const bool two = i + 1 < rows_.n_groups && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
         const RowGroup& c = groups[j];
-        if (two && c.rows < 4) {
+        if (!share_a_tree(a, c)) {
+          const RowBlock none = {};
+          write(none, c, a), write(none, a, c);
+          if (two) write(none, c, b), write(none, b, c);
+        } else if (two && c.rows < 4) {
           const TwoBlocks blocks = couple_two(scene_, a, b, c);
           write_both(blocks.first, a, c);
           write_both(blocks.second, b, c);

@@ -159,7 +159,7 @@ class ConeRows {
   FW_INLINE void add_end(RowGroup& group, int link, const RowForces& force, const Motors& motors = {}) {
     RowEnd& end = group.ends[group.n_ends++];
     const int f = scene_.last_freedom[link];
-    end = {link, scene_.depth[f] + 1, next_y_};
+    end = {link, scene_.root[link], scene_.depth[f] + 1, next_y_};
     next_y_ += end.count;
     walk_inward(scene_, lane_, motion_.freedom, link, force, end.y, motors);
   }

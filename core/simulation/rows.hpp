@@ -16,9 +16,9 @@ typedef double Rows __attribute__((vector_size(32)));
 typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias));
 
 struct RowEnd {
-  int link;
-  int count;  // freedoms from the root to the link
-  Rows* y;    // one of each
+  int link, root;  // root of the link's tree
+  int count;       // freedoms from the root to the link
+  Rows* y;         // one of each
 };
 struct RowGroup {
   int first, rows;
@@ -167,6 +167,14 @@ FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const R
 }
 FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
   return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
+}
+
+// Whether they act on a tree in common.
+FW_INLINE bool share_a_tree(const RowGroup& a, const RowGroup& b) {
+  bool shared = false;
+  for (int i = 0; i < a.n_ends; ++i)
+    for (int j = 0; j < b.n_ends; ++j) shared |= a.ends[i].root == b.ends[j].root;
+  return shared;
 }
 
 // Whether all they act on is the same.
