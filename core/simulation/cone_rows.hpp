@@ -32,12 +32,19 @@ enum class Slack : int { none, one_sided, both_sided };
 // are struck harder.
 inline constexpr double resting_reach = 1;
 
+// A normal row that bounces, and what restitution adds to it [m/s].
+struct ConeBounce {
+  int row;
+  double shift;
+};
+
 template <class S>
 class ConeRows {
  public:
-  int m = 0, n_blocks = 0, n_groups = 0;
+  int m = 0, n_blocks = 0, n_groups = 0, n_bounces = 0;
   Block* blocks;
   RowGroup* groups;
+  ConeBounce* bounces;
   double* g;              // velocity without impulses, and the shift of its law
   double* free_velocity;  // without the shift
   double* compliance;
@@ -119,6 +126,7 @@ class ConeRows {
       next_y_ = scratch.take<Rows>(n_y);
       meetings_ = scratch.template take<Meeting>(n);
       groups = scratch.take<RowGroup>(most_groups);
+      bounces = scratch.take<ConeBounce>(n);
       blocks = scratch.take<Block>(most_blocks);
       g = scratch.take<double>(most_rows);
       free_velocity = scratch.take<double>(most_rows);
@@ -193,12 +201,14 @@ class ConeRows {
     const double u_n = meeting.u_n, before = meeting.before;
 
     double shift = c.gap > 0 ? c.gap * per_dt_ : 0, softness = 0;
+    bool bounces_off = false;
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
       shift = c.gap > 0 ? shift : stiffness * c.gap / rate;  // the spring is met where the gap is closed
       softness = per_dt_ / rate;
     } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
       shift = material.restitution * before;
+      bounces_off = true;
     }
     if (u_n + shift > reach_) {
       for (double& impulse : c.impulse) impulse = 0;
@@ -228,6 +238,7 @@ class ConeRows {
       add_row(dot(t2, u), 0, 0, c.impulse + 1);
       see(g[m - 1]), see(g[m - 2]);
     }
+    if (bounces_off) bounces[n_bounces++] = {m, shift};
     add_row(u_n, shift, softness, c.impulse + 2);
     see(u_n);
     const int normal = m - 1;

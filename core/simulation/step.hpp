@@ -5,6 +5,7 @@
 #pragma once
 #include "batch/lane_io.hpp"
 #include "simulation/advance.hpp"
+#include "simulation/bounce.hpp"
 #include "simulation/contacts.hpp"
 #include "simulation/hold.hpp"
 #include "simulation/lane_inertia.hpp"
@@ -273,7 +274,10 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   if (rows.m == 0) return false;
   if (scene.n_held) w.held[lane.lane] = HeldRows(scene, rows.groups, memory.held[lane.lane]);
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
-  const SolverReport r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
+  SolverReport r;
+  const auto solve = [&] { r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch); };
+  solve();
+  weaken_bounces(rows, matrix, solve);
   report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
                  r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.kept[i] = matrix.lambda[i];

@@ -7,7 +7,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.description import Geometry
-from featherweight.physics.collisions import box_hit_by_ball, robot_hit_by_ball, struck_at_wall
+from featherweight.physics.collisions import box_hit_by_ball, first_hit, robot_hit_by_ball, struck_at_wall
 from featherweight.physics.impacts import bouncing_grid, cradle, time_to_rest
 from featherweight.poses import pose
 
@@ -68,6 +68,28 @@ def test_a_hit_keeps_the_momentum_of_all(hit: type, restitution: float) -> None:
 @pytest.mark.parametrize("hit", [box_hit_by_ball, robot_hit_by_ball])
 def test_an_inelastic_hit_loses_energy(hit: type) -> None:
     assert 0.0 < hit(restitution=0.0).kept < 1.0
+
+
+def test_no_oblique_hit_with_friction_brings_energy() -> None:
+    """Newton's restitution alone would, with spin and coupled friction; where it would, it is weakened."""
+    rng = np.random.default_rng(0)
+    kept = []
+    for _ in range(100):
+        restitution, friction = rng.uniform(0.5, 1.0), rng.uniform(0.2, 1.5)
+        scene = fw.Scene(gravity=(0.0, 0.0, 0.0))
+        target = fw.box(
+            rng.uniform(0.1, 0.6, 3), mass=rng.uniform(0.5, 5.0), restitution=restitution, friction=friction
+        )
+        scene.add(target, name="target")
+        ball = fw.sphere(0.1, mass=rng.uniform(0.2, 3.0), restitution=restitution, friction=friction)
+        scene.add(ball, name="ball", pose=(-0.5, *rng.uniform(-0.1, 0.1, 2)))
+        velocity = (rng.uniform(2.0, 6.0), *(0.2 * rng.normal(size=2)), *(20.0 * rng.normal(size=3)))
+        hit = first_hit(scene, velocity)
+        if hit is not None:
+            kept.append(hit.kept)
+    assert len(kept) > 90
+    assert max(kept) <= 1.0 + 1e-9
+    assert max(kept) > 0.98  # and it is not weakened for nothing
 
 
 @pytest.mark.parametrize("speed", [1.0, 10.0, 100.0])

@@ -38,20 +38,34 @@ def box_hit_by_ball(*, restitution: float = 0.0, dt: float = 1e-3) -> Hit:
 
 
 def _hit(target: Model | Body, restitution: float, dt: float) -> Hit:
-    """The momentum of a step is that of its end velocities where it began: impulses act there."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     scene.add(target, name="target")
     scene.add(sphere(0.1, mass=2.0, friction=0.7, restitution=restitution), name="ball", pose=(-1.5, 0.05, 0.03))
+    hit = first_hit(scene, (4.0, 0.2, 0.1, 3.0, -5.0, 2.0), dt=dt)
+    if hit is None:
+        raise RuntimeError("the ball missed")
+    return hit
+
+
+def first_hit(scene: Scene, velocity: tuple[float, ...], *, dt: float = 1e-3, seconds: float = 0.6) -> Hit | None:
+    """What the first contact does after the body "ball" is thrown with ``velocity`` [m/s, rad/s]; None if it misses.
+
+    The momentum of a step is that of its end velocities where it began: impulses act there.
+    """
     simulator = Simulator(scene, dt)
     v = np.zeros(simulator.model.nv)
-    v[simulator.scene.parts["ball"].v] = (4.0, 0.2, 0.1, 3.0, -5.0, 2.0)
+    v[simulator.scene.parts["ball"].v] = velocity
     state = simulator.state(v=v)
-    for _ in range(round(0.6 / dt)):
+    for _ in range(round(seconds / dt)):
         after = simulator.step(state)
         impulse = float(np.abs(after.contacts.impulse).max(initial=0.0))
         if impulse > 0.0:
-            break
+            return _change(simulator, state, after, impulse)
         state = after
+    return None
+
+
+def _change(simulator: Simulator, state: State, after: State, impulse: float) -> Hit:
     before_h, after_h = (momentum(simulator, state.q, v) for v in (state.v, _at_start(state, after)))
     linear, angular = (
         float(np.linalg.norm(after_h[k] - before_h[k]) / np.linalg.norm(before_h[k]))
