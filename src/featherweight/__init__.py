@@ -29,7 +29,7 @@ from ._core import (
     potential_energy,
     rnea,
 )
-from .builder import ModelBuilder, solid_inertia
+from .builder import ModelBuilder
 from .compiled_scene import CompiledScene, CompiledShape, PairTable
 from .constrained import ConstrainedSolution, constrained_dynamics
 from .constraint_terms import (
@@ -50,10 +50,12 @@ from .materials import ContactLaw, Material
 from .model import ImportReport, Model
 from .parameters import Parameters
 from .poses import pose
-from .scene import Scene, SceneObject
+from .scene import Scene
+from .scene_compilation import SceneObject
 from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSensor
 from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .simulator import Simulator, Trajectory
+from .solids import solid_inertia
 from .solvers import ADMM, GaussSeidel, Newton
 from .state import Contacts, State
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import (
-    SHAPE_SIZES,
     checked_geometry,
     checked_name,
     checked_pose,
@@ -42,7 +41,9 @@ from .description import (
     ModelDescription,
 )
 from .errors import ModelError
+from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_freedom
 from .materials import ContactLaw
+from .solids import Shape, nonphysical, solid_inertia
 
 if TYPE_CHECKING:
     from .model import Model
@@ -50,15 +51,8 @@ if TYPE_CHECKING:
 WORLD = "world"
 ROOT_JOINT = "root_joint"
 
-#: An inertia may miss physical consistency by this fraction of its trace: what rounding in a file explains.
-INERTIA_TOLERANCE = 1e-6
 
-Shape = Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"]
-AxisLike = ArrayLike | Literal["x", "y", "z"]
-
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _ROWS = ("x", "y", "z", "rx", "ry", "rz")
-_AXIS_TYPES = ("revolute", "continuous", "prismatic", "helical", "universal")
 
 
 class ModelBuilder:
@@ -199,7 +193,7 @@ class ModelBuilder:
         if parent == child:
             raise ModelError(element, f"link {child!r} is its own parent")
         nv = JOINT_SIZES[type][1]
-        axes = _checked_axes(element, type, axis, axis2)
+        axes = checked_axes(element, type, axis, axis2)
         if pitch != 0.0 and type != "helical":
             raise ModelError(element, f"pitch belongs to helical joints, not to {type}")
         if mimic is not None:
@@ -210,8 +204,8 @@ class ModelBuilder:
                 number(element, "mimic multiplier", mimic.multiplier),
                 number(element, "mimic offset", mimic.offset),
             )
-        low, up = _checked_limits(element, type, lower, upper)
-        k, rest = _checked_spring(element, type, stiffness, rest_position)
+        low, up = checked_limits(element, type, lower, upper)
+        k, rest = checked_spring(element, type, stiffness, rest_position)
         self._joints[name] = Joint(
             name=name,
             type=type,
@@ -224,13 +218,13 @@ class ModelBuilder:
             pitch=number(element, "pitch", pitch),
             lower=low,
             upper=up,
-            effort_limit=_per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
-            velocity_limit=_per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
-            damping=_per_freedom(element, "damping", damping, nv),
+            effort_limit=per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
+            velocity_limit=per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
+            damping=per_freedom(element, "damping", damping, nv),
             stiffness=k,
             rest_position=rest,
-            friction=_per_freedom(element, "friction", friction, nv),
-            armature=_per_freedom(element, "armature", armature, nv),
+            friction=per_freedom(element, "friction", friction, nv),
+            armature=per_freedom(element, "armature", armature, nv),
             mimic=mimic,
         )
         self._carrier[child] = name
@@ -263,8 +257,8 @@ class ModelBuilder:
             gear=number(element, "gear", gear),
             kp=not_negative(element, "kp", kp),
             kd=not_negative(element, "kd", kd),
-            ctrl_range=_checked_range(element, "ctrl_range", ctrl_range),
-            force_range=_checked_range(element, "force_range", force_range),
+            ctrl_range=checked_range(element, "ctrl_range", ctrl_range),
+            force_range=checked_range(element, "force_range", force_range),
         )
         return self
 
@@ -497,7 +491,7 @@ class ModelBuilder:
             moments = frozen(0.5 * moments + 0.5 * moments.T)
         if scale == 0.0 and mass == 0.0:
             return None
-        problem = _nonphysical(mass, moments)
+        problem = nonphysical(mass, moments)
         if problem is not None:
             if not self._allow_nonphysical:
                 raise ModelError(element, f"{problem} (allow_nonphysical=True keeps it)")
@@ -577,73 +571,6 @@ class ModelBuilder:
         return ModelError(f"joint {joint.name!r}", f"is part of a loop that hangs on nothing: {path}")
 
 
-def solid_inertia(shape: Shape, size: ArrayLike, mass: float, placement: ArrayLike | None = None) -> Inertia:
-    """Inertia of a solid of uniform density. ``size`` [m] as in :class:`Geometry`; ``placement``: its pose in the link.
-
-    >>> float(solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0])
-    0.2
-    """
-    element = f"solid {shape!r}"
-    if shape not in get_args(Shape):
-        raise ModelError(element, f"unknown shape, the solids are {', '.join(get_args(Shape))}")
-    dimensions = numbers(element, "size", np.atleast_1d(np.asarray(size)), (SHAPE_SIZES[shape],))
-    if (dimensions < 0.0).any():
-        raise ModelError(element, f"size must not be negative, got {dimensions.tolist()}")
-    mass = number(element, "mass", mass)
-    X = checked_pose(element, "placement", placement)
-    R = X[:3, :3]
-    return Inertia(mass, X[:3, 3].copy(), mass * R @ np.diag(_unit_moments(shape, dimensions)) @ R.T)
-
-
-def _unit_moments(shape: Shape, size: Array) -> Array:
-    """Principal moments per unit mass about the centre [m^2]."""
-    if shape == "box":
-        return np.asarray((np.sum(size**2) - size**2) / 12.0)
-    if shape == "ellipsoid":
-        return np.asarray((np.sum(size**2) - size**2) / 5.0)
-    if shape == "sphere":
-        return np.full(3, 0.4 * size[0] ** 2)
-    r, length = size
-    if shape == "cylinder":
-        across = r * r / 4.0 + length * length / 12.0
-        return np.array([across, across, r * r / 2.0])
-    # Capsule: a cylinder and two half balls, whose centroids sit 3/8 r beyond its ends.
-    volume_cylinder, volume_ball = length, 4.0 / 3.0 * r  # per pi r^2
-    total = volume_cylinder + volume_ball
-    if total == 0.0:
-        return np.zeros(3)
-    share, ball = volume_cylinder / total, volume_ball / total
-    across = share * (r * r / 4.0 + length * length / 12.0) + ball * (0.4 * r * r + length**2 / 4 + 0.375 * length * r)
-    return np.array([across, across, share * r * r / 2.0 + ball * 0.4 * r * r])
-
-
-def _nonphysical(mass: float, inertia: Array) -> str | None:
-    """Why no rigid body has this inertia, or None. One test covers positive moments and the triangle inequality:
-    the second moment of mass, tr(I)/2 - I, must be positive semidefinite."""
-    scale = float(np.abs(inertia).max())
-    if scale == 0.0:
-        return None
-    if mass == 0.0:
-        return "the mass is zero but the inertia is not"
-    unit = inertia / scale  # so that no finite number overflows
-    trace = float(np.trace(unit))
-    if np.linalg.eigvalsh(0.5 * trace * np.eye(3) - unit)[0] >= -INERTIA_TOLERANCE * abs(trace):
-        return None
-    moments = np.asarray(np.linalg.eigvalsh(unit) * scale, dtype=np.float64)
-    if moments[0] < 0.0:
-        return f"the inertia is not positive: its principal moments are {vector(moments)}"
-    return f"the principal moments {vector(moments)} break the triangle inequality: no mass has them"
-
-
-def _checked_range(element: str, field: str, value: tuple[float, float] | None) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    low, up = (float(x) for x in numbers(element, field, value, (2,), "a lower and an upper number"))
-    if low > up:
-        raise ModelError(element, f"{field} must not be crossed, got ({low:g}, {up:g})")
-    return low, up
-
-
 def _root_type(joint: Joint, floating: bool | None) -> JointType:
     if floating is None or joint.type == ("free" if floating else "fixed"):
         return joint.type
@@ -651,92 +578,3 @@ def _root_type(joint: Joint, floating: bool | None) -> JointType:
         problem = f"floating={floating} needs a fixed or free root, not a {joint.type} one"
         raise ModelError(f"joint {joint.name!r}", problem)
     return "free" if floating else "fixed"
-
-
-def _checked_axes(
-    element: str, type: JointType, axis: AxisLike | None, axis2: AxisLike | None
-) -> tuple[Array | None, Array | None]:
-    if axis is not None and type not in _AXIS_TYPES:
-        raise ModelError(element, f"a {type} joint has no axis")
-    if axis2 is not None and type != "universal":
-        raise ModelError(element, f"a {type} joint has no axis2")
-    first = _checked_axis(element, "axis", axis) if type in _AXIS_TYPES else None
-    if type != "universal":
-        return first, None
-    second = _checked_axis(element, "axis2", axis2)
-    assert first is not None
-    if float(np.linalg.norm(np.cross(first, second))) < 1e-6:
-        raise ModelError(element, "axis and axis2 are parallel")
-    return first, second
-
-
-def _checked_axis(element: str, field: str, axis: AxisLike | None) -> Array:
-    if axis is None:
-        raise ModelError(element, f'{field} is needed: "x", "y", "z" or three numbers')
-    if isinstance(axis, str):
-        if axis not in _AXES:
-            raise ModelError(element, f'{field} must be "x", "y", "z" or three numbers, got {axis!r}')
-        return frozen(np.array(_AXES[axis]))
-    direction = numbers(element, field, axis, (3,))
-    scale = float(np.abs(direction).max())
-    if scale == 0.0:
-        raise ModelError(element, f"{field} is zero")
-    norm = float(np.linalg.norm(direction / scale)) * scale
-    if abs(norm - 1.0) <= 1e-15:  # already a unit vector: keep its bits
-        return direction
-    return frozen((direction / scale) / (norm / scale))
-
-
-def _checked_limits(
-    element: str, type: JointType, lower: ArrayLike | None, upper: ArrayLike | None
-) -> tuple[Array | None, Array | None]:
-    if lower is None and upper is None:
-        return None, None
-    nq = JOINT_SIZES[type][0]
-    low = _spread(element, "lower", -np.inf if lower is None else lower, nq)
-    up = _spread(element, "upper", np.inf if upper is None else upper, nq)
-    crossed = np.flatnonzero(low > up)
-    if crossed.size:
-        i = int(crossed[0])
-        raise ModelError(element, f"lower limit {low[i]:g} is above the upper limit {up[i]:g}")
-    if (low == np.inf).any() or (up == -np.inf).any():
-        raise ModelError(element, "a lower limit of +inf or an upper one of -inf leaves no room")
-    unlimited = {"continuous": slice(0, 1), "spherical": slice(0, 4), "free": slice(3, 7)}.get(type)
-    if unlimited is not None and (np.isfinite(low[unlimited]).any() or np.isfinite(up[unlimited]).any()):
-        raise ModelError(element, f"a {type} joint cannot have limits on its rotation")
-    return low, up
-
-
-def _checked_spring(
-    element: str, type: JointType, stiffness: ArrayLike | None, rest_position: ArrayLike | None
-) -> tuple[Array | None, Array | None]:
-    nv = JOINT_SIZES[type][1]
-    k = _per_freedom(element, "stiffness", stiffness, nv)
-    rest = None if rest_position is None else _spread(element, "rest_position", rest_position, nv)
-    if rest is not None and not np.isfinite(rest).all():
-        raise ModelError(element, f"rest_position must be finite, got {vector(rest)}")
-    if k is not None and k.any() and type in ("spherical", "free"):
-        raise ModelError(element, f"a {type} joint cannot have a spring: put it on joints with one freedom each")
-    return k, rest
-
-
-def _per_freedom(
-    element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False
-) -> Array | None:
-    if value is None:
-        return None
-    result = _spread(element, field, value, nv)
-    if (result < 0.0).any():
-        raise ModelError(element, f"{field} must not be negative, got {vector(result)}")
-    if not allow_infinite and not np.isfinite(result).all():
-        raise ModelError(element, f"{field} must be finite, got {vector(result)}")
-    return result
-
-
-def _spread(element: str, field: str, value: ArrayLike, n: int) -> Array:
-    """``n`` numbers from one or from ``n``; infinities pass, NaN does not."""
-    if n == 0 and np.size(cast(Any, value)):
-        raise ModelError(element, f"{field} has no meaning for a fixed joint")
-    if np.ndim(cast(Any, value)) == 0:
-        value = np.repeat(np.asarray(value), n)
-    return numbers(element, field, value, (n,), f"one number or {n}", allow_infinite=True)

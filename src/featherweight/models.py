@@ -12,10 +12,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .builder import ModelBuilder, Shape, solid_inertia
+from .builder import ModelBuilder
 from .description import JOINT_SIZES, Array, Geometry, Inertia, JointType
 from .model import Model
 from .poses import pose, rotation_from_quaternion
+from .solids import Shape, solid_inertia
 
 __all__ = [
     "arm",

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import hulls
-from .builder import solid_inertia
 from .checks import (
     checked_geometry,
     checked_heights,
@@ -35,6 +34,7 @@ from .description import Array, Geometry, Inertia, identity_pose
 from .errors import ModelError
 from .materials import Material
 from .poses import rotation_taking_z_to
+from .solids import solid_inertia
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,9 +12,9 @@ from helpers.compare import assert_close
 
 import featherweight as fw
 from featherweight import poses
-from featherweight.builder import solid_inertia
 from featherweight.description import Array, Frame, Geometry, Inertia, Joint, Link, Mimic, ModelDescription
 from featherweight.errors import ModelError
+from featherweight.solids import solid_inertia
 
 
 def hinged(**options: Any) -> fw.ModelBuilder:

@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.description import Actuator, Array
-from featherweight.scene import SelfCollision
+from featherweight.scene_compilation import SelfCollision
 
 
 def gymnasium_robots() -> list[Path]:
