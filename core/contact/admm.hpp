@@ -6,7 +6,8 @@
 // Slow and sure: linear convergence, for hyperstatic and ill-conditioned problems too. rho is r times the mean diagonal
 // of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in few
 // steps. Up to largest_dense rows G + rho is factorised, again for each r; beyond, conjugate gradients from the last x
-// do with products, O(nonzeros) each.
+// do with products, O(nonzeros) each. Where G is not formed, whoever has its products solves with G + rho as well, or
+// comes so near that few conjugate gradients are left.
 // Stops on the natural residual of y; |x - y| and rho |change of y| only say when to look, for they pass too early.
 // Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the natural map, dense.
 #pragma once
@@ -16,10 +17,11 @@
 namespace featherweight::FW_ISA {
 
 struct AdmmWorkspace {
-  double *x, *y, *z, *b;        // as above; right side, then the solution
-  double* weight;               // of each row: mean diagonal of its block
-  double* A;                    // factor of G + rho, or:
-  double *r, *p, *q, *inverse;  // conjugate gradients, with the inverse diagonal
+  double *x, *y, *z, *b;  // as above; right side, then the solution
+  double* weight;         // of each row: mean diagonal of its block
+  double* A;              // factor of G + rho, or:
+  double *r, *p, *q, *s;  // conjugate gradients, preconditioned by
+  double* inverse;        // the inverse diagonal; where G is not formed: rho
 
   AdmmWorkspace(const ConeProblem& problem, Scratch& scratch) {
     const std::size_t n = static_cast<std::size_t>(padded(problem.m));
@@ -34,10 +36,11 @@ struct AdmmWorkspace {
       r = scratch.take<double>(n);
       p = scratch.take<double>(n);
       q = scratch.take<double>(n);
+      s = scratch.take<double>(n);
       inverse = scratch.take<double>(n);
     }
   }
-  static bool factorised(const ConeProblem& problem) { return problem.m <= largest_dense; }
+  static bool factorised(const ConeProblem& problem) { return problem.m <= largest_dense && !problem.G.products; }
 };
 
 // y: the nearest admissible impulses to x - z / rho. The largest change of y, times rho [m/s].
@@ -113,6 +116,14 @@ inline void factorise_shifted(const ConeProblem& problem, const ContactWorkspace
   factorise_dense(n, w.floor, v.A);
 }
 
+// s = r over what is nearly G + rho
+inline void precondition(const ConeProblem& problem, AdmmWorkspace& v) {
+  if (const MatrixProducts* const products = problem.G.products)
+    products->solve_shifted(products->context, v.r, v.s);
+  else
+    for (int i = 0; i < problem.m; ++i) v.s[i] = v.inverse[i] * v.r[i];
+}
+
 // b <- (G + rho)^-1 b from x, until no row is off by more than `enough` [m/s].
 inline void conjugate_gradients(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const int m = problem.m;
@@ -121,8 +132,11 @@ inline void conjugate_gradients(const ConeProblem& problem, double r, double eno
   for (int i = 0; i < m; ++i) {
     v.r[i] = v.b[i] - v.q[i] - r * v.weight[i] * v.x[i];
     v.b[i] = v.x[i];
-    v.p[i] = v.inverse[i] * v.r[i];
-    rz += v.r[i] * v.p[i];
+  }
+  precondition(problem, v);
+  for (int i = 0; i < m; ++i) {
+    v.p[i] = v.s[i];
+    rz += v.r[i] * v.s[i];
   }
   for (int k = 0; k < 60; ++k) {
     double worst = 0, pq = 0;
@@ -138,10 +152,34 @@ inline void conjugate_gradients(const ConeProblem& problem, double r, double eno
     for (int i = 0; i < m; ++i) {
       v.b[i] += step * v.p[i];
       v.r[i] -= step * v.q[i];
-      rz += v.r[i] * v.inverse[i] * v.r[i];
     }
-    for (int i = 0; i < m; ++i) v.p[i] = v.inverse[i] * v.r[i] + rz / last * v.p[i];
+    precondition(problem, v);
+    for (int i = 0; i < m; ++i) rz += v.r[i] * v.s[i];
+    for (int i = 0; i < m; ++i) v.p[i] = v.s[i] + rz / last * v.p[i];
   }
+}
+
+// Once for each r.
+inline void prepare_shifted(const ConeProblem& problem, const ContactWorkspace& w, double r, AdmmWorkspace& v) {
+  if (AdmmWorkspace::factorised(problem)) return factorise_shifted(problem, w, r, v);
+  if (const MatrixProducts* const products = problem.G.products) {
+    for (int i = 0; i < problem.m; ++i) v.inverse[i] = r * v.weight[i];
+    return products->shift(products->context, v.inverse);
+  }
+  for (int j = 0; j < problem.n_blocks; ++j)
+    for (int q = 0; q < problem.blocks[j].rows; ++q) {
+      const int i = problem.blocks[j].first + q;
+      v.inverse[i] = 1 / (w.factors[j].G(q, q) + r * v.weight[i]);
+    }
+}
+
+// b <- (G + rho)^-1 b, to `enough` [m/s] where it takes iterations.
+inline void solve_shifted(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
+  if (AdmmWorkspace::factorised(problem)) return solve_dense(padded(problem.m), v.A, v.b);
+  const MatrixProducts* const products = problem.G.products;
+  if (!products || !products->exact) return conjugate_gradients(problem, r, enough, v);
+  products->solve_shifted(products->context, v.b, v.s);
+  copy(problem.m, v.s, v.b);
 }
 
 // Iterations until the natural residual is at most `wanted`. lambda and sigma: the best found.
@@ -166,22 +204,11 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
   for (int k = 0; k < max_iterations && !(best <= wanted); ++k, ++report.admm) {
     if (r != tried) {
       tried = r;
-      if (AdmmWorkspace::factorised(problem)) {
-        factorise_shifted(problem, w, r, v);
-      } else {
-        for (int j = 0; j < problem.n_blocks; ++j)
-          for (int q = 0; q < problem.blocks[j].rows; ++q) {
-            const int i = problem.blocks[j].first + q;
-            v.inverse[i] = 1 / (w.factors[j].G(q, q) + r * v.weight[i]);
-          }
-      }
+      prepare_shifted(problem, w, r, v);
     }
     const double dual = project(problem, r, v);
     set_right_side(problem, w, r, v);
-    if (AdmmWorkspace::factorised(problem))
-      solve_dense(n, v.A, v.b);
-    else
-      conjugate_gradients(problem, r, max_of(0.1 * wanted, 1e-3 * error), v);
+    solve_shifted(problem, r, max_of(0.1 * wanted, 1e-3 * error), v);
     double primal = 0;
     for (int i = 0; i < m; ++i) {
       v.x[i] = v.b[i];

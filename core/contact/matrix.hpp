@@ -1,4 +1,4 @@
-// contact/matrix.hpp -- products with the Delassus matrix, dense or sparse.
+// contact/matrix.hpp -- products with the Delassus matrix, dense, sparse or not formed at all.
 #pragma once
 #include "contact/problem.hpp"
 #include "contact/vectors.hpp"
@@ -15,6 +15,7 @@ struct DiagonalBlock {
 FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
   const ContactMatrix& G = problem.G;
   const Block& block = problem.blocks[j];
+  if (G.products) return {G.values + G.at[j], block.rows};
   if (!G.start) return {G.values + static_cast<std::size_t>(block.first) * (G.stride + 1), G.stride};
   int k = G.start[j];
   while (G.neighbour[k] != j) ++k;
@@ -65,8 +66,19 @@ FW_INLINE void add_column(const ConeProblem& problem, int j, int c, double x, do
   }
 }
 
+// y = G x of a matrix that is not formed
+inline void multiply_unformed(const ConeProblem& problem, const double* x, double* y) {
+  problem.G.products->multiply(problem.G.products->context, x, y);
+  for (int i = problem.m; i < padded(problem.m); ++i) y[i] = 0;
+}
+
 // sigma = G lambda + g
 inline void set_velocities(const ConeProblem& problem, const double* lambda, double* sigma) {
+  if (problem.G.products) {
+    multiply_unformed(problem, lambda, sigma);
+    for (int i = 0; i < problem.m; ++i) sigma[i] += problem.g[i];
+    return;
+  }
   for (int i = 0; i < problem.m; ++i) sigma[i] = problem.g[i];
   for (int i = problem.m; i < padded(problem.m); ++i) sigma[i] = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
@@ -80,6 +92,7 @@ inline void set_velocities(const ConeProblem& problem, const double* lambda, dou
 
 // y = G x
 inline void multiply(const ConeProblem& problem, const double* x, double* y) {
+  if (problem.G.products) return multiply_unformed(problem, x, y);
   fill(padded(problem.m), 0, y);
   for (int j = 0; j < problem.n_blocks; ++j) add_columns(problem, j, x + problem.blocks[j].first, y);
 }

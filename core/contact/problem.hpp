@@ -25,15 +25,27 @@ struct Block {
   double lower, upper;  // interval [N s] or [N m s]
 };
 
+// What there is of a matrix that is not formed.
+struct MatrixProducts {
+  const void* context;
+  void (*multiply)(const void* context, const double* x, double* y);       // y = G x
+  void (*shift)(const void* context, const double* rho);                   // one a row: prepares for
+  void (*solve_shifted)(const void* context, const double* b, double* x);  // x = (G + rho)^-1 b, or, if not
+  bool exact;                                                              // exact, a preconditioner for it
+};
+
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
 // zero. Sparse (start not null): column block j couples to the blocks neighbour[start[j] .. start[j + 1]), in rising
 // order and with itself; its element (row r of block neighbour[k], column c) is at values[at[k] + c * rows + r].
+// Not formed (products not null): of the elements there are those of the diagonal blocks only, block j at
+// values[at[j]]. Alternating directions need no more; solvers that go from column to column do.
 struct ContactMatrix {
   const double* values;
   int stride;
   const int* start = nullptr;
   const int* neighbour = nullptr;
   const std::size_t* at = nullptr;
+  const MatrixProducts* products = nullptr;
 };
 
 struct ConeProblem {
@@ -48,10 +60,11 @@ enum class Solver : int { automatic, gauss_seidel, newton, admm };
 
 struct SolverOptions {
   Solver solver = Solver::automatic;
-  double tolerance = 1e-9;  // of the natural residual, relative to the scale of the problem
-  int max_sweeps = 2000;    // of Gauss-Seidel
-  int max_newton = 120;     // factorisations
-  int max_admm = 2000;      // iterations
+  double tolerance = 1e-9;   // of the natural residual, relative to the scale of the problem
+  int max_sweeps = 2000;     // of Gauss-Seidel
+  int max_newton = 120;      // factorisations
+  int max_admm = 2000;       // iterations
+  bool matrix_free = false;  // the matrix is not formed: admm only
 };
 
 struct SolverReport {

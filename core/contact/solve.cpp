@@ -44,7 +44,7 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
     const std::size_t patch_bytes = of_patch.used() + most_patch_bytes();
     return of_heap.used() > patch_bytes ? of_heap.used() : patch_bytes;
   }
-  if (problem.m <= largest_dense) NewtonWorkspace v(problem, of_newton);
+  if (problem.m <= largest_dense && options.solver != Solver::admm) NewtonWorkspace v(problem, of_newton);
   AdmmWorkspace v(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
 }

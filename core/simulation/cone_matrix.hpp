@@ -2,10 +2,12 @@
 //
 // Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
 // few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts.
+// Where it is not wanted at all, products go through the trees (tree_product.hpp), and the diagonal blocks are what is
+// kept.
 #pragma once
 #include "contact/kernels.hpp"
 #include "contact/matrix.hpp"
-#include "simulation/cone_rows.hpp"
+#include "simulation/tree_product.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -22,8 +24,10 @@ class ConeMatrix {
 
   ConeMatrix(const Scene& scene, const ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Buffer& memory)
-      : scene_(scene), rows_(rows) {
-    if (rows.m <= most_dense_rows)
+      : scene_(scene), rows_(rows), product_(scene, rows) {
+    if (options.matrix_free)
+      fill_diagonal(kernels, options, memory);
+    else if (rows.m <= most_dense_rows)
       fill_dense(kernels, options, memory);
     else
       fill_sparse(kernels, options, memory);
@@ -31,13 +35,17 @@ class ConeMatrix {
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
 
+  // Of freedoms, where the matrix is not formed: scratch between products.
+  double* of_freedoms() const { return product_.y; }
   ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
 
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
+  TreeProduct product_;
+  MatrixProducts products_;
 
-  // Carves what both kinds need; `more` carves the rest.
+  // Carves what all kinds need; `more` carves the rest.
   template <class More>
   void make_room(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory, const More& more) {
     const std::size_t m = rows_.m;
@@ -94,6 +102,36 @@ class ConeMatrix {
     for (int j = 0; j < m; ++j)
       for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];
+  }
+
+  // Blocks lie within groups, in the same order.
+  void fill_diagonal(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
+    std::size_t n_values = 0;
+    for (int j = 0; j < rows_.n_blocks; ++j) n_values += rows_.blocks[j].rows * rows_.blocks[j].rows;
+    double* values = nullptr;
+    std::size_t* at = nullptr;
+    make_room(kernels, options, memory, [&](Scratch& pieces) {
+      values = pieces.take<double>(n_values);
+      at = pieces.take<std::size_t>(rows_.n_blocks);
+      product_.make_room(pieces);
+      G = {values, 0, nullptr, nullptr, at, &products_};
+    });
+    product_.load(rows_.freedoms(), rows_.lane());
+    products_ = product_.products();
+    std::size_t v = 0;
+    for (int i = 0, j = 0; i < rows_.n_groups; ++i) {
+      const RowGroup& group = rows_.groups[i];
+      const RowBlock own = couple(scene_, group, group);
+      for (; j < rows_.n_blocks && rows_.blocks[j].first < group.first + group.rows; ++j) {
+        const Block& block = rows_.blocks[j];
+        at[j] = v;
+        for (int c = 0; c < block.rows; ++c)
+          for (int r = 0; r < block.rows; ++r) {
+            const double x = own.columns[block.first - group.first + c][block.first - group.first + r];
+            values[v++] = r == c ? x + rows_.compliance[block.first + c] : x;
+          }
+      }
+    }
   }
 
   void fill_sparse(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {

@@ -50,7 +50,10 @@ class ConeRows {
   double* compliance;
   double* slack;  // what the position asks of the velocity: [m/s]
   Slack* slack_kind;
-  double** kept;          // where the impulse of each row is kept from step to step
+  double** kept;      // where the impulse of each row is kept from step to step
+  RowForces* forces;  // of the two ends of each group as they act on their links; null where the matrix is formed
+  JointPush* pushes;  // of the rows of joints; null as well
+  int n_pushes = 0;
   double scale;           // [m/s]
   double deepest = 0;     // overlap [m]
   double drift = 0;       // of held frames [m]
@@ -68,13 +71,16 @@ class ConeRows {
     const double* gravity = job.gravity ? job.gravity + 3 * environment : scene_.tree.gravity;
     scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
     if (!(scale > 0)) scale = dt_;
-    make_room(memory, contacts);
+    make_room(memory, contacts, job.options.matrix_free);
     double* held_impulse = joint_impulses + scene_.n_joint_rows;
     for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
     add_joint_rows(near, n_near, joint_impulses);
     for (int k = 0; k < contacts.count; ++k) meet(contacts.data[k], meetings_[k]);
     for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], meetings_[k]);
   }
+
+  const Freedom<S>* freedoms() const { return motion_.freedom; }
+  LaneOf<S> lane() const { return lane_; }
 
  private:
   // A point of a link, about the root of its tree.
@@ -111,7 +117,7 @@ class ConeRows {
     return {point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
   }
 
-  void make_room(Buffer& memory, const ContactList& contacts) {
+  void make_room(Buffer& memory, const ContactList& contacts, bool matrix_free) {
     std::size_t n_y = scene_.n_row_freedoms;
     const auto path = [&](int link) { return link < 0 ? 0 : std::size_t(scene_.depth[scene_.last_freedom[link]] + 1); };
     for (int k = 0; k < contacts.count; ++k) {
@@ -134,6 +140,8 @@ class ConeRows {
       slack = scratch.take<double>(most_rows);
       slack_kind = scratch.take<Slack>(most_rows);
       kept = scratch.take<double*>(most_rows);
+      forces = matrix_free ? scratch.take<RowForces>(2 * most_groups) : nullptr;
+      pushes = matrix_free ? scratch.take<JointPush>(scene_.n_joint_rows) : nullptr;
       return scratch.used();
     };
     reserve(memory, carve(Scratch(nullptr)));
@@ -165,6 +173,7 @@ class ConeRows {
   // The forces of a group at one of its ends go to the root.
   template <class Motors = NoMotors>
   FW_INLINE void add_end(RowGroup& group, int link, const RowForces& force, const Motors& motors = {}) {
+    if (forces) forces[2 * (&group - groups) + group.n_ends] = force;
     RowEnd& end = group.ends[group.n_ends++];
     const int f = scene_.last_freedom[link];
     end = {link, scene_.root[link], scene_.depth[f] + 1, next_y_};
@@ -277,6 +286,7 @@ class ConeRows {
     const Link<double>& l = scene_.tree.links[row.link];
     if (n_chain_ == 4 || (n_chain_ > 0 && !(row.link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
     if (n_chain_ == 0) chain_tip_ = row.link, chain_first_ = m;
+    if (pushes) pushes[n_pushes++] = {m, row.freedom, along};
     chain_freedom_[n_chain_] = row.freedom;
     chain_along_[n_chain_++] = along;
   }

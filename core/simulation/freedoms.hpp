@@ -139,6 +139,23 @@ template <class J, class S, class C>
   set_freedoms(joint, l, factor_of(joint, l, factors), SeenFromRoot<S>{pose.R, r}, freedom);
 }
 
+// Outward over a joint: the motion of its link, from its parent's and y' of its freedoms. `rate(k, x)` hears their
+// rates.
+template <class S, class Rate>
+FW_INLINE Motion<S> carry_outward(const Link<double>& l, const Freedom<S>* freedoms, const S* y,
+                                  const Motion<S>& parent, const Rate& rate) {
+  Motion<S> m = parent;
+  for (int k = l.v; k < l.v + l.nv; ++k) {
+    const Freedom<S>& d = freedoms[k];
+    S x = y[k] * d.weight;
+    if (l.parent >= 0) x = x - dot(d.carry.lin, parent.lin) - dot(d.carry.ang, parent.ang);
+    add_scaled(m.lin, d.axis.lin, x);
+    add_scaled(m.ang, d.axis.ang, x);
+    rate(k, x);
+  }
+  return m;
+}
+
 // Motion of a link about its root that the rates of its joint cause, world axes.
 template <class J, class S, class C>
 FW_INLINE Motion<S> joint_motion(J, const Link<C>& l, const S* rate, const Pose<S>& pose, const Vec3<S>& r,

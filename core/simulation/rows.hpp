@@ -26,6 +26,12 @@ struct RowGroup {
   RowEnd ends[2];
 };
 
+// A row that acts along a freedom of an axis joint: 1 or -1 times its force.
+struct JointPush {
+  int row, freedom;
+  double along;
+};
+
 // One lane of what the sweeps left, read in place.
 template <class S>
 struct LaneOf {
@@ -41,6 +47,10 @@ struct LaneOf {
   }
   FW_INLINE Pose<double> operator()(const Pose<S>& X) const { return {(*this)(X.R), (*this)(X.p)}; }
   FW_INLINE Motion<double> operator()(const Motion<S>& m) const { return {(*this)(m.lin), (*this)(m.ang)}; }
+  FW_INLINE Force<double> operator()(const Force<S>& f) const { return {(*this)(f.lin), (*this)(f.ang)}; }
+  FW_INLINE Freedom<double> operator()(const Freedom<S>& d) const {
+    return {(*this)(d.axis), (*this)(d.carry), (*this)(d.weight)};
+  }
 };
 
 // Four forces at once, component by component: linear x y z, angular x y z.

@@ -147,15 +147,9 @@ void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* chang
       continue;
     }
     const Motion<S> parent = l.parent < 0 ? rest : w.response[l.parent];
-    Motion<S> m = parent;
-    for (int k = l.v; k < l.v + l.nv; ++k) {
-      const Freedom<S>& d = w.motion.freedom[k];
-      S x = impulse[k] * d.weight;
-      if (l.parent >= 0) x = x - dot(d.carry.lin, parent.lin) - dot(d.carry.ang, parent.ang);
-      add_scaled(m.lin, d.axis.lin, x);
-      add_scaled(m.ang, d.axis.ang, x);
+    const Motion<S> m = carry_outward(l, w.motion.freedom, impulse, parent, [&](int k, const S& x) FW_LAMBDA_INLINE {
       if (l.nv == 1) change[k] = x * l.sign;
-    }
+    });
     w.response[i] = m;
     if (l.nv == 1) continue;
     // ball joints: what the link moves beyond its parent, in its own axes
@@ -282,7 +276,7 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
                  r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.kept[i] = matrix.lambda[i];
   add_impulses(scene, rows.groups, rows.n_groups, matrix.lambda, lane, w.motion.response);
-  if (!separate(rows, matrix)) return false;
+  if (!separate(scene, rows, matrix)) return false;
   add_impulses(scene, rows.groups, rows.n_groups, matrix.mu, lane, w.motion.correct);
   return true;
 }

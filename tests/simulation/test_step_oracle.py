@@ -356,7 +356,11 @@ def test_forces_on_links() -> None:
         state = after
 
 
-@pytest.mark.parametrize("solver", [fw.GaussSeidel(), fw.Newton(), fw.ADMM(max_iterations=20000)], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "solver",
+    [fw.GaussSeidel(), fw.Newton(), fw.ADMM(max_iterations=20000), fw.ADMM(max_iterations=20000, matrix_free=True)],
+    ids=["gauss_seidel", "newton", "admm", "matrix_free"],
+)
 def test_every_solver_obeys_the_laws(solver: Any) -> None:
     rng = np.random.default_rng(9)
     sim = fw.Simulator(drop(rng, ("sphere", "box", "capsule", "box")), dt=2e-3, solver=solver)
