@@ -129,6 +129,7 @@ def judge(
     impulses = np.array(rows.impulses)
     G = J @ np.linalg.solve(H, J.T) + np.diag(np.array(rows.softness))
     moving = J @ v_free
+    shift[rows.bounces] *= _share_of_restitution(G - np.diag(rows.softness), moving, shift, impulses, rows.bounces)
     scale = max(dt * float(np.linalg.norm(model.description.gravity)) or dt, float(np.abs(moving).max(initial=0.0)))
     cones = Cones((G + G.T) / 2, moving + shift, rows.blocks, scale)
     return Verdict(
@@ -211,12 +212,26 @@ def _servos(sim: fw.Simulator, q: Array, v: Array, control: Array) -> _Servos:
     return _Servos(force, inertia, rows)
 
 
+def _share_of_restitution(G: Array, moving: Array, shift: Array, impulses: Array, bounces: list[int]) -> float:
+    """What is asked of bounces, all alike: everything, or, where that would bring energy, what brings none."""
+    struck = [i for i in bounces if impulses[i] > 0]
+    change = G @ impulses
+    shares = -(moving + change)[struck] / shift[struck]
+    share = float(shares.min(initial=1.0))
+    if share > 1.0 - 1e-6:
+        return 1.0
+    work = impulses * (moving + 0.5 * change)
+    assert -0.05 * np.abs(work).sum() < work.sum() <= 1e-8 * np.abs(work).sum(), "weakened for nothing, or too little"
+    return share
+
+
 class _Rows:
     """Jacobian, law, shift and impulse of every row."""
 
     def __init__(self, sim: fw.Simulator, links: Links, v: Array, v_free: Array, q: Array, servos: _Servos) -> None:
         self._sim, self._links, self._v, self._v_free, self._q, self._servos = sim, links, v, v_free, q, servos
         self.J: list[Array] = []
+        self.bounces: list[int] = []
         self.shift: list[float] = []
         self.softness: list[float] = []
         self.impulses: list[float] = []
@@ -259,6 +274,7 @@ class _Rows:
             shift, softness = shift if gap > 0 else law.stiffness * gap / rate, 1.0 / (dt * rate)
         elif law.restitution > 0 and approach < 0 and gap + dt * coming <= 0:
             shift = law.restitution * approach
+            self.bounces.append(len(self.J) + (2 if law.dim >= 3 and law.friction > 0 else 0))
         impulse = contacts.impulse[k]
         slides = law.dim >= 3 and law.friction > 0
         if slides:
