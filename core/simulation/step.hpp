@@ -404,7 +404,7 @@ template <class S>
 bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   S beyond = suspicion(scene, w.motion, w.response, w.a, w.bounds, job.dt);
-  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, w.a, S(job.dt), w.bounds);
+  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, w.a, job.dt, w.bounds);
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};

@@ -20,17 +20,26 @@ FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motio
   return m;
 }
 
+// How much faster than it may [m/s] a limit is closed by the velocities with impulses; joint rows of other kinds never.
+template <class S>
+FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
+  if (row.kind != JointRow::lower_limit && row.kind != JointRow::upper_limit) return S(-1);
+  const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+  const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
+  return (motion.v_free[row.freedom] + change[row.freedom]) * -direction - select(gap > S(0), gap, S(0)) - unseen;
+}
+
 // Beyond its bounds, a shape of a pair is looked at this far [m].
 inline constexpr double margin_of_shape = 0.5 * look_ahead;
 
-// Positive where a shape may go farther than its margin, or a limit may be run through that was left out. No roots: it
+// Positive where a shape may go farther than its margin, or a limit is run through. No roots: it
 // is asked in every step.
 template <class S>
 S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change,
             const Bound<S>* bounds, double dt) {
   const auto raise = [](S& most, const S& x) FW_LAMBDA_INLINE { most = select(x > most, x, most); };
   const double per_dt2 = 1 / (dt * dt);
-  S most(-1), fastest(0);
+  S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0 || !scene.touchable[shape.link]) continue;
@@ -43,28 +52,28 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
       speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
     raise(most, speed2 * (1 + 1e-9) - farthest * farthest * per_dt2);
   }
-  for (int k = 0; k < scene.n_joint_rows; ++k) raise(fastest, abs(change[scene.joint_rows[k].freedom]));
-  raise(most, fastest - joint_reach);
+  for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, 1 / dt));
   return most;
 }
 
-// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin, or a limit may be run
-// through that was left out.
+// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin, or a limit is run
+// through.
 template <class S>
-S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change, const S& dt,
+S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change, double dt,
         Bound<S>* bounds) {
+  const double per_dt = 1 / dt;
   S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0) continue;
     const S way =
-        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, S(dt));
     const S beyond = way - bounds[k].way - margin_of_shape;
     bounds[k].way = select(way > bounds[k].way, way, bounds[k].way);
     most = select(beyond > most, beyond, most);
   }
   for (int k = 0; k < scene.n_joint_rows; ++k) {
-    const S beyond = abs(change[scene.joint_rows[k].freedom]) - joint_reach;
+    const S beyond = run_through(scene.joint_rows[k], motion, change, per_dt);
     most = select(beyond > most, beyond, most);
   }
   return most;
@@ -74,14 +83,8 @@ S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* respon
 template <class S>
 bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, LaneOf<S> lane, double per_dt,
                     const int* near, int n_near) {
-  for (int k = 0; k < n_near; ++k) {
-    const JointRow& row = scene.joint_rows[near[k]];
-    if (row.kind != JointRow::lower_limit && row.kind != JointRow::upper_limit) continue;
-    const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
-    const double gap = direction * (lane(motion.q[row.q]) - row.bound);
-    const double velocity = direction * (lane(motion.v_free[row.freedom]) + lane(change[row.freedom]));
-    if ((gap > 0 ? gap * per_dt : 0) + velocity < -unseen) return true;
-  }
+  for (int k = 0; k < n_near; ++k)
+    if (lane(run_through(scene.joint_rows[near[k]], motion, change, per_dt)) > 0) return true;
   return false;
 }
 // Whether a rigid contact is run through.
