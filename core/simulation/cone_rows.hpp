@@ -88,11 +88,7 @@ class ConeRows {
     Vec3<double> r;
     Motion<double> velocity;
 
-    FW_INLINE Vec3<double> moves() const {
-      Vec3<double> u = velocity.lin;
-      add_cross(u, velocity.ang, r);
-      return u;
-    }
+    FW_INLINE Vec3<double> moves() const { return velocity_at(velocity, r); }
   };
   // How the two sides of a contact move without impulses.
   struct Meeting {
@@ -321,8 +317,8 @@ class ConeRows {
       *impulse = 0;
       return;
     }
-    const bool is_limit = row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit;
-    const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+    const bool is_limit = row.is_limit();
+    const double direction = row.direction();
     const double velocity = direction * lane_(motion_.v_free[f]);
     double gap = 0, shift = 0;
     if (is_limit) {

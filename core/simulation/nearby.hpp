@@ -17,8 +17,7 @@ struct Bound {
 template <class S>
 FW_INLINE S way_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
                    const Vec3<S>& center, const S& dt) {
-  Vec3<S> u = m.lin;
-  add_cross(u, m.ang, center - motion.pose[scene.root[shape.link]].p);
+  const Vec3<S> u = velocity_at(m, center - motion.pose[scene.root[shape.link]].p);
   S speed = square_root(dot(u, u));
   if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
   return speed * dt;
@@ -44,8 +43,8 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
     S excess(-1);
-    if (row.kind == JointRow::lower_limit || row.kind == JointRow::upper_limit) {
-      const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+    if (row.is_limit()) {
+      const double direction = row.direction();
       const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
       excess = select(gap > S(0), gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
       if (change) {

@@ -52,9 +52,7 @@ class WalkedVelocities {
     while (row >= group_->first + group_->rows) ++group_;
     for (int e = 0; e < group_->n_ends; ++e) {
       const RowEnd& end = group_->ends[e];
-      int freedom = scene_.last_freedom[end.link];
-      for (int k = end.count - 1; k >= 0; --k, freedom = scene_.tree.dof_parent[freedom])
-        f(end.y[k][row - group_->first], freedom);
+      for_path(scene_, end, [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
     }
   }
 };

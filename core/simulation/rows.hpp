@@ -20,6 +20,12 @@ struct RowEnd {
   int count;       // freedoms from the root to the link
   Rows* y;         // one of each
 };
+// f(place on the path, freedom) from the link of an end to its root.
+template <class F>
+FW_INLINE void for_path(const Scene& scene, const RowEnd& end, const F& f) {
+  int freedom = scene.last_freedom[end.link];
+  for (int k = end.count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
+}
 struct RowGroup {
   int first, rows;
   int n_ends;
@@ -52,6 +58,14 @@ struct LaneOf {
     return {(*this)(d.axis), (*this)(d.carry), (*this)(d.weight)};
   }
 };
+
+// Velocity of a point r away from the root, on a link that moves with m about it.
+template <class S>
+FW_INLINE Vec3<S> velocity_at(const Motion<S>& m, const Vec3<S>& r) {
+  Vec3<S> u = m.lin;
+  add_cross(u, m.ang, r);
+  return u;
+}
 
 // Four forces at once, component by component: linear x y z, angular x y z.
 struct RowForces {

@@ -41,6 +41,9 @@ struct JointRow {
   int link, freedom, q;  // compiled link, index in velocities and in configurations
   double bound;          // limit [m or rad], or largest friction [N or N m]
   int actuator;          // servo: whose law it is
+
+  bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
+  double direction() const { return kind == upper_limit ? -1 : 1; }  // of impulses along the freedom
 };
 
 // A spring along a freedom: force = stiffness * (rest - position).

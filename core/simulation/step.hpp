@@ -231,11 +231,10 @@ FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_gr
     const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
     for (int e = 0; e < group.n_ends; ++e) {
       const RowEnd& end = group.ends[e];
-      int f = scene.last_freedom[end.link];
-      for (int k = end.count - 1; k >= 0; --k, f = scene.tree.dof_parent[f]) {
+      for_path(scene, end, [&](int k, int f) FW_LAMBDA_INLINE {
         const Rows y = end.y[k] * x;
         lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
-      }
+      });
     }
   }
 }
@@ -403,8 +402,9 @@ bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, Step
 template <class S>
 bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
-  S beyond = suspicion(scene, w.motion, w.response, w.a, w.bounds, job.dt);
-  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, w.a, job.dt, w.bounds);
+  S beyond = suspicion(scene, w.motion, w.response, w.bounds, job.dt);
+  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), w.bounds);
+  raise(beyond, limits_run_through(scene, w.motion, w.a, 1 / job.dt));
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};

@@ -20,61 +20,61 @@ FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motio
   return m;
 }
 
+template <class S>
+FW_INLINE void raise(S& most, const S& x) {
+  most = select(x > most, x, most);
+}
+
 // How much faster than it may [m/s] a limit is closed by the velocities with impulses; joint rows of other kinds never.
 template <class S>
 FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
-  if (row.kind != JointRow::lower_limit && row.kind != JointRow::upper_limit) return S(-1);
-  const double direction = row.kind == JointRow::upper_limit ? -1 : 1;
+  if (!row.is_limit()) return S(-1);
+  const double direction = row.direction();
   const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
   return (motion.v_free[row.freedom] + change[row.freedom]) * -direction - select(gap > S(0), gap, S(0)) - unseen;
+}
+// The most of any limit.
+template <class S>
+S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
+  S most(-1);
+  for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
+  return most;
 }
 
 // Beyond its bounds, a shape of a pair is looked at this far [m].
 inline constexpr double margin_of_shape = 0.5 * look_ahead;
 
-// Positive where a shape may go farther than its margin, or a limit is run through. No roots: it
-// is asked in every step.
+// Positive where a shape may go farther than its margin. No roots: it is asked in every step.
 template <class S>
-S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change,
-            const Bound<S>* bounds, double dt) {
-  const auto raise = [](S& most, const S& x) FW_LAMBDA_INLINE { most = select(x > most, x, most); };
+S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const Bound<S>* bounds,
+            double dt) {
   const double per_dt2 = 1 / (dt * dt);
   S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0 || !scene.touchable[shape.link]) continue;
     const Motion<S> m = with_impulses(scene, motion, response, shape.link);
-    Vec3<S> u = m.lin;
-    add_cross(u, m.ang, bounds[k].center - motion.pose[scene.root[shape.link]].p);
+    const Vec3<S> u = velocity_at(m, bounds[k].center - motion.pose[scene.root[shape.link]].p);
     const S farthest = bounds[k].way + margin_of_shape;
     S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
     if (shape.shape.kind != ShapeKind::sphere)
       speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
     raise(most, speed2 * (1 + 1e-9) - farthest * farthest * per_dt2);
   }
-  for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, 1 / dt));
   return most;
 }
 
-// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin, or a limit is run
-// through.
+// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin.
 template <class S>
-S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S* change, double dt,
-        Bound<S>* bounds) {
-  const double per_dt = 1 / dt;
+S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S& dt, Bound<S>* bounds) {
   S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0) continue;
     const S way =
-        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, S(dt));
-    const S beyond = way - bounds[k].way - margin_of_shape;
-    bounds[k].way = select(way > bounds[k].way, way, bounds[k].way);
-    most = select(beyond > most, beyond, most);
-  }
-  for (int k = 0; k < scene.n_joint_rows; ++k) {
-    const S beyond = run_through(scene.joint_rows[k], motion, change, per_dt);
-    most = select(beyond > most, beyond, most);
+        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+    raise(most, way - bounds[k].way - margin_of_shape);
+    raise(bounds[k].way, way);
   }
   return most;
 }
@@ -99,8 +99,7 @@ bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motio
       const int link = scene.shapes[side == 0 ? c.a : c.b].link;
       if (link < 0) continue;
       const Motion<double> m = lane(with_impulses(scene, motion, response, link));
-      Vec3<double> u = m.lin;
-      add_cross(u, m.ang, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
+      const Vec3<double> u = velocity_at(m, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
       velocity += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
     }
     if (velocity < -unseen) return true;
