@@ -30,7 +30,7 @@ struct NewtonWorkspace {
   int n_sliding = 0;
 
   NewtonWorkspace(const ConeProblem& problem, Scratch& scratch) : free(problem, scratch) {
-    const std::size_t n = static_cast<std::size_t>(padded(problem.m)), k = static_cast<std::size_t>(free.n_frictions);
+    const std::size_t n = static_cast<std::size_t>(padded(problem.m)), k = static_cast<std::size_t>(problem.n_blocks);
     A = scratch.take<double>(n * n);
     X = scratch.take<double>(n * k);
     small = scratch.take<double>(k * (k + 1));

@@ -23,22 +23,19 @@ struct NewtonRows {
   int n_frictions, n_free;
 
   NewtonRows(const ConeProblem& problem, Scratch& scratch) {
-    n_frictions = 0;
-    for (int j = 0; j < problem.n_blocks; ++j)
-      n_frictions += problem.blocks[j].law == Law::point || problem.blocks[j].law == Law::disc;
     const std::size_t n = static_cast<std::size_t>(problem.m);
-    frictions = scratch.take<Friction>(static_cast<std::size_t>(n_frictions));
+    frictions = scratch.take<Friction>(static_cast<std::size_t>(problem.n_blocks));
     rows = scratch.take<int>(n);
     slot = scratch.take<int>(n);
     held = scratch.take<double>(n);
   }
 
   void start(const ConeProblem& problem, const ContactWorkspace& w) {
-    int k = 0;
+    n_frictions = 0;
     for (int j = 0; j < problem.n_blocks; ++j) {
       const Block& b = problem.blocks[j];
-      if (b.law == Law::point) frictions[k++] = {b.first, 2, b.first + 2, b.mu, w.D[j], 0, 0, 0};
-      if (b.law == Law::disc) frictions[k++] = {b.first, b.rows, b.normal, b.mu, w.D[j], 0, 0, 0};
+      if (b.law == Law::point) frictions[n_frictions++] = {b.first, 2, b.first + 2, b.mu, w.D[j], 0, 0, 0};
+      if (b.law == Law::disc) frictions[n_frictions++] = {b.first, b.rows, b.normal, b.mu, w.D[j], 0, 0, 0};
     }
   }
 

@@ -22,19 +22,22 @@ struct ContactWorkspace {
   double tolerance;      // of the natural residual [m/s]
 
   ContactWorkspace(const ConeProblem& problem, Scratch& scratch) {
-    int n_factor = 0, most_rows = 0;
-    for (int j = 0; j < problem.n_blocks; ++j) {
-      const Block& block = problem.blocks[j];
-      n_factor += factor_size(block);
-      most_rows = block.rows > most_rows ? block.rows : most_rows;
-    }
     const std::size_t n = static_cast<std::size_t>(padded(problem.m));
     sigma = scratch.take<double>(n);
     D = scratch.take<double>(static_cast<std::size_t>(problem.n_blocks));
     factors = scratch.take<BlockFactor>(static_cast<std::size_t>(problem.n_blocks));
-    F = scratch.take<double>(static_cast<std::size_t>(n_factor));
-    change = scratch.take<double>(static_cast<std::size_t>(most_rows));
+    F = scratch.take<double>(factor_numbers(problem));
+    change = scratch.take<double>(n);
     best = scratch.take<double>(n);
+  }
+
+  // Of all blocks: no more than the square of the rows, which needs no counting where it is little.
+  static std::size_t factor_numbers(const ConeProblem& problem) {
+    const std::size_t m = static_cast<std::size_t>(problem.m);
+    if (problem.m <= largest_dense) return m * m;
+    std::size_t n = 0;
+    for (int j = 0; j < problem.n_blocks; ++j) n += static_cast<std::size_t>(factor_size(problem.blocks[j]));
+    return n;
   }
 
   // The diagonals, and which of them are zero.

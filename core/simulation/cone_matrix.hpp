@@ -50,7 +50,7 @@ class ConeMatrix {
   void make_room(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory, const More& more) {
     const std::size_t m = rows_.m;
     std::size_t scratch_bytes = 0;
-    const auto carve = [&](Scratch pieces) {
+    carve_out(memory, [&](Scratch pieces) {
       lambda = pieces.take<double>(m + 8);
       sigma = pieces.take<double>(m + 8);
       mu = pieces.take<double>(m + 8);
@@ -58,9 +58,7 @@ class ConeMatrix {
       if (scratch_bytes == 0) scratch_bytes = kernels.scratch_bytes(problem(), options);
       scratch = pieces.take<char>(scratch_bytes);
       return pieces.used();
-    };
-    reserve(memory, carve(Scratch(nullptr)));
-    carve(Scratch(memory.data));
+    });
   }
 
   void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
@@ -101,6 +99,7 @@ class ConeMatrix {
     }
     for (int j = 0; j < m; ++j)
       for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
+    if (!rows_.is_soft) return;
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];
   }
 

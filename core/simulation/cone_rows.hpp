@@ -25,6 +25,15 @@ struct FreeMotion {
   S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
 };
 
+// carve(scratch) takes what it needs and returns how much that was; once more if there was not so much.
+template <class Carve>
+FW_INLINE void carve_out(Buffer& memory, const Carve& carve) {
+  const std::size_t needed = carve(Scratch(memory.data));
+  if (needed <= memory.bytes) return;
+  reserve(memory, needed);
+  carve(Scratch(memory.data));
+}
+
 // What to do about the position of a row.
 enum class Slack : int { none, one_sided, both_sided };
 
@@ -58,6 +67,7 @@ class ConeRows {
   double deepest = 0;     // overlap [m]
   double drift = 0;       // of held frames [m]
   bool left_out = false;  // some contacts open too fast to matter
+  bool is_soft = false;   // some rows have compliance
 
   ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, std::size_t environment, Buffer& memory,
            ContactList& contacts, const int* near, int n_near, double* joint_impulses, double reach)
@@ -124,7 +134,7 @@ class ConeRows {
     const std::size_t n = contacts.count, most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
-    const auto carve = [&](Scratch scratch) {
+    carve_out(memory, [&](Scratch scratch) FW_LAMBDA_INLINE {
       next_y_ = scratch.take<Rows>(n_y);
       meetings_ = scratch.template take<Meeting>(n);
       groups = scratch.take<RowGroup>(most_groups);
@@ -139,15 +149,14 @@ class ConeRows {
       forces = matrix_free ? scratch.take<RowForces>(2 * most_groups) : nullptr;
       pushes = matrix_free ? scratch.take<JointPush>(scene_.n_joint_rows) : nullptr;
       return scratch.used();
-    };
-    reserve(memory, carve(Scratch(nullptr)));
-    carve(Scratch(memory.data));
+    });
   }
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
     g[m] = velocity + shift;
     free_velocity[m] = velocity;
     compliance[m] = softness;
+    is_soft |= softness != 0;
     slack_kind[m] = Slack::none;
     kept[m] = impulse;
     ++m;

@@ -8,9 +8,8 @@
 
 namespace featherweight {
 
-void reserve(Buffer& buffer, std::size_t bytes, std::size_t keep) {
-  if (bytes <= buffer.bytes) return;
-  const std::size_t size = (bytes + bytes / 2 + 4095) / 4096 * 4096;
+void grow(Buffer& buffer, std::size_t bytes, std::size_t keep) {
+  const std::size_t size = (bytes + bytes / 2 + 63) / 64 * 64;
   void* const data = std::aligned_alloc(64, size);
   if (!data) throw std::bad_alloc();
   if (keep) std::memcpy(data, buffer.data, keep);
@@ -23,11 +22,10 @@ void release(Buffer& buffer) {
   buffer = {};
 }
 
-void reserve(ContactList& list, int count) {
-  const std::size_t bytes = sizeof(Contact) * static_cast<std::size_t>(count);
-  if (bytes <= list.bytes) return;
+void grow(ContactList& list, int count) {
   Buffer buffer{list.data, list.bytes};
-  reserve(buffer, bytes, sizeof(Contact) * static_cast<std::size_t>(list.count));
+  grow(buffer, sizeof(Contact) * static_cast<std::size_t>(count),
+       sizeof(Contact) * static_cast<std::size_t>(list.count));
   list.data = static_cast<Contact*>(buffer.data);
   list.bytes = buffer.bytes;
 }

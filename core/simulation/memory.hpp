@@ -11,12 +11,18 @@ struct Buffer {
   std::size_t bytes = 0;
 };
 
+void grow(Buffer& buffer, std::size_t bytes, std::size_t keep);
 // At least so many bytes, 64-byte aligned; the first `keep` of them survive. Throws std::bad_alloc.
-void reserve(Buffer& buffer, std::size_t bytes, std::size_t keep = 0);
+inline void reserve(Buffer& buffer, std::size_t bytes, std::size_t keep = 0) {
+  if (bytes > buffer.bytes) grow(buffer, bytes, keep);
+}
 void release(Buffer& buffer);
 
+void grow(ContactList& list, int count);
 // Room for so many contacts; those that are there survive.
-void reserve(ContactList& list, int count);
+inline void reserve(ContactList& list, int count) {
+  if (sizeof(Contact) * static_cast<std::size_t>(count) > list.bytes) grow(list, count);
+}
 void release(ContactList& list);
 
 }  // namespace featherweight

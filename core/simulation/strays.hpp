@@ -33,10 +33,12 @@ FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const 
   const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
   return (motion.v_free[row.freedom] + change[row.freedom]) * -direction - select(gap > S(0), gap, S(0)) - unseen;
 }
-// The most of any limit.
+// The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.
 template <class S>
 S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
-  S most(-1);
+  S most(-1), largest(0);
+  for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
+  if (!any(largest, largest > S(joint_reach))) return most;
   for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
   return most;
 }

@@ -20,7 +20,7 @@ MAKERS: dict[str, tuple[Maker, int]] = {
     "humanoid": (lambda rng: robot(rng, "humanoid"), 150),
     "boxes": (lambda rng: boxes(rng, 10), 4),
     "sliding_boxes": (lambda rng: boxes(rng, 6, sliding=True), 4),
-    "heavy_on_light": (lambda rng: boxes(rng, 4, ratio=1000.0), 4),
+    "heavy_on_light": (lambda rng: boxes(rng, 4, ratio=1000.0), 60),
     "light_on_heavy": (lambda rng: boxes(rng, 10, ratio=1e-3), 4),
 }
 
@@ -51,7 +51,7 @@ def missed(name: str, **options: object) -> int:
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("solver", ["auto", "newton"])
 def test_solutions_obey_the_laws(name: str, solver: str) -> None:
-    share = {"auto": 0.01, "newton": 0.03}[solver]  # hyperstatic soles from nothing are not always Newton's
+    share = {"auto": 0.01, "newton": 0.05}[solver]  # hyperstatic soles from nothing are not always Newton's
     assert missed(name, solver=solver) <= share * len(problems(name))
 
 
