@@ -21,9 +21,7 @@ struct BlockFactor {
   double w0, w1;      // G_TN / G_NN
   double a, b, c;     // Ghat = [a b; b c]
   double ia, ib, ic;  // its inverse
-  bool turned;        // the principal axes are known: [cosine, sine] and its left, of mobility p and q
-  double cosine, sine, p, q, wp, wq;
-  double* F;  // equality: unit lower factor by rows, inverse pivots on its diagonal
+  double* F;          // equality: unit lower factor by rows, inverse pivots on its diagonal
 };
 
 // Numbers that F of a block takes.
@@ -53,7 +51,6 @@ inline void factorise_equality(int n, const DiagonalBlock& G, double floor, doub
 inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
   const DiagonalBlock& G = f.G;
   f.ready = true;
-  f.turned = false;
   f.w0 = f.w1 = 0;
   if (block.law == Law::equality) {
     factorise_equality(block.rows, G, floor, f.F);
@@ -78,35 +75,21 @@ inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
   }
 }
 
-// Principal axes of Ghat, in which beta is added to each mobility without cancellation.
-inline void turn_block(BlockFactor& f) {
-  const double half = 0.5 * (f.a - f.c), radius = root(half * half + f.b * f.b);
-  f.turned = true;
-  f.p = 0.5 * (f.a + f.c) + radius;
-  f.q = max_of((f.a * f.c - f.b * f.b) / f.p, 0);
-  // the axis of p is along (a - q, b) and along (b, c - q): the longer of them
-  const double x = half > 0 ? half + radius : f.b, y = half > 0 ? f.b : radius - half, length2 = x * x + y * y;
-  const double inverse = length2 > 0 ? 1 / root(length2) : 0;
-  f.cosine = length2 > 0 ? x * inverse : 1, f.sine = y * inverse;
-  f.wp = f.cosine * f.w0 + f.sine * f.w1, f.wq = f.cosine * f.w1 - f.sine * f.w0;
-}
-
 // Tangents of a sliding contact: t with mu (n0 - w . t) = |t| and (Ghat + beta) t = -bhat for a beta > 0, which is
 // guessed on entry. A disc of radius R has mu n0 = R and w = 0.
 inline void slide(const BlockFactor& f, double mu, double n0, double bx, double by, double beta, double* t) {
-  const double bp = f.cosine * bx + f.sine * by, bq = f.cosine * by - f.sine * bx;
   double low = 0, high = 0;  // 0: not yet known
   double x = 0, y = 0;
   for (int step = 0; step < 100; ++step) {
-    const double p = f.p + beta, q = f.q + beta, i = 1 / (p * q), ip = q * i, iq = p * i;
-    x = -bp * ip, y = -bq * iq;
-    const double length2 = x * x + y * y, length = root(length2), n = n0 - f.wp * x - f.wq * y;
-    const double excess = mu * n - length;
-    // d/dbeta of t, and of mu n / |t|
-    const double dx = -x * ip, dy = -y * iq;
-    const double slope = -mu * ((f.wp * dx + f.wq * dy) * length2 + n * (x * dx + y * dy));
-    const double change = -excess * length2 / slope;
-    if (magnitude(excess) <= 1e-7 * length) {
+    const double a = f.a + beta, c = f.c + beta, i = 1 / (a * c - f.b * f.b);
+    x = (f.b * by - c * bx) * i, y = (f.b * bx - a * by) * i;
+    const double dx = (f.b * y - c * x) * i, dy = (f.b * x - a * y) * i;  // d/dbeta
+    const double length2 = x * x + y * y, n = n0 - f.w0 * x - f.w1 * y, excess = mu * mu * n * max_of(n, 0) - length2;
+    // Newton's step for mu n / |t| = 1; near the root without roots, by the square and by what that bends
+    const double slope = -mu * ((f.w0 * dx + f.w1 * dy) * length2 + n * (x * dx + y * dy));
+    const double change = magnitude(excess) < 0.5 * length2 ? -excess * (length2 + 0.25 * excess) / (2 * mu * n * slope)
+                                                            : (root(length2) - mu * n) * length2 / slope;
+    if (magnitude(excess) <= 1e-7 * length2) {
       // what is left is of second order
       x += change * dx, y += change * dy;
       break;
@@ -114,13 +97,13 @@ inline void slide(const BlockFactor& f, double mu, double n0, double bx, double 
     (excess < 0 ? low : high) = beta;
     double next = beta + change;
     if (!(next > low && (high == 0 || next < high))) {
-      if (high == 0) high = root(bp * bp + bq * bq) * (1 + mu * root(f.wp * f.wp + f.wq * f.wq)) / (mu * n0);
+      if (high == 0) high = root(bx * bx + by * by) * (1 + mu * root(f.w0 * f.w0 + f.w1 * f.w1)) / (mu * n0);
       next = 0.5 * (low + high);
     }
     if (next == beta) break;
     beta = next;
   }
-  t[0] = f.cosine * x - f.sine * y, t[1] = f.sine * x + f.cosine * y;
+  t[0] = x, t[1] = y;
 }
 
 // A guess of beta from impulses and velocities.
@@ -143,7 +126,6 @@ FW_INLINE PointImpulse solve_point(double mu, BlockFactor& f, const double* l, c
   if (x * x + y * y <= cone * cone) return {x, y, z};
   if (!(mu * n0 > 0)) return {0, 0, n0};
   double t[2];
-  if (!f.turned) turn_block(f);
   slide(f, mu, n0, sx - f.a * l[0] - f.b * l[1], sy - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), t);
   return {t[0], t[1], n0 - f.w0 * t[0] - f.w1 * t[1]};
 }
@@ -158,7 +140,6 @@ inline void solve_disc(double R, int rows, BlockFactor& f, const double* l, cons
   if (x[0] * x[0] + x[1] * x[1] <= R * R) return;
   x[0] = x[1] = 0;
   if (!(R > 0)) return;
-  if (!f.turned) turn_block(f);
   slide(f, 1, R, s[0] - f.a * l[0] - f.b * l[1], s[1] - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), x);
 }
 

@@ -13,7 +13,7 @@ namespace featherweight::FW_ISA {
 // Whether the natural residual of a block is within the tolerance, surely: the test of tangents that slide costs no
 // root and no division, and may say no to one that just is.
 FW_INLINE bool within(const Block& block, double D, double tolerance, const double* lambda, const double* sigma) {
-  if (block.law != Law::point) return natural_residual(block, D, lambda, sigma) <= tolerance;
+  if (block.law != Law::point) return natural_residual2(block, D, lambda, sigma) <= tolerance * tolerance;
   const double *l = lambda + block.first, *s = sigma + block.first;
   if (!(normal_residual(D, l[2], s[2]) <= tolerance)) return false;
   const double lx = D * l[0], ly = D * l[1], x = lx - s[0], y = ly - s[1], length2 = x * x + y * y;

@@ -32,7 +32,7 @@ struct Patch {
     for (int j = 0; j < whole.n_blocks; ++j) to_[j] = -1;
     for (int j = 0; j < whole.n_blocks; ++j) {
       const Block& b = whole.blocks[j];
-      if (!w.moves(j) || natural_residual(b, w.D[j], impulses, w.sigma) <= least) continue;
+      if (!w.moves(j) || natural_residual2(b, w.D[j], impulses, w.sigma) <= least * least) continue;
       if (!add(whole, j)) return false;
     }
     for (int first = 0, last; first < problem.n_blocks; first = last) {

@@ -35,8 +35,9 @@ struct MatrixProducts {
 };
 
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
-// zero. Sparse (start not null): column block j couples to the blocks neighbour[start[j] .. start[j + 1]), in rising
-// order and with itself; its element (row r of block neighbour[k], column c) is at values[at[k] + c * rows + r].
+// zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
+// start[j + 1]), in rising order and with itself; its element (row r of block neighbour[k], column c) is at
+// values[at[k] + c * rows + r].
 // Not formed (products not null): of the elements there are those of the diagonal blocks only, block j at
 // values[at[j]]. Alternating directions need no more; solvers that go from column to column do.
 struct ContactMatrix {

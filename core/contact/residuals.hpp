@@ -24,24 +24,26 @@ FW_INLINE double interval_residual(double D, const Block& block, double lambda, 
   return magnitude(D * lambda - clamp(D * lambda - sigma, D * block.lower, D * block.upper));
 }
 
-// The natural map of a block. Not a number where its input is not.
-FW_INLINE double natural_residual(const Block& block, double D, const double* lambda, const double* sigma) {
+FW_INLINE double square(double x) { return x * x; }
+
+// The square of the natural map of a block: roots are for the worst of all. Not a number where its input is not.
+FW_INLINE double natural_residual2(const Block& block, double D, const double* lambda, const double* sigma) {
   const double *l = lambda + block.first, *s = sigma + block.first;
   switch (block.law) {
     case Law::point: {
       const double t2 = disc_residual2(D, block.mu * l[2], l[0], l[1], s[0], s[1]);
-      const double n = normal_residual(D, l[2], s[2]);
-      return t2 <= n * n ? n : root(t2);
+      const double n2 = square(normal_residual(D, l[2], s[2]));
+      return t2 <= n2 ? n2 : t2;
     }
-    case Law::unilateral: return normal_residual(D, l[0], s[0]);
-    case Law::interval: return interval_residual(D, block, l[0], s[0]);
+    case Law::unilateral: return square(normal_residual(D, l[0], s[0]));
+    case Law::interval: return square(interval_residual(D, block, l[0], s[0]));
     case Law::disc: {
       const bool two = block.rows == 2;
-      return root(disc_residual2(D, block.mu * lambda[block.normal], l[0], two ? l[1] : 0, s[0], two ? s[1] : 0));
+      return disc_residual2(D, block.mu * lambda[block.normal], l[0], two ? l[1] : 0, s[0], two ? s[1] : 0);
     }
     default: {
       double worst = 0;
-      for (int r = 0; r < block.rows; ++r) worst = worst >= magnitude(s[r]) ? worst : magnitude(s[r]);
+      for (int r = 0; r < block.rows; ++r) worst = worst >= square(s[r]) ? worst : square(s[r]);
       return worst;
     }
   }
@@ -60,17 +62,17 @@ FW_INLINE void keep_worst(double& worst, double x) { worst = x <= worst || worst
 // All of them, for given impulses and velocities; D: the mean diagonals of the blocks.
 inline void report_residuals(const ConeProblem& problem, const double* D, const double* lambda, const double* sigma,
                              SolverReport& report) {
-  double natural = 0, primal = 0, dual = 0, complementarity = 0;
+  double natural2 = 0, primal = 0, dual = 0, complementarity = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
     const double *l = lambda + block.first, *s = sigma + block.first;
-    keep_worst(natural, natural_residual(block, D[j], lambda, sigma));
+    keep_worst(natural2, natural_residual2(block, D[j], lambda, sigma));
     if (block.law == Law::point || block.law == Law::disc) {
       const bool two = block.rows > 1, point = block.law == Law::point;
       const double ly = two ? l[1] : 0, sy = two ? s[1] : 0;
       const double radius = block.mu * max_of(point ? l[2] : lambda[block.normal], 0);
-      const double force = root(l[0] * l[0] + ly * ly), speed = root(s[0] * s[0] + sy * sy);
-      keep_worst(primal, force - radius);
+      const double force2 = l[0] * l[0] + ly * ly, speed = radius > 0 ? root(s[0] * s[0] + sy * sy) : 0;
+      if (!(force2 <= radius * radius)) keep_worst(primal, root(force2) - radius);
       // lambda_T . sigma_T + mu lambda_n |sigma_T| vanishes when friction is largest and opposite
       double power = l[0] * s[0] + ly * sy + radius * speed;
       if (point) {
@@ -90,7 +92,7 @@ inline void report_residuals(const ConeProblem& problem, const double* D, const 
       for (int r = 0; r < block.rows; ++r) keep_worst(dual, magnitude(s[r]));
     }
   }
-  report.residual = natural;
+  report.residual = root(natural2);
   report.primal = primal;
   report.dual = dual;
   report.complementarity = complementarity;

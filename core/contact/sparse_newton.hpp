@@ -165,10 +165,8 @@ inline bool sparse_newton_step(const ConeProblem& problem, ContactWorkspace& w, 
 // Of all blocks that can move, in the mean of squares: it tells better than the worst how a heap fares.
 inline double mean_residual(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda) {
   double sum = 0;
-  for (int j = 0; j < problem.n_blocks; ++j) {
-    const double r = w.moves(j) ? natural_residual(problem.blocks[j], w.D[j], lambda, w.sigma) : 0;
-    sum += r * r;
-  }
+  for (int j = 0; j < problem.n_blocks; ++j)
+    if (w.moves(j)) sum += natural_residual2(problem.blocks[j], w.D[j], lambda, w.sigma);
   return root(sum / problem.n_blocks);
 }
 

@@ -66,10 +66,10 @@ struct ContactWorkspace {
 // The natural residual of all blocks that impulses can move.
 inline double natural_residual(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda,
                                const double* sigma) {
-  double worst = 0;
+  double worst2 = 0;
   for (int j = 0; j < problem.n_blocks; ++j)
-    if (w.moves(j)) keep_worst(worst, natural_residual(problem.blocks[j], w.D[j], lambda, sigma));
-  return worst;
+    if (w.moves(j)) keep_worst(worst2, natural_residual2(problem.blocks[j], w.D[j], lambda, sigma));
+  return root(worst2);
 }
 
 }  // namespace featherweight::FW_ISA

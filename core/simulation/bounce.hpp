@@ -20,8 +20,8 @@ Work work_of_impulses(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   Work work;
   multiply(matrix.problem(), matrix.lambda, matrix.sigma);
   for (int i = 0; i < rows.m; ++i) {
-    const double change = matrix.sigma[i] - rows.compliance[i] * matrix.lambda[i];
-    const double part = matrix.lambda[i] * (rows.free_velocity[i] + 0.5 * change);
+    const double change = matrix.sigma[i] - rows.rows[i].compliance * matrix.lambda[i];
+    const double part = matrix.lambda[i] * (rows.rows[i].velocity + 0.5 * change);
     work.sum += part;
     work.size += part < 0 ? -part : part;
   }
@@ -37,7 +37,7 @@ void weaken_bounces(ConeRows<S>& rows, const ConeMatrix<S>& matrix, const Solve&
   const auto solve_for = [&](double wanted) {
     for (int k = 0; k < rows.n_bounces; ++k) {
       const ConeBounce& bounce = rows.bounces[k];
-      rows.g[bounce.row] = rows.free_velocity[bounce.row] + wanted * bounce.shift;
+      rows.g[bounce.row] = rows.rows[bounce.row].velocity + wanted * bounce.shift;
     }
     solve();
   };

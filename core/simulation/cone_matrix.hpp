@@ -31,7 +31,7 @@ class ConeMatrix {
       fill_dense(kernels, options, memory);
     else
       fill_sparse(kernels, options, memory);
-    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.kept[i];
+    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept;
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
 
@@ -62,7 +62,7 @@ class ConeMatrix {
   }
 
   void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
-    const int m = rows_.m, stride = (m + 3 + 7) / 8 * 8;  // blocks of fewer than four rows are written with zeros below
+    const int m = rows_.m, stride = (m + 4 + 7) / 8 * 8;  // four rows are written at a time, zeros below the last
     double* values = nullptr;
     make_room(kernels, options, memory, [&](Scratch& pieces) {
       values = pieces.take<double>(static_cast<std::size_t>(stride) * stride);
@@ -98,9 +98,9 @@ class ConeMatrix {
       if (two) write_both(couple(scene_, b, b), b, b), ++i;
     }
     for (int j = 0; j < m; ++j)
-      for (int i = m; i < stride; ++i) values[static_cast<std::size_t>(j) * stride + i] = 0;
+      *reinterpret_cast<LooseRows*>(values + static_cast<std::size_t>(j) * stride + m) = Rows{};
     if (!rows_.is_soft) return;
-    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.compliance[i];
+    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
   }
 
   // Blocks lie within groups, in the same order.
@@ -127,7 +127,7 @@ class ConeMatrix {
         for (int c = 0; c < block.rows; ++c)
           for (int r = 0; r < block.rows; ++r) {
             const double x = own.columns[block.first - group.first + c][block.first - group.first + r];
-            values[v++] = r == c ? x + rows_.compliance[block.first + c] : x;
+            values[v++] = r == c ? x + rows_.rows[block.first + c].compliance : x;
           }
       }
     }
@@ -220,7 +220,7 @@ class ConeMatrix {
           for (int c = 0; c < b.rows; ++c)
             for (int r = 0; r < a.rows; ++r) {
               double x = block.columns[b.first - group_b.first + c][a.first - group_a.first + r];
-              if (i == j && r == c) x += rows_.compliance[b.first + c];
+              if (i == j && r == c) x += rows_.rows[b.first + c].compliance;
               values[v++] = x;
             }
         }

@@ -41,6 +41,15 @@ enum class Slack : int { none, one_sided, both_sided };
 // are struck harder.
 inline constexpr double resting_reach = 1;
 
+// What a row has beside its place in the problem.
+struct ConeRow {
+  double velocity;  // without impulses [m/s]
+  double compliance;
+  double slack;  // what the position asks of the velocity [m/s]
+  Slack slack_kind;
+  double* kept;  // where its impulse is kept from step to step
+};
+
 // A normal row that bounces, and what restitution adds to it [m/s].
 struct ConeBounce {
   int row;
@@ -54,12 +63,8 @@ class ConeRows {
   Block* blocks;
   RowGroup* groups;
   ConeBounce* bounces;
-  double* g;              // velocity without impulses, and the shift of its law
-  double* free_velocity;  // without the shift
-  double* compliance;
-  double* slack;  // what the position asks of the velocity: [m/s]
-  Slack* slack_kind;
-  double** kept;      // where the impulse of each row is kept from step to step
+  ConeRow* rows;
+  double* g;          // velocity without impulses of each row, and the shift of its law
   RowForces* forces;  // of the two ends of each group as they act on their links; null where the matrix is formed
   JointPush* pushes;  // of the rows of joints; null as well
   int n_pushes = 0;
@@ -124,14 +129,9 @@ class ConeRows {
   }
 
   void make_room(Buffer& memory, const ContactList& contacts, bool matrix_free) {
-    std::size_t n_y = scene_.n_row_freedoms;
-    const auto path = [&](int link) { return link < 0 ? 0 : std::size_t(scene_.depth[scene_.last_freedom[link]] + 1); };
-    for (int k = 0; k < contacts.count; ++k) {
-      const Contact& c = contacts.data[k];
-      const int n_groups_of = scene_.materials[c.material].dim == 6 ? 2 : 1;
-      n_y += n_groups_of * (path(scene_.shapes[c.a].link) + path(scene_.shapes[c.b].link));
-    }
-    const std::size_t n = contacts.count, most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
+    const std::size_t n = contacts.count;
+    const std::size_t n_y = scene_.n_row_freedoms + n * scene_.most_contact_freedoms;
+    const std::size_t most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
     carve_out(memory, [&](Scratch scratch) FW_LAMBDA_INLINE {
@@ -140,12 +140,8 @@ class ConeRows {
       groups = scratch.take<RowGroup>(most_groups);
       bounces = scratch.take<ConeBounce>(n);
       blocks = scratch.take<Block>(most_blocks);
+      rows = scratch.take<ConeRow>(most_rows);
       g = scratch.take<double>(most_rows);
-      free_velocity = scratch.take<double>(most_rows);
-      compliance = scratch.take<double>(most_rows);
-      slack = scratch.take<double>(most_rows);
-      slack_kind = scratch.take<Slack>(most_rows);
-      kept = scratch.take<double*>(most_rows);
       forces = matrix_free ? scratch.take<RowForces>(2 * most_groups) : nullptr;
       pushes = matrix_free ? scratch.take<JointPush>(scene_.n_joint_rows) : nullptr;
       return scratch.used();
@@ -154,16 +150,12 @@ class ConeRows {
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
     g[m] = velocity + shift;
-    free_velocity[m] = velocity;
-    compliance[m] = softness;
+    rows[m++] = {velocity, softness, 0, Slack::none, impulse};
     is_soft |= softness != 0;
-    slack_kind[m] = Slack::none;
-    kept[m] = impulse;
-    ++m;
   }
   FW_INLINE void ask_position(double velocity, Slack kind) {
-    slack[m - 1] = velocity;
-    slack_kind[m - 1] = kind;
+    rows[m - 1].slack = velocity;
+    rows[m - 1].slack_kind = kind;
   }
   FW_INLINE Block& add_block(Law law, int rows) {
     Block& b = blocks[n_blocks++];
@@ -232,20 +224,20 @@ class ConeRows {
 
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
-    const int rows = slides ? 3 : 1;
+    const int n_rows = slides ? 3 : 1;
     if (!slides) c.impulse[0] = c.impulse[1] = 0;
     if (!rolls) c.impulse[3] = c.impulse[4] = 0;
     if (!spins) c.impulse[5] = 0;
-    RowGroup& group = add_group(rows + (spins ? 1 : 0));
+    RowGroup& group = add_group(n_rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Vec3<double> x = t1 * sign(side), y = t2 * sign(side), z = n * sign(side), none = zero3<double>();
       RowForces force = forces_at(slides ? row_axes(x, y, z) : row_axes(z, none, none), places[side].r);
       if (spins)
-        for (int k = 0; k < 3; ++k) force.e[3 + k][rows] = z[k];
+        for (int k = 0; k < 3; ++k) force.e[3 + k][n_rows] = z[k];
       add_end(group, links[side], force);
     }
-    Block& block = add_block(slides ? Law::point : Law::unilateral, rows);
+    Block& block = add_block(slides ? Law::point : Law::unilateral, n_rows);
     block.mu = material.friction * friction_;
     if (slides) {
       add_row(dot(t1, u), 0, 0, c.impulse);

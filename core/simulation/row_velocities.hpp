@@ -12,7 +12,7 @@ class KeptVelocities {
  public:
   KeptVelocities(const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
       : problem_(matrix.problem()), sigma_(matrix.sigma) {
-    for (int i = 0; i < rows.m; ++i) sigma_[i] = rows.free_velocity[i];
+    for (int i = 0; i < rows.m; ++i) sigma_[i] = rows.rows[i].velocity;
   }
   FW_INLINE double operator()(int block, int row) const { return sigma_[problem_.blocks[block].first + row]; }
   FW_INLINE void add(int block, int row, double impulse) { add_column(problem_, block, row, impulse, sigma_); }
@@ -31,7 +31,7 @@ class WalkedVelocities {
     for (int f = 0; f < scene.tree.nv; ++f) response_[f] = 0;
   }
   FW_INLINE double operator()(int block, int row) {
-    double sum = rows_.free_velocity[rows_.blocks[block].first + row];
+    double sum = rows_.rows[rows_.blocks[block].first + row].velocity;
     walk(rows_.blocks[block].first + row, [&](double y, int f) FW_LAMBDA_INLINE { sum += y * response_[f]; });
     return sum;
   }

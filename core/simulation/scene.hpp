@@ -98,7 +98,8 @@ struct Scene {
   const Spring* springs;
   const Actuator* actuators;
   int has_restitution;
-  int n_row_freedoms;  // freedoms inboard of the links of all joint rows and held frames, those counted twice
+  int n_row_freedoms;         // freedoms inboard of the links of all joint rows and held frames, those counted twice
+  int most_contact_freedoms;  // of one contact, likewise
 };
 
 // One point of contact, kept from step to step.

@@ -30,12 +30,13 @@ void sweep_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocitie
     for (int b = 0; b < rows.n_blocks; ++b)
       for (int c = 0; c < rows.blocks[b].rows; ++c) {
         const int i = rows.blocks[b].first + c;
-        if (rows.slack_kind[i] == Slack::none) continue;
-        const bool one_sided = rows.slack_kind[i] == Slack::one_sided;
+        const ConeRow& row = rows.rows[i];
+        if (row.slack_kind == Slack::none) continue;
+        const bool one_sided = row.slack_kind == Slack::one_sided;
         const double give = one_sided ? yielding * largest : 1e-12 * largest;
         const double G_ii = diagonal_block(problem, b)(c, c) + give;
         if (!(G_ii > 0)) continue;  // nothing moves
-        const double x = mu[i] - (velocities(b, c) + give * mu[i] + rows.slack[i]) / G_ii;
+        const double x = mu[i] - (velocities(b, c) + give * mu[i] + row.slack) / G_ii;
         const double next = one_sided && x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;
         mu[i] = next;

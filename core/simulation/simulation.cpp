@@ -168,6 +168,9 @@ void Simulation::add_rows(const SceneSpec& spec) {
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_freedom_[link]] + 1; };
   for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.link);
   for (const HeldFrame& held : held_) scene_.n_row_freedoms += 2 * (path(held.link_a) + path(held.link_b));
+  const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
+  const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
+  scene_.most_contact_freedoms = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
   scene_.held = held_.data();
   scene_.actuators = actuators_.data();

@@ -31,7 +31,7 @@ class TreeProduct {
         pushes_(rows.pushes),
         n_pushes_(rows.n_pushes),
         m_(rows.m),
-        compliance_(rows.compliance) {}
+        rows_(rows.rows) {}
 
   void make_room(Scratch& scratch) {
     const Tree<double>& tree = scene_.tree;
@@ -65,7 +65,7 @@ class TreeProduct {
   const RowForces* forces_;
   const JointPush* pushes_;
   int n_pushes_, m_;
-  const double* compliance_;
+  const ConeRow* rows_;
   Freedom<double>*freedoms_, *soft_;  // without dampers and with them
   Force<double>* force_;              // on links
   Motion<double>* motion_;            // of links
@@ -77,11 +77,11 @@ class TreeProduct {
   static void multiply(const void* context, const double* x, double* result) {
     const TreeProduct& self = own(context);
     self.respond(self.freedoms_, x, result);
-    for (int i = 0; i < self.m_; ++i) result[i] += self.compliance_[i] * x[i];
+    for (int i = 0; i < self.m_; ++i) result[i] += self.rows_[i].compliance * x[i];
   }
   static void shift(const void* context, const double* rho) {
     const TreeProduct& self = own(context);
-    for (int i = 0; i < self.m_; ++i) self.inverse_[i] = 1 / (rho[i] + self.compliance_[i]);
+    for (int i = 0; i < self.m_; ++i) self.inverse_[i] = 1 / (rho[i] + self.rows_[i].compliance);
     self.soften();
   }
   static void solve_shifted(const void* context, const double* b, double* x) {

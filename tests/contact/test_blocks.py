@@ -40,7 +40,7 @@ def test_a_frictional_point_obeys_coulomb_to_rounding() -> None:
     assert min(slides, sticks, painleve) > 300
 
 
-@pytest.mark.parametrize(("tilt", "tolerance"), [(0.0, 1e-9), (1e-8, 1e-6), (1e-4, 1e-9)])
+@pytest.mark.parametrize(("tilt", "tolerance"), [(0.0, 1e-9), (1e-8, 2e-6), (1e-4, 1e-9)])
 def test_a_block_that_hardly_moves_in_some_direction(tilt: float, tolerance: float) -> None:
     rng = np.random.default_rng(1)
     for _ in range(300):
