@@ -96,7 +96,7 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
     check_index("pair: shape", a, n_shapes, false);
     check_index("pair: shape", b, n_shapes, false);
     check_index("pair: material", material, static_cast<int>(materials.size()), false);
-    spec.pairs.push_back({a, b, material, 0});
+    spec.pairs.push_back({a, b, material, 0, -1});
   }
   for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
     spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
@@ -220,7 +220,7 @@ void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb:
     for (std::size_t k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
       const double *i = integers.data() + 4 * k, *x = numbers.data() + 19 * k;
       Contact& c = list.data[list.count++];
-      c.a = int(i[0]), c.b = int(i[1]), c.material = int(i[2]), c.feature = std::uint32_t(i[3]);
+      c.a = int(i[0]), c.b = int(i[1]), c.material = int(i[2]), c.feature = std::uint32_t(i[3]), c.ball = -1;
       check_index("contacts: shape", c.a, scene.n_shapes, false);
       check_index("contacts: shape", c.b, scene.n_shapes, false);
       check_index("contacts: material", c.material, scene.n_materials, false);

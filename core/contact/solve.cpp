@@ -62,7 +62,7 @@ constexpr int sweeps_before = 100, sweeps_alone = 400;
 constexpr double worth_of_heap = 400, worth_of_any = 1e7;
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
-constexpr double aim = 0.04;
+constexpr double aim = 0.1;
 
 // What sweeps still can do; residual: the one so far.
 void sweep_at_last(const ConeProblem& problem, const SolverOptions& options, double residual, ContactWorkspace& w,

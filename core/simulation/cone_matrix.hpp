@@ -22,9 +22,10 @@ class ConeMatrix {
   double* mu;      // scratch of m numbers, padded by zeros
   void* scratch;   // of the solver
 
-  ConeMatrix(const Scene& scene, const ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
+  ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Buffer& memory)
       : scene_(scene), rows_(rows), product_(scene, rows) {
+    if (rows.m > most_dense_rows || rows.has_others) rows.unpack_balls();
     if (options.matrix_free)
       fill_diagonal(kernels, options, memory);
     else if (rows.m <= most_dense_rows)
@@ -69,8 +70,21 @@ class ConeMatrix {
       G = {values, stride};
     });
     const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
-      double* column = values + static_cast<std::size_t>(b.first) * stride + a.first;
-      for (int c = 0; c < b.rows; ++c, column += stride) *reinterpret_cast<LooseRows*>(column) = block.columns[c];
+      double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
+      const auto put = [&](int c)
+                           FW_LAMBDA_INLINE { *reinterpret_cast<LooseRows*>(column + c * stride) = block.columns[c]; };
+      put(0);  // written out, so that the block stays in registers
+      if (b.rows > 1) put(1);
+      if (b.rows > 2) put(2);
+      if (b.rows > 3) put(3);
+    };
+    const auto couple_groups = [&](const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      if (a.ball < 0 || b.ball < 0) return couple(scene_, a, b);
+      const S* const e = rows_.balls().block(a.ball, b.ball);
+      const LaneOf<S> lane = rows_.lane();
+      RowBlock block = {};
+      for (int c = 0; c < 3; ++c) block.columns[c] = Rows{lane(e[3 * c]), lane(e[3 * c + 1]), lane(e[3 * c + 2]), 0};
+      return block;
     };
     const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
       write(transposed(block), b, a);
@@ -79,7 +93,7 @@ class ConeMatrix {
     const RowGroup* const groups = rows_.groups;
     for (int i = 0; i < rows_.n_groups; ++i) {  // rising, so that what is below a block is written after its zeros
       const RowGroup &a = groups[i], &b = groups[i + 1];
-      const bool two = i + 1 < rows_.n_groups && act_together(a, b);
+      const bool two = i + 1 < rows_.n_groups && a.ball < 0 && b.ball < 0 && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
         const RowGroup& c = groups[j];
         if (!share_a_tree(a, c)) {
@@ -91,8 +105,8 @@ class ConeMatrix {
           write_both(blocks.first, a, c);
           write_both(blocks.second, b, c);
         } else {
-          write_both(couple(scene_, a, c), a, c);
-          if (two) write_both(couple(scene_, b, c), b, c);
+          write_both(couple_groups(a, c), a, c);
+          if (two) write_both(couple_groups(b, c), b, c);
         }
       }
       if (two) write_both(couple(scene_, b, b), b, b), ++i;

@@ -8,22 +8,11 @@
 #pragma once
 #include "contact/problem.hpp"
 #include "contact/scratch.hpp"
+#include "simulation/ball_points.hpp"
 #include "simulation/held_frames.hpp"
 #include "simulation/job.hpp"
-#include "simulation/rows.hpp"
 
 namespace featherweight::FW_ISA {
-
-// What the sweeps on lanes know of the environments.
-template <class S>
-struct FreeMotion {
-  S *q, *v_free, *control, *gain_scale;
-  Pose<S>* pose;          // of links
-  Freedom<S>* freedom;    // of freedoms
-  Motion<S>* velocity;    // of links without impulses, about the roots of their trees
-  Motion<S>* before;      // the same at the start of the step; null unless the scene has restitution
-  S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
-};
 
 // carve(scratch) takes what it needs and returns how much that was; once more if there was not so much.
 template <class Carve>
@@ -64,20 +53,22 @@ class ConeRows {
   RowGroup* groups;
   ConeBounce* bounces;
   ConeRow* rows;
-  double* g;          // velocity without impulses of each row, and the shift of its law
-  RowForces* forces;  // of the two ends of each group as they act on their links; null where the matrix is formed
-  JointPush* pushes;  // of the rows of joints; null as well
+  double* g;                // velocity without impulses of each row, and the shift of its law
+  RowForces<Rows>* forces;  // of the two ends of each group as they act on their links; null where the matrix is formed
+  JointPush* pushes;        // of the rows of joints; null as well
   int n_pushes = 0;
-  double scale;           // [m/s]
-  double deepest = 0;     // overlap [m]
-  double drift = 0;       // of held frames [m]
-  bool left_out = false;  // some contacts open too fast to matter
-  bool is_soft = false;   // some rows have compliance
+  double scale;             // [m/s]
+  double deepest = 0;       // overlap [m]
+  double drift = 0;         // of held frames [m]
+  bool left_out = false;    // some contacts open too fast to matter
+  bool is_soft = false;     // some rows have compliance
+  bool has_others = false;  // than those of balls
 
-  ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, int lane, std::size_t environment, Buffer& memory,
-           ContactList& contacts, const int* near, int n_near, double* joint_impulses, double reach)
+  ConeRows(const RolloutJob& job, const FreeMotion<S>& motion, BallPoints<S>& balls, int lane, std::size_t environment,
+           Buffer& memory, ContactList& contacts, const int* near, int n_near, double* joint_impulses, double reach)
       : scene_(*job.scene),
         motion_(motion),
+        balls_(balls),
         lane_{lane},
         dt_(job.dt),
         per_dt_(1 / job.dt),
@@ -96,6 +87,17 @@ class ConeRows {
 
   const Freedom<S>* freedoms() const { return motion_.freedom; }
   LaneOf<S> lane() const { return lane_; }
+  BallPoints<S>& balls() const { return balls_; }
+
+  // The rows of balls as those of others, for whom wants to see all alike.
+  void unpack_balls() {
+    for (int i = 0; i < n_groups; ++i) {
+      if (groups[i].ball < 0) continue;
+      const BallPoint<S>& point = balls_.walked(groups[i].ball);
+      for (int k = 0; k < point.count; ++k)
+        groups[i].ends[0].y[k] = Rows{lane_(point.y[k].e[0]), lane_(point.y[k].e[1]), lane_(point.y[k].e[2]), 0};
+    }
+  }
 
  private:
   // A point of a link, about the root of its tree.
@@ -114,6 +116,7 @@ class ConeRows {
 
   const Scene& scene_;
   const FreeMotion<S>& motion_;
+  BallPoints<S>& balls_;
   LaneOf<S> lane_;
   double dt_, per_dt_, friction_;
   double reach_;  // contacts whose gap opens no faster than this are in
@@ -121,6 +124,15 @@ class ConeRows {
   Rows* next_y_;
   int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
   double chain_along_[4];
+
+  // The forces of a chain of joint rows along their own freedoms.
+  struct Chain {
+    const ConeRows& rows;
+    FW_INLINE void add(int f, Rows& t) const {
+      for (int r = 0; r < rows.n_chain_; ++r)
+        if (rows.chain_freedom_[r] == f) t[r] += rows.chain_along_[r];
+    }
+  };
 
   // Impulses act on the first side, their opposites on the second.
   static FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
@@ -142,7 +154,7 @@ class ConeRows {
       blocks = scratch.take<Block>(most_blocks);
       rows = scratch.take<ConeRow>(most_rows);
       g = scratch.take<double>(most_rows);
-      forces = matrix_free ? scratch.take<RowForces>(2 * most_groups) : nullptr;
+      forces = matrix_free ? scratch.take<RowForces<Rows>>(2 * most_groups) : nullptr;
       pushes = matrix_free ? scratch.take<JointPush>(scene_.n_joint_rows) : nullptr;
       return scratch.used();
     });
@@ -164,21 +176,36 @@ class ConeRows {
   }
   FW_INLINE RowGroup& add_group(int rows) {
     RowGroup& group = groups[n_groups++];
-    group.first = m, group.rows = rows, group.n_ends = 0;
+    group.first = m, group.rows = rows, group.n_ends = 0, group.ball = -1;
     return group;
   }
   // The forces of a group at one of its ends go to the root.
   template <class Motors = NoMotors>
-  FW_INLINE void add_end(RowGroup& group, int link, const RowForces& force, const Motors& motors = {}) {
+  FW_INLINE void add_end(RowGroup& group, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
+    has_others = true;
     if (forces) forces[2 * (&group - groups) + group.n_ends] = force;
+    walk_inward(scene_, lane_, motion_.freedom, link, force, place_end(group, link).y, motors);
+  }
+  FW_INLINE RowEnd& place_end(RowGroup& group, int link) {
     RowEnd& end = group.ends[group.n_ends++];
-    const int f = scene_.last_freedom[link];
-    end = {link, scene_.root[link], scene_.depth[f] + 1, next_y_};
+    end = {link, scene_.root[link], scene_.depth[scene_.last_freedom[link]] + 1, next_y_};
     next_y_ += end.count;
-    walk_inward(scene_, lane_, motion_.freedom, link, force, end.y, motors);
+    return end;
   }
 
   FW_INLINE void meet(const Contact& c, Meeting& meeting) {
+    if (c.ball >= 0) {
+      meeting.u_n = lane_(balls_[c.ball].velocity[2]);
+      meeting.before = lane_(balls_[c.ball].before);
+    } else {
+      meet_along(c, meeting);
+    }
+    deepest = -c.gap > deepest ? -c.gap : deepest;
+    // what is struck moves away at up to twice the speed it is struck with
+    const double reach = resting_reach - 2 * meeting.u_n;
+    reach_ = reach > reach_ ? reach : reach_;
+  }
+  FW_INLINE void meet_along(const Contact& c, Meeting& meeting) {
     const Vec3<double> point{c.position[0], c.position[1], c.position[2]}, n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
     meeting.u = meeting.w = zero3<double>();
@@ -191,10 +218,6 @@ class ConeRows {
       if (motion_.before) meeting.before += dot(n, place(links[side], point, motion_.before).moves()) * sign(side);
     }
     meeting.u_n = dot(n, meeting.u);
-    deepest = -c.gap > deepest ? -c.gap : deepest;
-    // what is struck moves away at up to twice the speed it is struck with
-    const double reach = resting_reach - 2 * meeting.u_n;
-    reach_ = reach > reach_ ? reach : reach_;
   }
 
   void add(Contact& c, const Meeting& meeting) {
@@ -222,6 +245,7 @@ class ConeRows {
       return;
     }
 
+    if (c.ball >= 0) return add_ball(c, shift, softness, bounces_off);
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int n_rows = slides ? 3 : 1;
@@ -232,23 +256,16 @@ class ConeRows {
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Vec3<double> x = t1 * sign(side), y = t2 * sign(side), z = n * sign(side), none = zero3<double>();
-      RowForces force = forces_at(slides ? row_axes(x, y, z) : row_axes(z, none, none), places[side].r);
+      RowForces<Rows> force = forces_at(slides ? row_axes(x, y, z) : row_axes(z, none, none), places[side].r);
       if (spins)
         for (int k = 0; k < 3; ++k) force.e[3 + k][n_rows] = z[k];
       add_end(group, links[side], force);
     }
     Block& block = add_block(slides ? Law::point : Law::unilateral, n_rows);
     block.mu = material.friction * friction_;
-    if (slides) {
-      add_row(dot(t1, u), 0, 0, c.impulse);
-      add_row(dot(t2, u), 0, 0, c.impulse + 1);
-      see(g[m - 1]), see(g[m - 2]);
-    }
-    if (bounces_off) bounces[n_bounces++] = {m, shift};
-    add_row(u_n, shift, softness, c.impulse + 2);
-    see(u_n);
+    if (slides) add_tangents(dot(t1, u), dot(t2, u), c.impulse);
+    add_normal(u_n, shift, softness, bounces_off, c);
     const int normal = m - 1;
-    if (material.compliance == 0) ask_position(wanted(c.gap), Slack::one_sided);
     if (spins) add_disc(1, normal, material.torsional), add_row(dot(n, w), 0, 0, c.impulse + 5);
     if (rolls) {
       RowGroup& moments = add_group(2);
@@ -260,6 +277,27 @@ class ConeRows {
       add_row(dot(t1, w), 0, 0, c.impulse + 3);
       add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
+  }
+  // Of which rows and velocities are known.
+  void add_ball(Contact& c, double shift, double softness, bool bounces_off) {
+    const BallPoint<S>& point = balls_.walked(c.ball);
+    RowGroup& group = add_group(3);
+    group.ball = c.ball;
+    place_end(group, point.link);
+    add_block(Law::point, 3).mu = scene_.materials[c.material].friction * friction_;
+    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), c.impulse);
+    add_normal(lane_(point.velocity[2]), shift, softness, bounces_off, c);
+  }
+  FW_INLINE void add_tangents(double velocity_1, double velocity_2, double* impulse) {
+    add_row(velocity_1, 0, 0, impulse);
+    add_row(velocity_2, 0, 0, impulse + 1);
+    see(velocity_1), see(velocity_2);
+  }
+  FW_INLINE void add_normal(double velocity, double shift, double softness, bool bounces_off, Contact& c) {
+    if (bounces_off) bounces[n_bounces++] = {m, shift};
+    add_row(velocity, shift, softness, c.impulse + 2);
+    see(velocity);
+    if (softness == 0) ask_position(wanted(c.gap), Slack::one_sided);
   }
   FW_INLINE void add_disc(int rows, int normal, double mu) {
     Block& disc = add_block(Law::disc, rows);
@@ -290,13 +328,8 @@ class ConeRows {
   void end_chain() {
     if (n_chain_ == 0) return;
     RowGroup& group = groups[n_groups++];
-    group.first = chain_first_, group.rows = n_chain_, group.n_ends = 0;
-    add_end(group, chain_tip_, no_forces(), [&](int f) FW_LAMBDA_INLINE {
-      Rows t = Rows{};
-      for (int r = 0; r < n_chain_; ++r)
-        if (chain_freedom_[r] == f) t[r] = chain_along_[r];
-      return t;
-    });
+    group.first = chain_first_, group.rows = n_chain_, group.n_ends = 0, group.ball = -1;
+    add_end(group, chain_tip_, no_forces(), Chain{*this});
     n_chain_ = 0;
   }
 

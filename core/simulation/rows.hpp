@@ -29,6 +29,7 @@ FW_INLINE void for_path(const Scene& scene, const RowEnd& end, const F& f) {
 struct RowGroup {
   int first, rows;
   int n_ends;
+  int ball;  // whose rows these are (ball_points.hpp), or -1
   RowEnd ends[2];
 };
 
@@ -59,6 +60,12 @@ struct LaneOf {
   }
 };
 
+// All lanes at once.
+template <class S>
+struct AllLanes {
+  FW_INLINE const S& operator()(const S& x) const { return x; }
+};
+
 // Velocity of a point r away from the root, on a link that moves with m about it.
 template <class S>
 FW_INLINE Vec3<S> velocity_at(const Motion<S>& m, const Vec3<S>& r) {
@@ -67,9 +74,10 @@ FW_INLINE Vec3<S> velocity_at(const Motion<S>& m, const Vec3<S>& r) {
   return u;
 }
 
-// Four forces at once, component by component: linear x y z, angular x y z.
+// Forces component by component: linear x y z, angular x y z. R: of four rows at once, or of one row on lanes.
+template <class R>
 struct RowForces {
-  Rows e[6];
+  R e[6];
 };
 
 // Four directions, component by component.
@@ -81,62 +89,67 @@ FW_INLINE RowAxes row_axes(const Vec3<double>& a, const Vec3<double>& b, const V
   return {Rows{a[0], b[0], c[0], d[0]}, Rows{a[1], b[1], c[1], d[1]}, Rows{a[2], b[2], c[2], d[2]}};
 }
 // Forces along the axes, at r from the root.
-FW_INLINE RowForces forces_at(const RowAxes& a, const Vec3<double>& r) {
+FW_INLINE RowForces<Rows> forces_at(const RowAxes& a, const Vec3<double>& r) {
   return {{a.x, a.y, a.z, a.z * r[1] - a.y * r[2], a.x * r[2] - a.z * r[0], a.y * r[0] - a.x * r[1]}};
 }
-FW_INLINE RowForces moments_about(const RowAxes& a) { return {{Rows{}, Rows{}, Rows{}, a.x, a.y, a.z}}; }
-FW_INLINE RowForces no_forces() { return {{Rows{}, Rows{}, Rows{}, Rows{}, Rows{}, Rows{}}}; }
+FW_INLINE RowForces<Rows> moments_about(const RowAxes& a) { return {{Rows{}, Rows{}, Rows{}, a.x, a.y, a.z}}; }
+FW_INLINE RowForces<Rows> no_forces() { return {{Rows{}, Rows{}, Rows{}, Rows{}, Rows{}, Rows{}}}; }
 
 struct NoMotors {
-  FW_INLINE Rows operator()(int) const { return Rows{}; }
+  template <class R>
+  FW_INLINE void add(int, R&) const {}
 };
 
-// What a freedom feels of the forces.
-template <class S>
-FW_INLINE Rows felt(LaneOf<S> lane, const Freedom<S>& d, const RowForces& force, Rows t) {
-  Rows u = force.e[3] * lane(d.axis.ang[0]);
-#pragma GCC unroll 3
-  for (int k = 0; k < 3; ++k) {
-    t += force.e[k] * lane(d.axis.lin[k]);
-    if (k > 0) u += force.e[3 + k] * lane(d.axis.ang[k]);
+// What a freedom feels of the forces. `read`: one lane of a number, or all.
+template <class R, class S, class Read>
+FW_INLINE R felt(const Read& read, const Freedom<S>& d, const RowForces<R>& force) {
+  R t = force.e[0] * read(d.axis.lin[0]), u = force.e[3] * read(d.axis.ang[0]);
+#pragma GCC unroll 2
+  for (int k = 1; k < 3; ++k) {
+    t += force.e[k] * read(d.axis.lin[k]);
+    u += force.e[3 + k] * read(d.axis.ang[k]);
   }
   return t + u;
 }
 
 // What a freedom that feels t takes from the forces.
-template <class S>
-FW_INLINE void take(LaneOf<S> lane, const Freedom<S>& d, const Rows& t, RowForces& force) {
+template <class R, class S, class Read>
+FW_INLINE void take(const Read& read, const Freedom<S>& d, const R& t, RowForces<R>& force) {
 #pragma GCC unroll 3
   for (int k = 0; k < 3; ++k) {
-    force.e[k] -= t * lane(d.carry.lin[k]);
-    force.e[3 + k] -= t * lane(d.carry.ang[k]);
+    force.e[k] -= t * read(d.carry.lin[k]);
+    force.e[3 + k] -= t * read(d.carry.ang[k]);
   }
 }
 
-// Forces go inward from a link, leaving y behind. `motors(f)` are the forces of the rows along freedom f itself. The
-// freedoms of one joint feel the same forces; behind those of the root there is nothing left to act on.
-template <class S, class Motors = NoMotors>
-FW_INLINE void walk_inward(const Scene& scene, LaneOf<S> lane, const Freedom<S>* freedoms, int link, RowForces force,
-                           Rows* y, const Motors& motors = {}) {
+// Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along freedom f
+// itself. The freedoms of one joint feel the same forces; behind those of the root there is nothing left to act on.
+template <class R, class S, class Read, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S>* freedoms, int link,
+                           RowForces<R> force, R* y, const Motors& motors = {}) {
   const Link<double>* l = scene.tree.links + link;
   for (; l->parent >= 0; l = scene.tree.links + l->parent) {
     const Freedom<S>* const d = freedoms + l->v;
-    Rows* const y_l = y + scene.depth[l->v];
+    R* const y_l = y + scene.depth[l->v];
     if (l->nv == 1) {
-      const Rows t = felt(lane, *d, force, motors(l->v));
-      *y_l = t * lane(d->weight);
-      take(lane, *d, t, force);
+      R t = felt(read, *d, force);
+      motors.add(l->v, t);
+      *y_l = t * read(d->weight);
+      take(read, *d, t, force);
       continue;
     }
-    Rows t[6];
+    R t[6];
     for (int k = 0; k < l->nv; ++k) {
-      t[k] = felt(lane, d[k], force, Rows{});
-      y_l[k] = t[k] * lane(d[k].weight);
+      t[k] = felt(read, d[k], force);
+      y_l[k] = t[k] * read(d[k].weight);
     }
-    for (int k = 0; k < l->nv; ++k) take(lane, d[k], t[k], force);
+    for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
   }
-  for (int k = 0; k < l->nv; ++k)
-    y[k] = felt(lane, freedoms[l->v + k], force, motors(l->v + k)) * lane(freedoms[l->v + k].weight);
+  for (int k = 0; k < l->nv; ++k) {
+    R t = felt(read, freedoms[l->v + k], force);
+    motors.add(l->v + k, t);
+    y[k] = t * read(freedoms[l->v + k].weight);
+  }
 }
 
 // Freedoms that are inboard of both links.

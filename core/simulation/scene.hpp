@@ -33,6 +33,7 @@ struct ScenePair {
   int a, b;
   int material;
   int is_ball_on_plane;  // a is a sphere, b a plane of the world: then the bounds of a are all it takes
+  int ball;              // the place of such a pair among those that slide and do no more, or -1 (ball_points.hpp)
 };
 
 // A freedom with a row of its own in the cone problem.
@@ -87,6 +88,7 @@ struct Scene {
   const int* root;          // of each link: the root of its tree
   const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
   const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
+  int n_balls;              // pairs whose rows are found on lanes
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_springs, n_actuators;
   const PlacedShape* shapes;
   const Shape* const* own_shapes;  // of each shape: one an environment in its place, or null; null: none has any
@@ -111,6 +113,7 @@ struct Contact {
   double frame[9];     // rows t1, t2, n in world axes; n points from b to a
   double gap;          // [m] at the start of the step
   double impulse[6];   // on a, along t1, t2, n and about them [N s, N m s]
+  int ball;            // ScenePair::ball, in the step that found it
 };
 struct ContactList {
   Contact* data = nullptr;

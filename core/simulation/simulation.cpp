@@ -130,6 +130,13 @@ void Simulation::add_shapes(SceneSpec& spec) {
   scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
+  constexpr int most_balls = 32;  // the matrix of all has room on lanes
+  const auto slides_only = [&](const ScenePair& pair) {
+    const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
+    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0;
+  };
+  const auto n_balls = std::count_if(pairs_.begin(), pairs_.end(), slides_only);
+  for (ScenePair& pair : pairs_) pair.ball = n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
   scene_.n_shapes = static_cast<int>(shapes_.size());
   scene_.n_pairs = static_cast<int>(pairs_.size());
   scene_.n_materials = static_cast<int>(materials_.size());

@@ -28,6 +28,7 @@ struct StepWorkspace {
   Vec3<S>* centers;          // of mass, of links on free joints
   AbaWorkspace<S> sweeps;
   FreeMotion<S> motion;
+  BallPoints<S> balls;
   Motion<S>* response;  // of links, about the roots of their trees
   Pose<S>* placed;      // links at the end of the step, where frames are held
   Bound<S>* bounds;
@@ -53,7 +54,8 @@ struct StepWorkspace {
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
-        sweeps(scene.tree, arena) {
+        sweeps(scene.tree, arena),
+        balls(scene, motion, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.control = control;
@@ -175,15 +177,15 @@ FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& mot
   return out;
 }
 
-FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, const Vec3<double>& center, double margin,
-                                 ContactList& list) {
-  const PlacedShape &ball = scene.shapes[pair.a], &plane = scene.shapes[pair.b];
+FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int ball, const Vec3<double>& center,
+                                 double margin, ContactList& list) {
+  const PlacedShape& plane = scene.shapes[pair.b];
   const Vec3<double> n{plane.frame[6], plane.frame[7], plane.frame[8]};
-  const double height = dot(center - vec3(plane.p), n), gap = height - ball.shape.size[0];
+  const double height = dot(center - vec3(plane.p), n), gap = height - scene.shapes[pair.a].shape.size[0];
   if (gap > margin) return;
   reserve(list, list.count + 1);
   Contact& c = list.data[list.count++];
-  c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0;
+  c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0, c.ball = ball;
   c.gap = gap - scene.materials[pair.material].margin;
   const Vec3<double> point = center - n * height;
   for (int k = 0; k < 3; ++k) c.position[k] = point[k];
@@ -193,15 +195,17 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, cons
 
 // Contacts of one environment, in the order of pairs.
 template <class S>
-void find_listed_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+void find_listed_contacts(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
                           ContactList& list) {
+  const Scene& scene = *job.scene;
   const int* pairs = w.near_pairs + lane.lane * scene.n_pairs;
   list.count = 0;
   for (int k = 0; k < w.n_near_pairs[lane.lane]; ++k) {
     const ScenePair& pair = scene.pairs[pairs[k]];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
     if (pair.is_ball_on_plane) {
-      add_ball_on_plane(scene, pair, lane(w.bounds[pair.a].center), lane(w.near_margin[pairs[k]]), list);
+      add_ball_on_plane(scene, pair, job.options.matrix_free ? -1 : pair.ball, lane(w.bounds[pair.a].center),
+                        lane(w.near_margin[pairs[k]]), list);
       continue;
     }
     find_contacts(scene, environment, pair.a, pair.b, pair.material, placement(a, w.motion, lane),
@@ -222,12 +226,13 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
   sweep_contacts(scene, environment, placements, ways, memory);
 }
 
-// Y^T lambda. Impulses are padded by three numbers; beyond the rows of a group y is zero.
+// Y^T lambda, those of balls aside. Impulses are padded by three numbers; beyond the rows of a group y is zero.
 template <class S>
 FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_groups, const double* impulse,
                             LaneOf<S> lane, S* response) {
   for (int i = 0; i < n_groups; ++i) {
     const RowGroup& group = groups[i];
+    if (group.ball >= 0) continue;
     const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
     for (int e = 0; e < group.n_ends; ++e) {
       const RowEnd& end = group.ends[e];
@@ -236,6 +241,17 @@ FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_gr
         lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
       });
     }
+  }
+}
+
+// Impulses of balls go back to their lane. of(ball): what they are there.
+template <class S, class Of>
+FW_INLINE void hand_back(const ConeRows<S>& rows, const double* impulse, LaneOf<S> lane, const Of& of) {
+  for (int i = 0; i < rows.n_groups; ++i) {
+    const RowGroup& group = rows.groups[i];
+    if (group.ball < 0) continue;
+    S* const x = of(rows.balls().walked(group.ball));
+    for (int r = 0; r < 3; ++r) lane.set(x[r], impulse[group.first + r]);
   }
 }
 
@@ -259,7 +275,7 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   ContactList& contacts = job.contacts[environment];
   double* joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, lane.lane, environment, memory.rows[scene.n_held ? lane.lane : 0], contacts,
+  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, environment, memory.rows[scene.n_held ? lane.lane : 0], contacts,
                    w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses, reach);
   w.left_out[lane.lane] = rows.left_out;
   report.contacts = contacts.count;
@@ -275,8 +291,10 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
                  r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];
   add_impulses(scene, rows.groups, rows.n_groups, matrix.lambda, lane, w.motion.response);
+  hand_back(rows, matrix.lambda, lane, [](BallPoint<S>& ball) { return ball.impulse; });
   if (!separate(scene, rows, matrix)) return false;
   add_impulses(scene, rows.groups, rows.n_groups, matrix.mu, lane, w.motion.correct);
+  hand_back(rows, matrix.mu, lane, [](BallPoint<S>& ball) { return ball.correction; });
   return true;
 }
 
@@ -342,9 +360,11 @@ template <class S>
 void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
+  w.balls.clear();
   for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
     const int k = static_cast<int>(&pair - scene.pairs);
     w.near_margin[k] = margin;
+    if (pair.ball >= 0) w.balls.meet(pair, w.bounds[pair.a].center);
     for (int lane = 0; lane < pack.count; ++lane)
       if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + w.n_near_pairs[lane]++] = k;
   });
@@ -366,7 +386,7 @@ template <class S>
 bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, StepWorkspace<S>& w, StepMemory& memory,
                     Outcome& outcome) {
   const Scene& scene = *job.scene;
-  bool solved = false;
+  bool solved = false, separated = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;
     ContactList& contacts = job.contacts[environment];
@@ -376,7 +396,7 @@ bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, Step
     if (scene.rules)
       find_swept_contacts(scene, w, own, environment, memory);
     else
-      find_listed_contacts(scene, w, own, environment, memory.next);
+      find_listed_contacts(job, w, own, environment, memory.next);
     if (is_first) {
       report.last = {};
     } else {
@@ -394,9 +414,12 @@ bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, Step
     // without contacts, impulses of joints may have to be forgotten
     if (contacts.count + scene.n_joint_rows + scene.n_held == 0) continue;
     solved = true;
-    outcome.separated |= solve_environment(job, w, own, environment, is_first ? resting_reach : 1e300, memory);
+    separated |= solve_environment(job, w, own, environment, is_first ? resting_reach : 1e300, memory);
   }
+  if (solved) w.balls.respond();
+  if (separated) w.balls.correct();
   outcome.touched |= solved;
+  outcome.separated |= separated;
   return solved;
 }
 

@@ -62,7 +62,7 @@ class TreeProduct {
   const Scene& scene_;
   const RowGroup* groups_;
   int n_groups_;
-  const RowForces* forces_;
+  const RowForces<Rows>* forces_;
   const JointPush* pushes_;
   int n_pushes_, m_;
   const ConeRow* rows_;
@@ -143,7 +143,7 @@ class TreeProduct {
       Rows four = Rows{};
       for (int r = 0; r < group.rows; ++r) four[r] = x[group.first + r];
       for (int e = 0; e < group.n_ends; ++e) {
-        const RowForces& along = forces_[2 * i + e];
+        const RowForces<Rows>& along = forces_[2 * i + e];
         Force<double>& f = force_[group.ends[e].link];
         for (int k = 0; k < 3; ++k) {
           f.lin[k] += sum_of(along.e[k] * four);
@@ -182,7 +182,7 @@ class TreeProduct {
       const RowGroup& group = groups_[i];
       Rows four = Rows{};
       for (int e = 0; e < group.n_ends; ++e) {
-        const RowForces& along = forces_[2 * i + e];
+        const RowForces<Rows>& along = forces_[2 * i + e];
         const Motion<double>& m = motion_[group.ends[e].link];
         for (int k = 0; k < 3; ++k) four += along.e[k] * m.lin[k] + along.e[3 + k] * m.ang[k];
       }

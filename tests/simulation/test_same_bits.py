@@ -51,6 +51,43 @@ def test_any_batch_and_any_place_in_it(heap: fw.Scene) -> None:
     assert_same_bits(single.q, whole.q[17])
 
 
+def feet_between_planes(more_balls: int = 0) -> fw.Simulator:
+    """A quadruped whose feet may touch the ground and a wall; and balls that lie about."""
+    scene = fw.Scene(ground=fw.Plane(friction=0.6))
+    scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.4))
+    scene.add(fw.Plane(normal=(-1, 0, 0.2), offset=-0.4, friction=0.3))
+    for k in range(more_balls):
+        scene.add(fw.sphere(0.1), pose=(-5, 0.5 * k, 0.1))
+    return fw.Simulator(scene, dt=2e-3)
+
+
+def test_feet_in_different_phases() -> None:
+    """What touches differs from environment to environment of a pack."""
+    sim = feet_between_planes()
+    whole_state, tau = started(sim, 16)
+    q = whole_state.q.copy()
+    q[:, 2] += 0.01 * np.arange(16)
+    q[:, 0] += 0.05 * (np.arange(16) % 5)
+    whole = sim.rollout(sim.state(16, q=q, v=whole_state.v), tau)
+    contacts = whole.final.contacts
+    assert len({tuple(contacts.shape_a[contacts.environment == k]) for k in range(16)}) >= 4
+    for k in range(16):
+        alone = sim.rollout(sim.state(q=q[k], v=whole_state.v[k]), tau[k])
+        assert_same_bits(alone.q, whole.q[k], f"environment {k}")
+
+
+def test_balls_on_lanes_or_one_by_one() -> None:
+    """With many balls their rows are found one by one, which rounds differently."""
+    few, many = feet_between_planes(), feet_between_planes(more_balls=40)
+    tau = np.random.default_rng(0).normal(size=(60, few.model.nv))
+    on_lanes = few.rollout(few.state(), tau)
+    one_by_one = many.rollout(many.state(), np.hstack([tau, np.zeros((60, many.model.nv - few.model.nv))]))
+    robot = slice(0, few.model.nq)
+    assert on_lanes.unconverged.sum() == one_by_one.unconverged.sum() == 0
+    assert not np.array_equal(on_lanes.q, one_by_one.q[:, robot])
+    assert np.abs(on_lanes.q - one_by_one.q[:, robot]).max() <= 1e-9
+
+
 def test_any_number_of_threads(heap: fw.Scene) -> None:
     one, two, free = (fw.Simulator(heap, dt=2e-3, num_threads=n) for n in (1, 2, None))
     state, tau = started(one, 50)
@@ -58,11 +95,6 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
     for sim in (two, free):
         state, tau = started(sim, 50)
         assert_same_state(sim.rollout(state, tau).final, expected)
-
-
-RENORMALISED = """differs by 1.1e-16 a step: every call normalises the quaternions it loads once more
-(core/batch/lane_io.hpp, load_configuration, called by rollout in core/simulation/step.cpp). More than 20 000 steps of
-environments are several calls, so bits depend on the size of the batch as well: 1.9e-12 after 25 000 steps"""
 
 
 def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:

@@ -1,0 +1,17 @@
+// simulation/free_motion.hpp -- what the sweeps on lanes know of the environments of a pack.
+#pragma once
+#include "simulation/freedoms.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct FreeMotion {
+  S *q, *v_free, *control, *gain_scale;
+  Pose<S>* pose;          // of links
+  Freedom<S>* freedom;    // of freedoms
+  Motion<S>* velocity;    // of links without impulses, about the roots of their trees
+  Motion<S>* before;      // the same at the start of the step; null unless the scene has restitution
+  S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
+};
+
+}  // namespace featherweight::FW_ISA
