@@ -46,7 +46,12 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
     const double* values = G.values + G.at[k];
     double* s = sigma + row_block.first;
     if (block.rows == 3 && row_block.rows == 3) {  // points of contact, mostly
-      for (int r = 0; r < 3; ++r) s[r] += values[r] * change[0] + values[3 + r] * change[1] + values[6 + r] * change[2];
+      // all read before the first is written: the compiler cannot know that they are apart
+      const double x = change[0], y = change[1], z = change[2];
+      const double a = values[0] * x + values[3] * y + values[6] * z;
+      const double b = values[1] * x + values[4] * y + values[7] * z;
+      const double c = values[2] * x + values[5] * y + values[8] * z;
+      s[0] += a, s[1] += b, s[2] += c;
       continue;
     }
     for (int c = 0; c < block.rows; ++c, values += row_block.rows)
