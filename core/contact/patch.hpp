@@ -23,25 +23,26 @@ struct Patch {
     to_ = scratch.take<int>(static_cast<std::size_t>(n_blocks));
   }
 
-  // The blocks that are furthest off their laws, and as many rings of blocks around them as there is room for. False if
-  // there is none even for those.
-  bool choose(const ConeProblem& whole, const ContactWorkspace& w, const double* impulses) {
+  // The blocks that are furthest off their laws, for a quarter of the room, and as many rings of blocks with impulses
+  // around them as there is room for.
+  void choose(const ConeProblem& whole, const ContactWorkspace& w, const double* impulses) {
     const ContactMatrix& G = whole.G;
     problem = {0, 0, blocks_, {values_, most_rows}, g_, whole.scale};
-    const double least = max_of(w.tolerance, 0.1 * natural_residual(whole, w, impulses, w.sigma));
     for (int j = 0; j < whole.n_blocks; ++j) to_[j] = -1;
-    for (int j = 0; j < whole.n_blocks; ++j) {
-      const Block& b = whole.blocks[j];
-      if (!w.moves(j) || natural_residual2(b, w.D[j], impulses, w.sigma) <= least * least) continue;
-      if (!add(whole, j)) return false;
+    double least = natural_residual(whole, w, impulses, w.sigma);
+    for (int halved = 0; halved < 3; ++halved) {
+      least = max_of(0.5 * least, w.tolerance);
+      for (int j = 0; j < whole.n_blocks && problem.m < most_rows / 4; ++j)
+        if (w.moves(j) && natural_residual2(whole.blocks[j], w.D[j], impulses, w.sigma) > least * least) add(whole, j);
     }
     for (int first = 0, last; first < problem.n_blocks; first = last) {
       last = problem.n_blocks;
       for (int k = first; k < last; ++k)
-        for (int s = G.start[from_[k]]; s < G.start[from_[k] + 1]; ++s)
-          if (!add(whole, G.neighbour[s])) return true;
+        for (int s = G.start[from_[k]]; s < G.start[from_[k] + 1]; ++s) {
+          const int j = G.neighbour[s];
+          if (carries(whole.blocks[j], impulses) && !add(whole, j)) return;
+        }
     }
-    return true;
   }
 
   // What the others leave to them.
@@ -79,6 +80,12 @@ struct Patch {
   Block* blocks_;
   int *from_, *to_;  // blocks of the whole; and of the patch, -1: not in it
   double *values_, *g_;
+
+  static bool carries(const Block& b, const double* impulses) {
+    bool any = false;
+    for (int r = 0; r < b.rows; ++r) any |= impulses[b.first + r] != 0;
+    return any;
+  }
 
   // With the block that bounds it, which comes first. False if there is no room.
   bool add(const ConeProblem& whole, int j) {

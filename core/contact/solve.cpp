@@ -1,10 +1,10 @@
 // contact/solve.cpp -- which solver when, and the table by which the solvers are reached.
 #include "contact/admm.hpp"
+#include "contact/anderson.hpp"
 #include "contact/gauss_seidel.hpp"
 #include "contact/kernels.hpp"
 #include "contact/newton.hpp"
 #include "contact/patch.hpp"
-#include "contact/sparse_newton.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -24,10 +24,8 @@ std::size_t most_patch_bytes() {
   Scratch scratch(nullptr);
   ContactWorkspace w(problem, scratch);
   scratch.take<double>(3 * m + 3);
-  Scratch of_admm = scratch;
   NewtonWorkspace v(problem, scratch);
-  AdmmWorkspace a(problem, of_admm);
-  return scratch.used() > of_admm.used() ? scratch.used() : of_admm.used();
+  return scratch.used();
 }
 
 // Newton and alternating directions take turns in the same scratch.
@@ -37,12 +35,9 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
   if (options.solver == Solver::gauss_seidel) return scratch.used();
   Scratch of_newton = scratch, of_admm = scratch;
   if (is_heap(problem, options)) {
-    scratch.take<double>(static_cast<std::size_t>(problem.m));
-    Scratch of_heap = scratch, of_patch = scratch;
-    SparseNewtonWorkspace v(problem, of_heap);
-    Patch patch(problem.n_blocks, of_patch);
-    const std::size_t patch_bytes = of_patch.used() + most_patch_bytes();
-    return of_heap.used() > patch_bytes ? of_heap.used() : patch_bytes;
+    Anderson v(problem, scratch);
+    Patch patch(problem.n_blocks, scratch);
+    return scratch.used() + most_patch_bytes();
   }
   if (problem.m <= largest_dense && options.solver != Solver::admm) NewtonWorkspace v(problem, of_newton);
   AdmmWorkspace v(problem, of_admm);
@@ -55,11 +50,6 @@ bool all_finite(int n, const double* x) {
   for (int i = 0; i < n; i += 4) sum += 0 * four(x + i);
   return sum_of(sum) == 0;
 }
-
-constexpr int sweeps_before = 100, sweeps_alone = 400;
-// What a heap may cost, in sweeps and beyond that in products of blocks (some hundredths of a second): so that time
-// grows with its contacts, whatever its factors fill.
-constexpr double worth_of_heap = 400, worth_of_any = 1e7;
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
 constexpr double aim = 0.1;
@@ -104,51 +94,65 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
   if (!(residual <= w.tolerance)) sweep_at_last(problem, options, residual, w, lambda, report);
 }
 
-// The few blocks of a heap that are off their laws, with what is around them. False if they are too many.
-bool solve_patch(const ConeProblem& problem, SolverOptions options, double& work, ContactWorkspace& w, Scratch scratch,
+// The few blocks of a heap that are furthest off their laws, with what is around them. False if that failed: sweeps
+// then go on as if nothing had been.
+bool solve_patch(const ConeProblem& problem, SolverOptions options, ContactWorkspace& w, Scratch scratch,
                  double* lambda, SolverReport& report) {
   Patch patch(problem.n_blocks, scratch);
-  if (!patch.choose(problem, w, lambda)) return false;
+  patch.choose(problem, w, lambda);
   patch.fill(problem, w, lambda);
   ContactWorkspace own(patch.problem, scratch);
   own.start(patch.problem, options);
   set_velocities(patch.problem, patch.lambda, own.sigma);
   SolverReport of_patch{};
   options.max_newton = options.max_newton < 60 ? options.max_newton : 60;
-  options.max_admm = options.max_admm < 300 ? options.max_admm : 300;
+  options.max_admm = 0;
   solve_automatically(patch.problem, options, own, scratch, patch.lambda, of_patch);
-  const double n = patch.problem.n_blocks;
-  work -= n * n * (of_patch.sweeps + of_patch.admm + of_patch.newton * n / 6);
-  report.sweeps += of_patch.sweeps, report.newton += of_patch.newton, report.admm += of_patch.admm;
+  report.newton += of_patch.newton;
+  if (!(natural_residual(patch.problem, own, patch.lambda, own.sigma) <= own.tolerance)) return false;
   patch.put_back(problem, lambda);
   set_velocities(problem, lambda, w.sigma);
   return true;
 }
 
-// Heaps: sweeps, Newton between more of them, and what is left in patches. Where that is not for the problem, sweeps go
-// on, and the next step starts from where they end.
+// Heaps: sweeps that are accelerated, and patches where those hardly get on, until the best has not halved for a while.
+// The next step starts from there, solved or not.
 void solve_heap(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
                 double* lambda, SolverReport& report) {
-  constexpr int turns = 4;
-  const bool factorised = SparseNewtonWorkspace::takes(problem);
-  const int most = options.max_sweeps, share = factorised ? sweeps_before : sweeps_alone;
-  if (gauss_seidel(problem, most < share ? most : share, most, w, lambda, report) || !factorised) return;
-  double work = worth_of_heap * work_of_sweep(problem) + worth_of_any;
-  double best = 1e300, *kept = scratch.take<double>(static_cast<std::size_t>(problem.m));
-  copy(problem.m, lambda, kept);
-  for (int turn = 0; turn < turns; ++turn) {
-    if (turn > 0 && (!(work > 0) || !solve_patch(problem, options, work, w, scratch, lambda, report))) break;
-    Scratch own = scratch;
-    SparseNewtonWorkspace v(problem, own);
-    const double residual = sparse_newton(problem, options.max_newton, work, w, v, lambda, report);
-    if (residual <= w.tolerance) return;
-    if (!(residual < best)) break;
-    best = residual;
-    copy(problem.m, lambda, kept);
+  constexpr int plain = 10, between_looks = 40, patience = 400;
+  constexpr double hardly = 0.3;
+  const int most = options.max_sweeps;
+  if (gauss_seidel(problem, most < plain ? most : plain, most, w, lambda, report)) return;
+  const double promised = w.tolerance;
+  double best = natural_residual(problem, w, lambda, w.sigma), last = best, mark = best;
+  copy(problem.m, lambda, w.best);
+  Anderson ahead(problem, scratch);
+  ahead.start(problem, w);
+  w.tolerance *= aim;  // blocks that are left alone spoil what is learnt from the others
+  for (int since = 0; report.sweeps < most && since < patience; ++since) {
+    ahead.before_sweep(lambda);
+    const double change = gauss_seidel_sweep(problem, w, lambda);
+    const bool look = ++report.sweeps % between_looks == 0;
+    if (look || change <= promised) {
+      set_velocities(problem, lambda, w.sigma);  // combinations add up their rounding
+      const double residual = natural_residual(problem, w, lambda, w.sigma);
+      if (residual < best) {
+        best = residual;
+        copy(problem.m, lambda, w.best);
+      }
+      if (best <= promised || change <= least_change) break;
+      if (best < 0.5 * mark) mark = best, since = 0;
+      const bool stuck = look && problem.G.start && residual > hardly * last;
+      if (look) last = residual;
+      if (stuck && solve_patch(problem, options, w, scratch, lambda, report)) {
+        ahead.forget();
+        continue;
+      }
+    }
+    ahead.after_sweep(lambda, w.sigma);
   }
-  copy(problem.m, kept, lambda);
+  copy(problem.m, w.best, lambda);
   set_velocities(problem, lambda, w.sigma);
-  sweep_at_last(problem, options, best, w, lambda, report);
 }
 
 SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& options, double* lambda, void* memory) {

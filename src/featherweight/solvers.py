@@ -34,7 +34,7 @@ class _Solver:
 class Automatic(_Solver):
     """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish.
 
-    Heaps of more than a hundred contacts: Gauss-Seidel and sparse steps of Newton's method in turn.
+    Heaps of more than a hundred contacts: Gauss-Seidel, accelerated, and Newton where a few contacts are stuck.
     """
 
     name: ClassVar[str] = "auto"

@@ -24,11 +24,10 @@ def test_heaps_obey_the_laws(spin: bool) -> None:
     for problem in heaps(spin):
         assert len(problem.g) > 320
         impulses, report = problem.solve(sparse=True)
-        assert report["newton"] > 0
         missed += not report["converged"]
         if report["converged"]:
             assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
-    assert missed <= (2 if spin else 0)  # some of those that spin are beyond what a heap may cost
+    assert missed == 0
 
 
 def test_sweeps_alone_do_not() -> None:
@@ -38,6 +37,11 @@ def test_sweeps_alone_do_not() -> None:
         _, report = problem.solve(sparse=True, solver="gauss_seidel", max_sweeps=400)
         missed += not report["converged"]
     assert missed >= 8
+
+
+def test_accelerated_they_do_with_half_of_that() -> None:
+    sweeps = [problem.solve(sparse=True)[1]["sweeps"] for problem in heaps(False)]
+    assert np.mean(sweeps) < 200
 
 
 def test_a_solved_heap_costs_one_look() -> None:
@@ -57,7 +61,7 @@ def test_the_same_bits_again() -> None:
 
 
 def test_the_order_of_contacts_does_not_matter() -> None:
-    """Velocities of what sticks are unique; which contacts come first changes the elimination, not the answer."""
+    """Velocities of what sticks are unique; which contacts come first changes the sweeps, not the answer."""
     rng = np.random.default_rng(3)
     for problem in heaps(False)[:3]:
         n = len(problem.blocks)
