@@ -120,7 +120,7 @@ bool solve_patch(const ConeProblem& problem, SolverOptions options, ContactWorks
 void solve_heap(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
                 double* lambda, SolverReport& report) {
   constexpr int plain = 10, between_looks = 40, patience = 400;
-  constexpr double hardly = 0.3;
+  constexpr double hardly = 0.3, fine = 0.04;
   const int most = options.max_sweeps;
   if (gauss_seidel(problem, most < plain ? most : plain, most, w, lambda, report)) return;
   const double promised = w.tolerance;
@@ -128,7 +128,7 @@ void solve_heap(const ConeProblem& problem, const SolverOptions& options, Contac
   copy(problem.m, lambda, w.best);
   Anderson ahead(problem, scratch);
   ahead.start(problem, w);
-  w.tolerance *= aim;  // blocks that are left alone spoil what is learnt from the others
+  w.tolerance *= fine;  // blocks that are left alone spoil what is learnt from the others
   for (int since = 0; report.sweeps < most && since < patience; ++since) {
     ahead.before_sweep(lambda);
     const double change = gauss_seidel_sweep(problem, w, lambda);
