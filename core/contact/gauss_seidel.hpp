@@ -70,7 +70,7 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_sweeps, int hopeful
     if (k >= 2 && hopeful < max_sweeps) {
       const double pace = change / last;
       double expected = change;
-      for (int left = hopeful - k; left > 0; --left) expected *= pace;
+      for (int left = hopeful - k; left > 0 && expected > w.tolerance; --left) expected *= pace;
       if (!(expected <= w.tolerance)) return false;
     }
     last = change;

@@ -40,19 +40,28 @@ inline constexpr double joint_reach = 10;
 template <class S, class Near>
 void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
                            const Near& near) {
+  const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
+    const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
+    const S excess = larger(gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
+    return change ? excess - larger(change[row.freedom] * -direction, S(0)) : excess;
+  };
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
-    S excess(-1);
-    if (row.is_limit()) {
-      const double direction = row.direction();
-      const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
-      excess = select(gap > S(0), gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
-      if (change) {
-        const S added = change[row.freedom] * direction;
-        excess = excess + select(added < S(0), added, S(0));
-      }
+    if (!row.is_limit()) {
+      near(k, S(-1));
+      continue;
     }
-    if (any(excess, excess < S(0))) near(k, excess);
+    const S excess = excess_of(row, S(row.direction()));
+    const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
+                     scene.joint_rows[k + 1].kind == JointRow::upper_limit &&
+                     scene.joint_rows[k + 1].freedom == row.freedom;
+    const S other = two ? excess_of(scene.joint_rows[k + 1], S(-1)) : excess;
+    const S least = select(other < excess, other, excess);
+    if (any(least, least < S(0))) {
+      near(k, excess);
+      if (two) near(k + 1, other);
+    }
+    k += two;
   }
 }
 

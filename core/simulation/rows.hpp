@@ -145,10 +145,19 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S
     }
     for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
   }
-  for (int k = 0; k < l->nv; ++k) {
-    R t = felt(read, freedoms[l->v + k], force);
+  const Freedom<S>* const d = freedoms + l->v;
+  int k = 0;
+  for (; l->nv == 6 && k < 3; ++k) {  // these only travel
+    const Vec3<S>& axis = d[k].axis.lin;
+    R t = force.e[0] * read(axis[0]);
+    t += force.e[1] * read(axis[1]);
+    t += force.e[2] * read(axis[2]);
+    y[k] = t * read(d[k].weight);
+  }
+  for (; k < l->nv; ++k) {
+    R t = felt(read, d[k], force);
     motors.add(l->v + k, t);
-    y[k] = t * read(freedoms[l->v + k].weight);
+    y[k] = t * read(d[k].weight);
   }
 }
 
