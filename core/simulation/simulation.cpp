@@ -16,8 +16,8 @@
 namespace featherweight {
 namespace {
 
-// Environments a thread takes at a time: a multiple of every lane count.
-constexpr std::size_t tile_size = 16;
+// Environments a thread takes at a time: as many as the widest registers hold.
+constexpr std::size_t tile_size = 8;
 
 // R = A B, p = A b + a
 void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
