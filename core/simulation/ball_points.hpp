@@ -134,10 +134,10 @@ class BallPoints {
   }
 
   void add_to(const BallPoint<S>& point, const S* impulse, S* response) const {
-    int f = scene_.last_freedom[point.link];
-    for (int k = point.count - 1; k >= 0; --k, f = scene_.tree.dof_parent[f])
-      response[f] =
-          response[f] + (point.y[k].e[0] * impulse[0] + point.y[k].e[1] * impulse[1] + point.y[k].e[2] * impulse[2]);
+    for_path(scene_, point.link, point.count, [&](int k, int f) FW_LAMBDA_INLINE {
+      const S* const y = point.y[k].e;
+      response[f] = response[f] + (y[0] * impulse[0] + y[1] * impulse[1] + y[2] * impulse[2]);
+    });
   }
 };
 

@@ -327,8 +327,8 @@ class ConeRows {
   }
   void end_chain() {
     if (n_chain_ == 0) return;
-    RowGroup& group = groups[n_groups++];
-    group.first = chain_first_, group.rows = n_chain_, group.n_ends = 0, group.ball = -1;
+    RowGroup& group = add_group(n_chain_);
+    group.first = chain_first_;
     add_end(group, chain_tip_, no_forces(), Chain{*this});
     n_chain_ = 0;
   }

@@ -35,14 +35,20 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
 // Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s].
 inline constexpr double joint_reach = 10;
 
+// The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
+template <class S, class D>
+FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {
+  return larger((motion.q[row.q] - row.bound) * (direction * per_dt), S(0));
+}
+
 // Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative. `change`: of
 // velocities by impulses; null: none yet.
 template <class S, class Near>
 void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
                            const Near& near) {
   const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
-    const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
-    const S excess = larger(gap, S(0)) + motion.v_free[row.freedom] * direction - joint_reach;
+    const S excess =
+        closing_speed(row, motion, direction, per_dt) + motion.v_free[row.freedom] * direction - joint_reach;
     return change ? excess - larger(change[row.freedom] * -direction, S(0)) : excess;
   };
   for (int k = 0; k < scene.n_joint_rows; ++k) {

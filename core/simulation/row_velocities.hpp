@@ -52,7 +52,8 @@ class WalkedVelocities {
     while (row >= group_->first + group_->rows) ++group_;
     for (int e = 0; e < group_->n_ends; ++e) {
       const RowEnd& end = group_->ends[e];
-      for_path(scene_, end, [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
+      for_path(scene_, end.link, end.count,
+               [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
     }
   }
 };

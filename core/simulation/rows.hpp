@@ -20,11 +20,11 @@ struct RowEnd {
   int count;       // freedoms from the root to the link
   Rows* y;         // one of each
 };
-// f(place on the path, freedom) from the link of an end to its root.
+// f(place on the path, freedom) from a link to its root, with so many freedoms on the way.
 template <class F>
-FW_INLINE void for_path(const Scene& scene, const RowEnd& end, const F& f) {
-  int freedom = scene.last_freedom[end.link];
-  for (int k = end.count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
+FW_INLINE void for_path(const Scene& scene, int link, int count, const F& f) {
+  int freedom = scene.last_freedom[link];
+  for (int k = count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
 }
 struct RowGroup {
   int first, rows;

@@ -236,7 +236,7 @@ FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_gr
     const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
     for (int e = 0; e < group.n_ends; ++e) {
       const RowEnd& end = group.ends[e];
-      for_path(scene, end, [&](int k, int f) FW_LAMBDA_INLINE {
+      for_path(scene, end.link, end.count, [&](int k, int f) FW_LAMBDA_INLINE {
         const Rows y = end.y[k] * x;
         lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
       });

@@ -22,7 +22,7 @@ FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motio
 
 template <class S>
 FW_INLINE void raise(S& most, const S& x) {
-  most = select(x > most, x, most);
+  most = larger(x, most);
 }
 
 // How much faster than it may [m/s] a limit is closed by the velocities with impulses; joint rows of other kinds never.
@@ -30,8 +30,8 @@ template <class S>
 FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
   if (!row.is_limit()) return S(-1);
   const double direction = row.direction();
-  const S gap = (motion.q[row.q] - row.bound) * (direction * per_dt);
-  return (motion.v_free[row.freedom] + change[row.freedom]) * -direction - select(gap > S(0), gap, S(0)) - unseen;
+  return (motion.v_free[row.freedom] + change[row.freedom]) * -direction -
+         closing_speed(row, motion, direction, per_dt) - unseen;
 }
 // The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.
 template <class S>
