@@ -28,12 +28,12 @@ FW_INLINE bool within(const Block& block, double D, double tolerance, const doub
 // Stands for a block that is off its law but stays as it is.
 constexpr double least_change = 1e-300;
 
-// One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are within the tolerance.
+// One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are as near as they should be.
 inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
-    if (!w.moves(j) || within(block, w.D[j], w.tolerance, lambda, w.sigma)) continue;
+    if (!w.moves(j) || within(block, w.D[j], w.aim, lambda, w.sigma)) continue;
     BlockFactor& f = w.factors[j];
     if (!f.ready) prepare_block(block, w.floor, f);
     double* l = lambda + block.first;
@@ -57,21 +57,25 @@ inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w
   return largest;
 }
 
-// Sweeps until nothing changes; at most max_sweeps, and only `hopeful` of them unless the pace of the last would reach
-// the tolerance within those. True if all blocks are within the tolerance.
+// Sweeps until nothing changes, or the pace of the last two says that nothing would and the report agrees; at most
+// max_sweeps, and only `hopeful` of them unless their pace would lead to the end within those. True if all blocks are
+// within the tolerance; they have been reported then.
 inline bool gauss_seidel(const ConeProblem& problem, int max_sweeps, int hopeful, ContactWorkspace& w, double* lambda,
                          SolverReport& report) {
   double last = 0;
   for (int k = 0; k < max_sweeps; ++k) {
     const double change = gauss_seidel_sweep(problem, w, lambda);
-    if (change == 0) return true;
-    ++report.sweeps;
+    if (change > 0) ++report.sweeps;
+    if (change * change <= last * w.aim) {
+      report_residuals(problem, w.D, lambda, w.sigma, report);
+      if (report.residual <= w.tolerance) return true;
+    }
     if (change <= least_change) return false;
     if (k >= 2 && hopeful < max_sweeps) {
       const double pace = change / last;
       double expected = change;
-      for (int left = hopeful - k; left > 0 && expected > w.tolerance; --left) expected *= pace;
-      if (!(expected <= w.tolerance)) return false;
+      for (int left = hopeful - k; left > 0 && expected > w.aim; --left) expected *= pace;
+      if (!(expected <= w.aim)) return false;
     }
     last = change;
     // additions add up their rounding

@@ -6,6 +6,8 @@
 // on the disc of radius mu lambda_n: no De Saxce term mixes large sliding velocities into the normal, the two parts say
 // what is wrong, and a disc of its own (spin, roll) is the same function.
 #pragma once
+#include <cstdint>
+
 #include "contact/matrix.hpp"
 
 namespace featherweight::FW_ISA {
@@ -56,8 +58,12 @@ FW_INLINE double mean_diagonal(const DiagonalBlock& G, int rows) {
   return rows == 1 ? sum : sum / rows;
 }
 
-// Keeps the larger, and what is not a number.
-FW_INLINE void keep_worst(double& worst, double x) { worst = x <= worst || worst != worst ? worst : x; }
+// Keeps the larger of sizes, and what is not a number: as whole numbers sizes are in the same order, and that is above
+// all once its sign is off. No branch, since which is larger cannot be guessed.
+FW_INLINE void keep_worst(double& worst, double x) {
+  const std::int64_t a = __builtin_bit_cast(std::int64_t, worst), b = __builtin_bit_cast(std::int64_t, x) & INT64_MAX;
+  worst = __builtin_bit_cast(double, a > b ? a : b);
+}
 
 // All of them, for given impulses and velocities; D: the mean diagonals of the blocks.
 inline void report_residuals(const ConeProblem& problem, const double* D, const double* lambda, const double* sigma,
@@ -76,20 +82,20 @@ inline void report_residuals(const ConeProblem& problem, const double* D, const 
       // lambda_T . sigma_T + mu lambda_n |sigma_T| vanishes when friction is largest and opposite
       double power = l[0] * s[0] + ly * sy + radius * speed;
       if (point) {
-        keep_worst(primal, -l[2]);
-        keep_worst(dual, -s[2]);
+        keep_worst(primal, min_of(l[2], 0));
+        keep_worst(dual, min_of(s[2], 0));
         power += l[2] * s[2];
       }
-      keep_worst(complementarity, magnitude(power));
+      keep_worst(complementarity, power);
     } else if (block.law == Law::unilateral) {
-      keep_worst(primal, -l[0]);
-      keep_worst(dual, -s[0]);
-      keep_worst(complementarity, magnitude(l[0] * s[0]));
+      keep_worst(primal, min_of(l[0], 0));
+      keep_worst(dual, min_of(s[0], 0));
+      keep_worst(complementarity, l[0] * s[0]);
     } else if (block.law == Law::interval) {
-      keep_worst(primal, max_of(l[0] - block.upper, block.lower - l[0]));
-      keep_worst(complementarity, magnitude(s[0] > 0 ? (l[0] - block.lower) * s[0] : (l[0] - block.upper) * s[0]));
+      keep_worst(primal, max_of(max_of(l[0] - block.upper, block.lower - l[0]), 0));
+      keep_worst(complementarity, s[0] > 0 ? (l[0] - block.lower) * s[0] : (l[0] - block.upper) * s[0]);
     } else {
-      for (int r = 0; r < block.rows; ++r) keep_worst(dual, magnitude(s[r]));
+      for (int r = 0; r < block.rows; ++r) keep_worst(dual, s[r]);
     }
   }
   report.residual = root(natural2);

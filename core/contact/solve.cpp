@@ -66,14 +66,13 @@ void sweep_at_last(const ConeProblem& problem, const SolverOptions& options, dou
 }
 
 // Sweeps while their pace promises an end, then Newton; where that ends, alternating directions bring it to another
-// start; at last sweeps.
-void solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
+// start; at last sweeps. True if it is solved and reported.
+bool solve_automatically(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
                          const Scratch& scratch, double* lambda, SolverReport& report) {
   const int hopeful = 6 + problem.m / 4;  // a step of Newton's method costs about as much as m / 6 sweeps
-  const double promised = w.tolerance;
-  w.tolerance *= aim;
-  if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return;
-  w.tolerance = promised;
+  w.aim = aim * w.tolerance;
+  if (gauss_seidel(problem, options.max_sweeps, hopeful, w, lambda, report)) return true;
+  w.aim = w.tolerance;
   double residual = natural_residual(problem, w, lambda, w.sigma);
   constexpr int turns = 4;
   for (int turn = 0; turn < turns && !(residual <= w.tolerance); ++turn) {
@@ -92,6 +91,7 @@ void solve_automatically(const ConeProblem& problem, const SolverOptions& option
     }
   }
   if (!(residual <= w.tolerance)) sweep_at_last(problem, options, residual, w, lambda, report);
+  return false;
 }
 
 // The few blocks of a heap that are furthest off their laws, with what is around them. False if that failed: sweeps
@@ -123,24 +123,23 @@ void solve_heap(const ConeProblem& problem, const SolverOptions& options, Contac
   constexpr double hardly = 0.3, fine = 0.04;
   const int most = options.max_sweeps;
   if (gauss_seidel(problem, most < plain ? most : plain, most, w, lambda, report)) return;
-  const double promised = w.tolerance;
   double best = natural_residual(problem, w, lambda, w.sigma), last = best, mark = best;
   copy(problem.m, lambda, w.best);
   Anderson ahead(problem, scratch);
   ahead.start(problem, w);
-  w.tolerance *= fine;  // blocks that are left alone spoil what is learnt from the others
+  w.aim = fine * w.tolerance;  // blocks that are left alone spoil what is learnt from the others
   for (int since = 0; report.sweeps < most && since < patience; ++since) {
     ahead.before_sweep(lambda);
     const double change = gauss_seidel_sweep(problem, w, lambda);
     const bool look = ++report.sweeps % between_looks == 0;
-    if (look || change <= promised) {
+    if (look || change <= w.tolerance) {
       set_velocities(problem, lambda, w.sigma);  // combinations add up their rounding
       const double residual = natural_residual(problem, w, lambda, w.sigma);
       if (residual < best) {
         best = residual;
         copy(problem.m, lambda, w.best);
       }
-      if (best <= promised || change <= least_change) break;
+      if (best <= w.tolerance || change <= least_change) break;
       if (best < 0.5 * mark) mark = best, since = 0;
       const bool stuck = look && problem.G.start && residual > hardly * last;
       if (look) last = residual;
@@ -159,6 +158,7 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
   SolverReport report{};
   report.converged = true;
   if (problem.m == 0) return report;
+  bool reported = false;
   Scratch scratch(memory);
   ContactWorkspace w(problem, scratch);
   w.start(problem, options);
@@ -171,9 +171,9 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
     if (is_heap(problem, options)) {
       solve_heap(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::automatic) {
-      solve_automatically(problem, options, w, scratch, lambda, report);
+      reported = solve_automatically(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::gauss_seidel) {
-      gauss_seidel(problem, options.max_sweeps, options.max_sweeps, w, lambda, report);
+      reported = gauss_seidel(problem, options.max_sweeps, options.max_sweeps, w, lambda, report);
     } else if (options.solver == Solver::newton && problem.m <= largest_dense) {
       NewtonWorkspace v(problem, scratch);
       newton(problem, options.max_newton, w, v, lambda, report);
@@ -182,7 +182,7 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
       admm(problem, options.max_admm, w.tolerance, w, v, lambda, report);
     }
   }
-  report_residuals(problem, w.D, lambda, w.sigma, report);
+  if (!reported) report_residuals(problem, w.D, lambda, w.sigma, report);
   report.converged = report.residual <= options.tolerance * problem.scale;
   return report;
 }

@@ -20,6 +20,7 @@ struct ContactWorkspace {
   double floor;          // mobility below this counts as none
   double smallest;       // keeps rows without mobility from dividing by zero
   double tolerance;      // of the natural residual [m/s]
+  double aim;            // and where sweeps leave a block alone
 
   ContactWorkspace(const ConeProblem& problem, Scratch& scratch) {
     const std::size_t n = static_cast<std::size_t>(padded(problem.m));
@@ -56,7 +57,7 @@ struct ContactWorkspace {
     }
     floor = 1e-15 * largest + 1e-300;
     smallest = 1e6 * floor;
-    tolerance = options.tolerance * problem.scale;
+    tolerance = aim = options.tolerance * problem.scale;
   }
 
   // Whether impulses can move a block at all; what cannot be moved is left to the report.

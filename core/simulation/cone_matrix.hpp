@@ -87,7 +87,7 @@ class ConeMatrix {
       return block;
     };
     const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
-      write(transposed(block), b, a);
+      if (&a != &b) write(transposed(block), b, a);
       write(block, a, b);
     };
     const RowGroup* const groups = rows_.groups;
