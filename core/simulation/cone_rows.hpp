@@ -1,10 +1,12 @@
 // simulation/cone_rows.hpp -- the rows of one environment's cone problem: from contacts, joints and held frames.
 //
 // Velocities are those at the end of the step. A normal row with gap d obeys
-//   apart, d > 0      0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
-//   touching, d <= 0  0 <= lambda  _|_  sigma >= 0                 the overlap is left to separate.hpp
+//   apart, d > d0     0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
+//   touching, d <= d0  0 <= lambda  _|_  sigma >= 0                the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
 //   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
+// where d0 is zero, but a hundredth of what falls in a step (0.4 um in 2 ms) for contacts that were loaded and do not
+// bounce: what opens as curved surfaces roll stays open, since closing it contradicts sticking (docs/adr/0017).
 #pragma once
 #include "contact/problem.hpp"
 #include "contact/scratch.hpp"
@@ -74,9 +76,9 @@ class ConeRows {
         per_dt_(1 / job.dt),
         friction_(job.friction ? job.friction[environment] : 1),
         reach_(reach) {
-    const double* gravity = job.gravity ? job.gravity + 3 * environment : scene_.tree.gravity;
-    scale = dt_ * __builtin_sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
-    if (!(scale > 0)) scale = dt_;
+    const double fall = lane_(motion.fall);
+    scale = fall > 0 ? fall : dt_;
+    closed_ = 0.01 * fall * dt_;
     make_room(memory, contacts, job.options.matrix_free);
     double* held_impulse = joint_impulses + scene_.n_joint_rows;
     for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
@@ -119,7 +121,8 @@ class ConeRows {
   BallPoints<S>& balls_;
   LaneOf<S> lane_;
   double dt_, per_dt_, friction_;
-  double reach_;  // contacts whose gap opens no faster than this are in
+  double closed_;  // gaps of loaded contacts up to this count as closed [m]
+  double reach_;   // contacts whose gap opens no faster than this are in
   Meeting* meetings_;
   Rows* next_y_;
   int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
@@ -229,11 +232,12 @@ class ConeRows {
     const Vec3<double>&u = meeting.u, &w = meeting.w;
     const double u_n = meeting.u_n, before = meeting.before;
 
-    double shift = c.gap > 0 ? c.gap * per_dt_ : 0, softness = 0;
+    const bool stays = c.impulse[2] > 0 && material.restitution == 0;
+    double shift = c.gap > (stays ? closed_ : 0) ? c.gap * per_dt_ : 0, softness = 0;
     bool bounces_off = false;
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      shift = c.gap > 0 ? shift : stiffness * c.gap / rate;  // the spring is met where the gap is closed
+      shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring is met where the gap is closed
       softness = per_dt_ / rate;
     } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
       shift = material.restitution * before;

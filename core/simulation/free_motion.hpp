@@ -6,6 +6,7 @@ namespace featherweight::FW_ISA {
 
 template <class S>
 struct FreeMotion {
+  S fall;  // what gravity adds to velocities in a step [m/s]
   S *q, *v_free, *control, *gain_scale;
   Pose<S>* pose;          // of links
   Freedom<S>* freedom;    // of freedoms

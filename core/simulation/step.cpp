@@ -30,10 +30,16 @@ void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
   }
 }
 
+// world: the acceleration that stands in for gravity.
+void set_gravity(const RolloutJob& job, const Motion<S>& world, StepWorkspace<S>& w) {
+  w.world = world;
+  w.motion.fall = square_root(dot(world.lin, world.lin)) * S(job.dt);
+}
+
 // Gravity and inertias are laid on lanes once where all environments have the scene's, or pack by pack.
 void share_physics(const RolloutJob& job, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
-  if (!job.gravity) w.world = minus_gravity<S>(tree);
+  if (!job.gravity) set_gravity(job, minus_gravity<S>(tree), w);
   if (job.inertias) return;
   share_inertias(tree, w.inertias);
   find_centers(tree, w.inertias, w.centers);
@@ -43,7 +49,7 @@ void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) 
     S g[3];
     Watch<S> watch;
     load(Input<double>{job.gravity, 3}, pack, 3, g, watch);
-    w.world = {{-g[0], -g[1], -g[2]}, zero3<S>()};
+    set_gravity(job, {{-g[0], -g[1], -g[2]}, zero3<S>()}, w);
   }
   if (!job.inertias) return;
   load_inertias(job, pack, w.inertias);

@@ -37,10 +37,10 @@ class Heap:
         return 1e3 * self.milliseconds / max(self.contacts, 1.0)
 
 
-def heap_scene(count: int, seed: int = 0) -> fw.Scene:
-    """Layers of spheres in a pit about as wide as the heap is high, none touching yet."""
+def heap_scene(count: int, seed: int = 0, *, layers: int | None = None) -> fw.Scene:
+    """Layers of spheres in a square pit, none touching yet: as many as the pit is wide, or so many."""
     rng = np.random.default_rng(seed)
-    side = max(2, round(count ** (1.0 / 3.0)))
+    side = max(2, round(count ** (1.0 / 3.0) if layers is None else math.sqrt(count / layers)))
     cell = 2.0 * 1.25 * RADIUS
     scene = fw.Scene(ground=fw.Plane(material=GROUND))
     for k in range(4):
