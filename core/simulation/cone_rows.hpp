@@ -5,8 +5,8 @@
 //   touching, d <= d0  0 <= lambda  _|_  sigma >= 0                the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
 //   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
-// where d0 is zero, but a hundredth of what falls in a step (0.4 um in 2 ms) for contacts that were loaded and do not
-// bounce: what opens as curved surfaces roll stays open, since closing it contradicts sticking (docs/adr/0017).
+// where d0 is zero, but a hundredth of what falls in a step (0.4 um in 2 ms) for loaded contacts of bodies: what opens
+// as they roll on each other stays open, since closing it contradicts sticking (docs/adr/0017).
 #pragma once
 #include "contact/problem.hpp"
 #include "contact/scratch.hpp"
@@ -223,6 +223,13 @@ class ConeRows {
     meeting.u_n = dot(n, meeting.u);
   }
 
+  // Whether an open gap may be left as it is.
+  FW_INLINE bool stays(const Contact& c, const PairMaterial& material, const int* links) const {
+    const auto is_alone = [&](int i) { return i < 0 || scene_.tree.links[i].subtree_end - scene_.root[i] == 1; };
+    return c.gap <= closed_ && c.impulse[2] > 0 && material.restitution == 0 && is_alone(links[0]) &&
+           is_alone(links[1]);
+  }
+
   void add(Contact& c, const Meeting& meeting) {
     const PairMaterial& material = scene_.materials[c.material];
     const Vec3<double> t1{c.frame[0], c.frame[1], c.frame[2]}, t2{c.frame[3], c.frame[4], c.frame[5]},
@@ -232,8 +239,7 @@ class ConeRows {
     const Vec3<double>&u = meeting.u, &w = meeting.w;
     const double u_n = meeting.u_n, before = meeting.before;
 
-    const bool stays = c.impulse[2] > 0 && material.restitution == 0;
-    double shift = c.gap > (stays ? closed_ : 0) ? c.gap * per_dt_ : 0, softness = 0;
+    double shift = c.gap > 0 && !stays(c, material, links) ? c.gap * per_dt_ : 0, softness = 0;
     bool bounces_off = false;
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;

@@ -272,7 +272,7 @@ class _Rows:
         turn = contacts.frame[k] @ (self._links.turn(ends[0]) - self._links.turn(ends[1]))
         approach, coming = float(slide[2] @ self._v), float(slide[2] @ self._v_free)
         shift, softness = max(gap, 0.0) / dt, 0.0
-        # what a loaded point has opened by next to nothing stays open; which of the pair's points were is not known
+        # what a loaded point of bodies has opened by next to nothing stays open; which were loaded is not known
         negligible = 0.01 * dt**2 * float(np.linalg.norm(self._sim.model.description.gravity))
         may_stay = (a, b) in loaded and law.restitution == 0 and gap <= negligible and contacts.impulse[k, 2] > 0
         if may_stay and abs(slide[2] @ v_after) < shift / 2:
