@@ -56,7 +56,7 @@ from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSen
 from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .simulator import Simulator, Trajectory
 from .solids import solid_inertia
-from .solvers import ADMM, GaussSeidel, Newton
+from .solvers import ADMM, Automatic, GaussSeidel, Newton
 from .state import Contacts, State
 
 __version__ = _version("featherweight")
@@ -65,6 +65,7 @@ __all__ = [
     "ADMM",
     "IMU",
     "Actuator",
+    "Automatic",
     "Body",
     "Closure",
     "CompiledScene",

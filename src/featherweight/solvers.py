@@ -14,9 +14,6 @@ from typing import ClassVar
 class _Solver:
     name: ClassVar[str]
     tolerance: float = 1e-9
-    max_sweeps: ClassVar[int] = 0
-    max_newton: ClassVar[int] = 0
-    max_admm: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < 1.0:
@@ -35,12 +32,15 @@ class Automatic(_Solver):
     """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish.
 
     Heaps of more than a hundred contacts: Gauss-Seidel, accelerated, and Newton where a few contacts are stuck.
+    max_iterations: sweeps of Gauss-Seidel, and as many of ADMM. It bounds the time of a step in a heap.
     """
 
     name: ClassVar[str] = "auto"
+    max_iterations: int = 2000
 
     def arguments(self) -> tuple[str, float, int, int, int, bool]:
-        return self.name, self.tolerance, 2000, 120, 2000, False
+        most = self.max_iterations
+        return self.name, self.tolerance, most, min(120, most), most, False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +91,11 @@ Solver = Automatic | GaussSeidel | Newton | ADMM
 
 
 def as_solver(solver: Solver | str) -> Solver:
-    """A solver given as itself or as "auto"."""
+    """A solver given as itself, or ``Automatic()`` as "auto"."""
     if isinstance(solver, Automatic | GaussSeidel | Newton | ADMM):
         return solver
     if solver == "auto":
         return Automatic()
-    raise ValueError(f'solver must be "auto", fw.GaussSeidel(), fw.Newton() or fw.ADMM(), got {solver!r}')
+    raise ValueError(
+        f'solver must be "auto", fw.Automatic(), fw.GaussSeidel(), fw.Newton() or fw.ADMM(), got {solver!r}'
+    )

@@ -22,6 +22,14 @@ def test_a_settling_heap_is_solved_almost_every_step() -> None:
     assert missed <= 9
 
 
+def test_time_for_a_heap_can_be_bounded() -> None:
+    sim = fw.Simulator(heap_scene(200), dt=DT, solver=fw.Automatic(max_iterations=30), num_threads=1)
+    trajectory = sim.rollout(sim.state(), n_steps=250, record=False)
+    assert np.sum(trajectory.iterations["sweeps"]) <= 250 * 30
+    assert 0 < np.sum(trajectory.unconverged) < 250
+    assert trajectory.penetration < 1e-4
+
+
 def test_a_ball_pressed_into_a_corner_stays_as_it_is() -> None:
     """It sticks to both walls and cannot move. Were the nanometres closed by which rolling opens loaded contacts,
     friction would have to grow until one of them slides."""

@@ -89,6 +89,7 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
     "weightless": ("mass must be positive", lambda sim: fw.sphere(0.1, mass=0.0)),
     "tolerance": ("tolerance", lambda sim: fw.Newton(tolerance=0.0)),
     "iterations": ("max_iterations", lambda sim: fw.ADMM(max_iterations=0)),
+    "sweeps": ("max_iterations", lambda sim: fw.Automatic(max_iterations=-1)),
     "matrix free or not": ("matrix_free must be", lambda sim: fw.ADMM(matrix_free="yes")),  # type: ignore[arg-type]
 }
 
