@@ -52,7 +52,7 @@ bool all_finite(int n, const double* x) {
 }
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
-constexpr double aim = 0.1;
+constexpr double aim = 0.3;
 
 // What sweeps still can do; residual: the one so far.
 void sweep_at_last(const ConeProblem& problem, const SolverOptions& options, double residual, ContactWorkspace& w,
@@ -163,11 +163,13 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
   ContactWorkspace w(problem, scratch);
   w.start(problem, options);
   set_velocities(problem, lambda, w.sigma);
-  if (!all_finite(problem.m, w.sigma)) {  // a bad warm start, or a bad problem
+  bool finite = all_finite(problem.m, w.sigma);
+  if (!finite) {  // a bad warm start, or a bad problem
     fill(problem.m, 0, lambda);
     set_velocities(problem, lambda, w.sigma);
+    finite = all_finite(problem.m, w.sigma);
   }
-  if (all_finite(problem.m, w.sigma)) {
+  if (finite) {
     if (is_heap(problem, options)) {
       solve_heap(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::automatic) {

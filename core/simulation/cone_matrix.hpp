@@ -69,6 +69,43 @@ class ConeMatrix {
       values = pieces.take<double>(static_cast<std::size_t>(stride) * stride);
       G = {values, stride};
     });
+    if (rows_.has_others)
+      write_groups(values, stride);
+    else
+      write_balls(values, stride);
+    for (int j = 0; j < m; ++j)
+      *reinterpret_cast<LooseRows*>(values + static_cast<std::size_t>(j) * stride + m) = Rows{};
+    if (!rows_.is_soft) return;
+    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
+  }
+
+  FW_INLINE RowBlock couple_balls(const RowGroup& a, const RowGroup& b) const {
+    const S* const e = rows_.balls().block(a.ball, b.ball);
+    const LaneOf<S> lane = rows_.lane();
+    const auto column = [&](int c) FW_LAMBDA_INLINE {
+      return Rows{lane(e[3 * c]), lane(e[3 * c + 1]), lane(e[3 * c + 2]), 0};
+    };
+    return {{column(0), column(1), column(2), Rows{}}};
+  }
+
+  // Blocks from the first to the last: what is below a block is written after its zeros.
+  void write_balls(double* values, int stride) const {
+    const auto write = [&](const RowBlock& block, int row, int column) FW_LAMBDA_INLINE {
+      double* const to = values + static_cast<std::size_t>(column) * stride + row;
+      *reinterpret_cast<LooseRows*>(to) = block.columns[0];
+      *reinterpret_cast<LooseRows*>(to + stride) = block.columns[1];
+      *reinterpret_cast<LooseRows*>(to + 2 * stride) = block.columns[2];
+    };
+    for (int i = 0; i < rows_.n_groups; ++i) {
+      for (int j = 0; j < i; ++j) {
+        const RowBlock block = couple_balls(rows_.groups[i], rows_.groups[j]);
+        write(transposed(block), 3 * j, 3 * i);
+        write(block, 3 * i, 3 * j);
+      }
+      write(couple_balls(rows_.groups[i], rows_.groups[i]), 3 * i, 3 * i);
+    }
+  }
+  void write_groups(double* values, int stride) const {
     const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
       double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
       const auto put = [&](int c)
@@ -79,19 +116,14 @@ class ConeMatrix {
       if (b.rows > 3) put(3);
     };
     const auto couple_groups = [&](const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
-      if (a.ball < 0 || b.ball < 0) return couple(scene_, a, b);
-      const S* const e = rows_.balls().block(a.ball, b.ball);
-      const LaneOf<S> lane = rows_.lane();
-      RowBlock block = {};
-      for (int c = 0; c < 3; ++c) block.columns[c] = Rows{lane(e[3 * c]), lane(e[3 * c + 1]), lane(e[3 * c + 2]), 0};
-      return block;
+      return a.ball < 0 || b.ball < 0 ? couple(scene_, a, b) : couple_balls(a, b);
     };
     const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
       if (&a != &b) write(transposed(block), b, a);
       write(block, a, b);
     };
     const RowGroup* const groups = rows_.groups;
-    for (int i = 0; i < rows_.n_groups; ++i) {  // rising, so that what is below a block is written after its zeros
+    for (int i = 0; i < rows_.n_groups; ++i) {
       const RowGroup &a = groups[i], &b = groups[i + 1];
       const bool two = i + 1 < rows_.n_groups && a.ball < 0 && b.ball < 0 && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
@@ -111,10 +143,6 @@ class ConeMatrix {
       }
       if (two) write_both(couple(scene_, b, b), b, b), ++i;
     }
-    for (int j = 0; j < m; ++j)
-      *reinterpret_cast<LooseRows*>(values + static_cast<std::size_t>(j) * stride + m) = Rows{};
-    if (!rows_.is_soft) return;
-    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
   }
 
   // Blocks lie within groups, in the same order.

@@ -187,12 +187,14 @@ class ConeRows {
   FW_INLINE void add_end(RowGroup& group, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
     has_others = true;
     if (forces) forces[2 * (&group - groups) + group.n_ends] = force;
-    walk_inward(scene_, lane_, motion_.freedom, link, force, place_end(group, link).y, motors);
+    const int count = scene_.depth[scene_.last_freedom[link]] + 1;
+    walk_inward(scene_, lane_, motion_.freedom, link, force, place_end(group, link, count).y, motors);
   }
-  FW_INLINE RowEnd& place_end(RowGroup& group, int link) {
+  // count: of the freedoms from the root to the link.
+  FW_INLINE RowEnd& place_end(RowGroup& group, int link, int count) {
     RowEnd& end = group.ends[group.n_ends++];
-    end = {link, scene_.root[link], scene_.depth[scene_.last_freedom[link]] + 1, next_y_};
-    next_y_ += end.count;
+    end = {link, scene_.root[link], count, next_y_};
+    next_y_ += count;
     return end;
   }
 
@@ -223,39 +225,61 @@ class ConeRows {
     meeting.u_n = dot(n, meeting.u);
   }
 
+  // What a normal row obeys.
+  struct Normal {
+    double shift, softness;
+    bool bounces;
+  };
+
+  FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Meeting& meeting) const {
+    if (material.compliance > 0) {
+      const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
+      const double shift =
+          (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring is met where the gap is closed
+      return {shift, per_dt_ / rate, false};
+    }
+    if (material.restitution > 0 && meeting.before < 0 && c.gap + dt_ * meeting.u_n <= 0)
+      return {material.restitution * meeting.before, 0, true};
+    return {c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0, 0, false};
+  }
   // Whether an open gap may be left as it is.
-  FW_INLINE bool stays(const Contact& c, const PairMaterial& material, const int* links) const {
-    const auto is_alone = [&](int i) { return i < 0 || scene_.tree.links[i].subtree_end - scene_.root[i] == 1; };
-    return c.gap <= closed_ && c.impulse[2] > 0 && material.restitution == 0 && is_alone(links[0]) &&
-           is_alone(links[1]);
+  FW_INLINE bool stays(const Contact& c, const PairMaterial& material) const {
+    const auto is_alone = [&](int shape) {
+      const int link = scene_.shapes[shape].link;
+      return link < 0 || scene_.tree.links[link].subtree_end - scene_.root[link] == 1;
+    };
+    return c.gap <= closed_ && c.impulse[2] > 0 && material.restitution == 0 && is_alone(c.a) && is_alone(c.b);
   }
 
-  void add(Contact& c, const Meeting& meeting) {
+  FW_INLINE void add(Contact& c, const Meeting& meeting) {
     const PairMaterial& material = scene_.materials[c.material];
+    const Normal normal = law(c, material, meeting);
+    if (meeting.u_n + normal.shift > reach_) {
+      for (double& impulse : c.impulse) impulse = 0;
+      left_out = true;
+    } else if (c.ball >= 0) {
+      add_ball(c, material, normal);
+    } else {
+      add_point(c, material, meeting, normal);
+    }
+  }
+  // Of which rows and velocities are known.
+  FW_INLINE void add_ball(Contact& c, const PairMaterial& material, const Normal& normal) {
+    const BallPoint<S>& point = balls_.walked(c.ball);
+    RowGroup& group = add_group(3);
+    group.ball = c.ball;
+    place_end(group, point.link, point.count);
+    add_block(Law::point, 3).mu = material.friction * friction_;
+    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), c.impulse);
+    add_normal(lane_(point.velocity[2]), normal, c);
+  }
+  [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Meeting& meeting,
+                                   const Normal& normal) {
     const Vec3<double> t1{c.frame[0], c.frame[1], c.frame[2]}, t2{c.frame[3], c.frame[4], c.frame[5]},
         n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
     const Place* const places = meeting.places;
     const Vec3<double>&u = meeting.u, &w = meeting.w;
-    const double u_n = meeting.u_n, before = meeting.before;
-
-    double shift = c.gap > 0 && !stays(c, material, links) ? c.gap * per_dt_ : 0, softness = 0;
-    bool bounces_off = false;
-    if (material.compliance > 0) {
-      const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring is met where the gap is closed
-      softness = per_dt_ / rate;
-    } else if (material.restitution > 0 && before < 0 && c.gap + dt_ * u_n <= 0) {
-      shift = material.restitution * before;
-      bounces_off = true;
-    }
-    if (u_n + shift > reach_) {
-      for (double& impulse : c.impulse) impulse = 0;
-      left_out = true;
-      return;
-    }
-
-    if (c.ball >= 0) return add_ball(c, shift, softness, bounces_off);
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int n_rows = slides ? 3 : 1;
@@ -274,40 +298,30 @@ class ConeRows {
     Block& block = add_block(slides ? Law::point : Law::unilateral, n_rows);
     block.mu = material.friction * friction_;
     if (slides) add_tangents(dot(t1, u), dot(t2, u), c.impulse);
-    add_normal(u_n, shift, softness, bounces_off, c);
-    const int normal = m - 1;
-    if (spins) add_disc(1, normal, material.torsional), add_row(dot(n, w), 0, 0, c.impulse + 5);
+    add_normal(meeting.u_n, normal, c);
+    const int bound = m - 1;
+    if (spins) add_disc(1, bound, material.torsional), add_row(dot(n, w), 0, 0, c.impulse + 5);
     if (rolls) {
       RowGroup& moments = add_group(2);
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
         add_end(moments, links[side], moments_about(row_axes(t1 * sign(side), t2 * sign(side), zero3<double>())));
       }
-      add_disc(2, normal, material.rolling);
+      add_disc(2, bound, material.rolling);
       add_row(dot(t1, w), 0, 0, c.impulse + 3);
       add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
-  }
-  // Of which rows and velocities are known.
-  void add_ball(Contact& c, double shift, double softness, bool bounces_off) {
-    const BallPoint<S>& point = balls_.walked(c.ball);
-    RowGroup& group = add_group(3);
-    group.ball = c.ball;
-    place_end(group, point.link);
-    add_block(Law::point, 3).mu = scene_.materials[c.material].friction * friction_;
-    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), c.impulse);
-    add_normal(lane_(point.velocity[2]), shift, softness, bounces_off, c);
   }
   FW_INLINE void add_tangents(double velocity_1, double velocity_2, double* impulse) {
     add_row(velocity_1, 0, 0, impulse);
     add_row(velocity_2, 0, 0, impulse + 1);
     see(velocity_1), see(velocity_2);
   }
-  FW_INLINE void add_normal(double velocity, double shift, double softness, bool bounces_off, Contact& c) {
-    if (bounces_off) bounces[n_bounces++] = {m, shift};
-    add_row(velocity, shift, softness, c.impulse + 2);
+  FW_INLINE void add_normal(double velocity, const Normal& normal, Contact& c) {
+    if (normal.bounces) bounces[n_bounces++] = {m, normal.shift};
+    add_row(velocity, normal.shift, normal.softness, c.impulse + 2);
     see(velocity);
-    if (softness == 0) ask_position(wanted(c.gap), Slack::one_sided);
+    if (normal.softness == 0) ask_position(wanted(c.gap), Slack::one_sided);
   }
   FW_INLINE void add_disc(int rows, int normal, double mu) {
     Block& disc = add_block(Law::disc, rows);

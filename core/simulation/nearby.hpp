@@ -51,23 +51,24 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
         closing_speed(row, motion, direction, per_dt) + motion.v_free[row.freedom] * direction - joint_reach;
     return change ? excess - larger(change[row.freedom] * -direction, S(0)) : excess;
   };
+  // Joints are mostly far from both of their limits, whichever way they go.
+  const auto is_far = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
+    const S &q = motion.q[lower.q], below = q - lower.bound, above = S(upper.bound) - q;
+    S speed = abs(motion.v_free[lower.freedom]);
+    if (change) speed = speed + abs(change[lower.freedom]);
+    const S spare = select(below < above, below, above) * per_dt - speed;
+    return !any(spare, spare < S(joint_reach));
+  };
   for (int k = 0; k < scene.n_joint_rows; ++k) {
-    const JointRow& row = scene.joint_rows[k];
-    if (!row.is_limit()) {
-      near(k, S(-1));
+    const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];
+    const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
+                     next.kind == JointRow::upper_limit && next.freedom == row.freedom;
+    if (two && is_far(row, next)) {
+      ++k;
       continue;
     }
-    const S excess = excess_of(row, S(row.direction()));
-    const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
-                     scene.joint_rows[k + 1].kind == JointRow::upper_limit &&
-                     scene.joint_rows[k + 1].freedom == row.freedom;
-    const S other = two ? excess_of(scene.joint_rows[k + 1], S(-1)) : excess;
-    const S least = select(other < excess, other, excess);
-    if (any(least, least < S(0))) {
-      near(k, excess);
-      if (two) near(k + 1, other);
-    }
-    k += two;
+    const S excess = row.is_limit() ? excess_of(row, S(row.direction())) : S(-1);
+    if (any(excess, excess < S(0))) near(k, excess);
   }
 }
 
