@@ -14,11 +14,12 @@ from typing import ClassVar
 class _Solver:
     name: ClassVar[str]
     tolerance: float = 1e-9
+    max_iterations: int = 2000
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < 1.0:
             raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance!r}")
-        limit = getattr(self, "max_iterations", 1)
+        limit = self.max_iterations
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise ValueError(f"max_iterations must be a positive integer, got {limit!r}")
 
@@ -36,7 +37,6 @@ class Automatic(_Solver):
     """
 
     name: ClassVar[str] = "auto"
-    max_iterations: int = 2000
 
     def arguments(self) -> tuple[str, float, int, int, int, bool]:
         most = self.max_iterations
@@ -48,7 +48,6 @@ class GaussSeidel(_Solver):
     """Contact after contact, each solved exactly: best for few contacts that share little."""
 
     name: ClassVar[str] = "gauss_seidel"
-    max_iterations: int = 2000
 
     def arguments(self) -> tuple[str, float, int, int, int, bool]:
         return self.name, self.tolerance, self.max_iterations, 0, 0, False
@@ -75,7 +74,6 @@ class ADMM(_Solver):
     """
 
     name: ClassVar[str] = "admm"
-    max_iterations: int = 2000
     matrix_free: bool = False
 
     def __post_init__(self) -> None:
