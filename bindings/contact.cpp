@@ -102,6 +102,7 @@ struct Storage {
       }
       start.push_back(static_cast<int>(neighbour.size()));
     }
+    values.push_back(0);
     matrix = {values.data(), 0, start.data(), neighbour.data(), at.data()};
   }
 };
@@ -123,8 +124,8 @@ class NanScratch {
 };
 
 nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb::handle lambda0, double scale,
-                             const std::string& solver, double tolerance, int max_sweeps, int max_newton, int max_admm,
-                             bool sparse) {
+                             const std::string& solver, double tolerance, int max_sweeps, int max_heap_sweeps,
+                             int max_newton, int max_admm, bool sparse) {
   ArrayArgument g_in("g", g), G_in("G", G), start = optional("lambda0", lambda0);
   const int m = static_cast<int>(nb::len(g));
   for (ArrayArgument* each : {&g_in, &G_in, &start}) each->require('d');
@@ -135,7 +136,8 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
   const std::vector<Block> read = read_blocks(blocks, m);
   const Storage storage(G_in.data<double>(), m, read, sparse);
   const ConeProblem problem{m, static_cast<int>(read.size()), read.data(), storage.matrix, g_in.data<double>(), scale};
-  const SolverOptions options{find_named("solver", solver, solvers), tolerance, max_sweeps, max_newton, max_admm};
+  const SolverOptions options{
+      find_named("solver", solver, solvers), tolerance, max_sweeps, max_heap_sweeps, max_newton, max_admm};
   NewArray lambda({static_cast<std::size_t>(m)}, 'd');
   double* l = static_cast<double*>(lambda.data());
   for (int i = 0; i < m; ++i) l[i] = start.given() ? start.data<double>()[i] : 0;
@@ -165,12 +167,12 @@ void bind_contact(nb::module_& m) {
   m.def(
       "solve_cone_problem", &solve_cone_problem, nb::arg("G"), nb::arg("g"), nb::arg("blocks"),
       nb::arg("lambda0").none() = nb::none(), nb::kw_only(), nb::arg("scale") = 1.0, nb::arg("solver") = "auto",
-      nb::arg("tolerance") = 1e-9, nb::arg("max_sweeps") = 2000, nb::arg("max_newton") = 120,
-      nb::arg("max_admm") = 2000, nb::arg("sparse") = false,
+      nb::arg("tolerance") = 1e-9, nb::arg("max_sweeps") = 2000, nb::arg("max_heap_sweeps") = 200,
+      nb::arg("max_newton") = 120, nb::arg("max_admm") = 2000, nb::arg("sparse") = false,
       nb::sig("def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: "
               "collections.abc.Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | "
               "None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = "
-              "2000, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> "
+              "2000, max_heap_sweeps: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> "
               "tuple[numpy.typing.NDArray[numpy.float64], dict[str, typing.Any]]"),
       "The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.\n"
       "\n"

@@ -155,14 +155,15 @@ double* record(const char* name, const nb::object& value, int first, int n_steps
 
 void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
              const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
-             double tolerance, int max_sweeps, int max_newton, int max_admm, bool matrix_free, nb::handle num_threads) {
+             double tolerance, int max_sweeps, int max_heap_sweeps, int max_newton, int max_admm, bool matrix_free,
+             nb::handle num_threads) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
   if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
   const int n_threads = thread_count(num_threads);
   RolloutJob job{};
   job.n_steps = n_steps;
-  job.options = {solver_kind(solver), tolerance, max_sweeps, max_newton, max_admm, matrix_free};
+  job.options = {solver_kind(solver), tolerance, max_sweeps, max_heap_sweeps, max_newton, max_admm, matrix_free};
   if (matrix_free && job.options.solver != Solver::admm)
     throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm does with products");
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
@@ -346,13 +347,14 @@ void bind_simulation(nb::module_& m) {
           "Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
-           nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_newton"), nb::arg("max_admm"),
-           nb::arg("matrix_free"), nb::arg("num_threads").none(),
+           nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_heap_sweeps"), nb::arg("max_newton"),
+           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
                    "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, "
-                   "max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None) -> None"))
+                   "max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None) "
+                   "-> None"))
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))

@@ -1,8 +1,9 @@
 // contact/gauss_seidel.hpp -- one block after the other, each solved exactly.
 //
-// sigma is kept up to date: a block that changes adds its columns of G, contiguous when dense, its neighbours when
-// sparse. A block already within the tolerance is left alone, so a sweep in which nothing changes has measured the
-// residual of all, and a warm start at the solution costs one look at each block. O(m) per block and sweep dense.
+// Dense: sigma is kept up to date, a block that changes adds its columns of G, contiguous. Sparse: sigma of a block is
+// found when its turn comes, from its neighbours, which writes nothing; what changes after that is not in it.
+// A block already within the tolerance is left alone, so a sweep in which nothing changes has measured the residual of
+// all, and a warm start at the solution costs one look at each block. O(m) per block and sweep dense.
 // Source: per-contact solves in turn, as [Hwangbo et al. 2018], with the block of block.hpp. Oracle: the natural map,
 // dense.
 #pragma once
@@ -30,18 +31,20 @@ constexpr double least_change = 1e-300;
 
 // One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are as near as they should be.
 inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
+  const bool sparse = problem.G.start != nullptr;
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
+    if (sparse) find_velocity(problem, j, lambda, w.sigma);
     if (!w.moves(j) || within(block, w.D[j], w.aim, lambda, w.sigma)) continue;
     BlockFactor& f = w.factors[j];
     if (!f.ready) prepare_block(block, w.floor, f);
     double* l = lambda + block.first;
-    if (block.law == Law::point && !problem.G.start) {  // the common case, in registers
+    if (block.law == Law::point) {  // the common case, in registers
       const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
       const double x = to.x - l[0], y = to.y - l[1], z = to.z - l[2];
       l[0] = to.x, l[1] = to.y, l[2] = to.z;
-      add_three_columns(problem, block.first, x, y, z, w.sigma);
+      if (!sparse) add_three_columns(problem, block.first, x, y, z, w.sigma);
       keep_worst(largest, w.D[j] * max_of(magnitude(z), max_of(magnitude(x), magnitude(y))) + least_change);
       continue;
     }
@@ -52,9 +55,14 @@ inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w
       l[r] = x;
       keep_worst(largest, w.D[j] * magnitude(w.change[r]) + least_change);
     }
-    add_columns(problem, j, w.change, w.sigma);
+    if (!sparse) add_columns(problem, j, w.change, w.sigma);
   }
   return largest;
+}
+
+// Velocities of all blocks after sweeps.
+FW_INLINE void catch_up(const ConeProblem& problem, const double* lambda, ContactWorkspace& w) {
+  if (problem.G.start) set_velocities(problem, lambda, w.sigma);
 }
 
 // Sweeps until nothing changes, or the pace of the last two says that nothing would and the report agrees; at most
@@ -67,20 +75,22 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_sweeps, int hopeful
     const double change = gauss_seidel_sweep(problem, w, lambda);
     if (change > 0) ++report.sweeps;
     if (change * change <= last * w.aim) {
+      catch_up(problem, lambda, w);
       report_residuals(problem, w.D, lambda, w.sigma, report);
       if (report.residual <= w.tolerance) return true;
     }
-    if (change <= least_change) return false;
+    if (change <= least_change) break;
     if (k >= 2 && hopeful < max_sweeps) {
       const double pace = change / last;
       double expected = change;
       for (int left = hopeful - k; left > 0 && expected > w.aim; --left) expected *= pace;
-      if (!(expected <= w.aim)) return false;
+      if (!(expected <= w.aim)) break;
     }
     last = change;
     // additions add up their rounding
-    if ((k & 63) == 63) set_velocities(problem, lambda, w.sigma);
+    if ((k & 63) == 63 && !problem.G.start) set_velocities(problem, lambda, w.sigma);
   }
+  catch_up(problem, lambda, w);
   return false;
 }
 

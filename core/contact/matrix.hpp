@@ -59,6 +59,27 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
   }
 }
 
+// sigma of block j alone, of a sparse matrix: its columns are also its rows.
+FW_INLINE void find_velocity(const ConeProblem& problem, int j, const double* lambda, double* sigma) {
+  const ContactMatrix& G = problem.G;
+  const Block& block = problem.blocks[j];
+  double* const s = sigma + block.first;
+  for (int c = 0; c < block.rows; ++c) s[c] = problem.g[block.first + c];
+  Four x = {0, 0, 0, 0}, y = x, z = x;
+  for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
+    const Block& other = problem.blocks[G.neighbour[k]];
+    const double *values = G.values + G.at[k], *l = lambda + other.first;
+    if (block.rows == 3 && other.rows == 3) {  // points of contact, mostly
+      const Four impulse = {l[0], l[1], l[2], 0};
+      x += impulse * four(values), y += impulse * four(values + 3), z += impulse * four(values + 6);
+      continue;
+    }
+    for (int c = 0; c < block.rows; ++c)
+      for (int r = 0; r < other.rows; ++r) s[c] += *values++ * l[r];
+  }
+  if (block.rows == 3) s[0] += sum_of(x), s[1] += sum_of(y), s[2] += sum_of(z);
+}
+
 // sigma += G[:, column c of block j] x
 FW_INLINE void add_column(const ConeProblem& problem, int j, int c, double x, double* sigma) {
   const ContactMatrix& G = problem.G;

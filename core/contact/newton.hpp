@@ -213,6 +213,7 @@ inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace
       copy(problem.m, w.best, lambda);
       set_velocities(problem, lambda, w.sigma);
       for (int sweep = 0; sweep < 4; ++sweep, ++report.sweeps) gauss_seidel_sweep(problem, w, lambda);
+      catch_up(problem, lambda, w);
       residual = natural_residual(problem, w, lambda, w.sigma);
     }
     const double eps = clamp(ratios[turn] * residual / typical_velocity(problem, w, lambda), 1e-12, 1e-2);

@@ -37,7 +37,7 @@ struct MatrixProducts {
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
 // zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
 // start[j + 1]), in rising order and with itself; its element (row r of block neighbour[k], column c) is at
-// values[at[k] + c * rows + r].
+// values[at[k] + c * rows + r]. One number after the last may be read.
 // Not formed (products not null): of the elements there are those of the diagonal blocks only, block j at
 // values[at[j]]. Alternating directions need no more; solvers that go from column to column do.
 struct ContactMatrix {
@@ -61,11 +61,12 @@ enum class Solver : int { automatic, gauss_seidel, newton, admm };
 
 struct SolverOptions {
   Solver solver = Solver::automatic;
-  double tolerance = 1e-9;   // of the natural residual, relative to the scale of the problem
-  int max_sweeps = 2000;     // of Gauss-Seidel
-  int max_newton = 120;      // factorisations
-  int max_admm = 2000;       // iterations
-  bool matrix_free = false;  // the matrix is not formed: admm only
+  double tolerance = 1e-9;    // of the natural residual, relative to the scale of the problem
+  int max_sweeps = 2000;      // of Gauss-Seidel
+  int max_heap_sweeps = 200;  // of it in heaps, by the automatic solver
+  int max_newton = 120;       // factorisations
+  int max_admm = 2000;        // iterations
+  bool matrix_free = false;   // the matrix is not formed: admm only
 };
 
 struct SolverReport {

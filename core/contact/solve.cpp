@@ -2,6 +2,7 @@
 #include "contact/admm.hpp"
 #include "contact/anderson.hpp"
 #include "contact/gauss_seidel.hpp"
+#include "contact/islands.hpp"
 #include "contact/kernels.hpp"
 #include "contact/newton.hpp"
 #include "contact/patch.hpp"
@@ -9,23 +10,26 @@
 namespace featherweight::FW_ISA {
 
 // Beyond, a dense factorisation costs more than it brings.
-constexpr int largest_automatic = 320;
+constexpr int largest_automatic = Part::most_rows;
 
-bool is_heap(const ConeProblem& problem, const SolverOptions& options) {
-  return options.solver == Solver::automatic && problem.m > largest_automatic;
+// Whether it may fall into islands, or is a heap.
+bool is_large(const ConeProblem& problem, const SolverOptions& options) {
+  return options.solver == Solver::automatic && (problem.G.start || problem.m > largest_automatic);
 }
 
-// What the solvers of a patch need at most: as if each of its rows were friction, and in an equality of three as well.
-std::size_t most_patch_bytes() {
-  constexpr int m = Patch::most_rows;
-  Block blocks[m];
+// What the solvers of a part of so many rows need at most: as if each were friction, and in an equality of three as
+// well.
+std::size_t most_part_bytes(int m) {
+  Block blocks[Part::most_rows];
   for (Block& b : blocks) b = {Law::disc, 0, 1, 0, 0, 0, 0};
   const ConeProblem problem{m, m, blocks, {}, nullptr, 1};
   Scratch scratch(nullptr);
   ContactWorkspace w(problem, scratch);
-  scratch.take<double>(3 * m + 3);
-  NewtonWorkspace v(problem, scratch);
-  return scratch.used();
+  scratch.take<double>(3 * static_cast<std::size_t>(m) + 3);
+  Scratch of_newton = scratch, of_admm = scratch;
+  NewtonWorkspace newton(problem, of_newton);
+  AdmmWorkspace admm(problem, of_admm);
+  return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
 }
 
 // Newton and alternating directions take turns in the same scratch.
@@ -33,12 +37,13 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
   Scratch scratch(nullptr);
   ContactWorkspace w(problem, scratch);
   if (options.solver == Solver::gauss_seidel) return scratch.used();
-  Scratch of_newton = scratch, of_admm = scratch;
-  if (is_heap(problem, options)) {
-    Anderson v(problem, scratch);
-    Patch patch(problem.n_blocks, scratch);
-    return scratch.used() + most_patch_bytes();
+  if (is_large(problem, options)) {
+    Islands islands(problem, scratch);
+    Part part(problem, scratch);
+    if (problem.m > largest_automatic) Anderson v(problem, scratch);
+    return scratch.used() + most_part_bytes(problem.m < largest_automatic ? problem.m : largest_automatic);
   }
+  Scratch of_newton = scratch, of_admm = scratch;
   if (problem.m <= largest_dense && options.solver != Solver::admm) NewtonWorkspace v(problem, of_newton);
   AdmmWorkspace v(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
@@ -53,6 +58,14 @@ bool all_finite(int n, const double* x) {
 
 // Sweeps that get there at all get there fast, and go on to this share of the tolerance.
 constexpr double aim = 0.3;
+
+// Iterations of whichever took most.
+void keep_most(const SolverReport& other, SolverReport& report) {
+  const auto raise = [](int& most, int n) { most = most > n ? most : n; };
+  raise(report.sweeps, other.sweeps);
+  raise(report.newton, other.newton);
+  raise(report.admm, other.admm);
+}
 
 // What sweeps still can do; residual: the one so far.
 void sweep_at_last(const ConeProblem& problem, const SolverOptions& options, double residual, ContactWorkspace& w,
@@ -94,34 +107,41 @@ bool solve_automatically(const ConeProblem& problem, const SolverOptions& option
   return false;
 }
 
+// A part that has been filled, with whatever is needed.
+void solve_part(Part& part, const SolverOptions& options, ContactWorkspace& w, const Scratch& scratch,
+                SolverReport& report) {
+  w.start(part.problem, options);
+  set_velocities(part.problem, part.lambda, w.sigma);
+  solve_automatically(part.problem, options, w, scratch, part.lambda, report);
+}
+
 // The few blocks of a heap that are furthest off their laws, with what is around them. False if that failed: sweeps
 // then go on as if nothing had been.
-bool solve_patch(const ConeProblem& problem, SolverOptions options, ContactWorkspace& w, Scratch scratch,
+bool solve_patch(const ConeProblem& problem, SolverOptions options, ContactWorkspace& w, Part& patch, Scratch scratch,
                  double* lambda, SolverReport& report) {
-  Patch patch(problem.n_blocks, scratch);
-  patch.choose(problem, w, lambda);
-  patch.fill(problem, w, lambda);
-  ContactWorkspace own(patch.problem, scratch);
-  own.start(patch.problem, options);
-  set_velocities(patch.problem, patch.lambda, own.sigma);
+  patch.clear();
+  choose_patch(problem, w, lambda, patch);
+  patch.fill(problem, lambda);
+  patch.hold_others(problem, w.sigma);
   SolverReport of_patch{};
   options.max_newton = options.max_newton < 60 ? options.max_newton : 60;
   options.max_admm = 0;
-  solve_automatically(patch.problem, options, own, scratch, patch.lambda, of_patch);
+  ContactWorkspace own(patch.problem, scratch);
+  solve_part(patch, options, own, scratch, of_patch);
   report.newton += of_patch.newton;
   if (!(natural_residual(patch.problem, own, patch.lambda, own.sigma) <= own.tolerance)) return false;
-  patch.put_back(problem, lambda);
+  patch.put_back(problem, patch.lambda, lambda);
   set_velocities(problem, lambda, w.sigma);
   return true;
 }
 
-// Heaps: sweeps that are accelerated, and patches where those hardly get on, until the best has not halved for a while.
-// The next step starts from there, solved or not.
-void solve_heap(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
-                double* lambda, SolverReport& report) {
+// Heaps: sweeps that are accelerated, and patches where those hardly get on, as many as are worth their time. The next
+// step starts from there, solved or not.
+void solve_heap(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Part& part,
+                Scratch scratch, double* lambda, SolverReport& report) {
   constexpr int plain = 10, between_looks = 40, patience = 400;
   constexpr double hardly = 0.3, fine = 0.04;
-  const int most = options.max_sweeps;
+  const int most = options.max_heap_sweeps;
   if (gauss_seidel(problem, most < plain ? most : plain, most, w, lambda, report)) return;
   double best = natural_residual(problem, w, lambda, w.sigma), last = best, mark = best;
   copy(problem.m, lambda, w.best);
@@ -133,7 +153,7 @@ void solve_heap(const ConeProblem& problem, const SolverOptions& options, Contac
     const double change = gauss_seidel_sweep(problem, w, lambda);
     const bool look = ++report.sweeps % between_looks == 0;
     if (look || change <= w.tolerance) {
-      set_velocities(problem, lambda, w.sigma);  // combinations add up their rounding
+      catch_up(problem, lambda, w);
       const double residual = natural_residual(problem, w, lambda, w.sigma);
       if (residual < best) {
         best = residual;
@@ -143,15 +163,53 @@ void solve_heap(const ConeProblem& problem, const SolverOptions& options, Contac
       if (best < 0.5 * mark) mark = best, since = 0;
       const bool stuck = look && problem.G.start && residual > hardly * last;
       if (look) last = residual;
-      if (stuck && solve_patch(problem, options, w, scratch, lambda, report)) {
+      if (stuck && solve_patch(problem, options, w, part, scratch, lambda, report)) {
         ahead.forget();
         continue;
       }
     }
-    ahead.after_sweep(lambda, w.sigma);
+    if (ahead.after_sweep(lambda) && !problem.G.start) set_velocities(problem, lambda, w.sigma);
   }
   copy(problem.m, w.best, lambda);
   set_velocities(problem, lambda, w.sigma);
+}
+
+// Each island by itself: as a small problem, or left alone where nothing has to change. Heaps are left.
+// True if there are any.
+bool solve_small_islands(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Part& part,
+                         Scratch scratch, double* lambda, SolverReport& report) {
+  Islands islands(problem, scratch);
+  islands.find(problem);
+  bool any_heap = false;
+  for (int island = 0; island < islands.count(); ++island) {
+    bool fits = true, solved = true;
+    part.clear();
+    for (const int* j = islands.begin(island); fits && j < islands.end(island); ++j) {
+      fits = part.add(problem, *j);
+      solved = solved && (!w.moves(*j) || within(problem.blocks[*j], w.D[*j], aim * w.tolerance, lambda, w.sigma));
+    }
+    any_heap |= !fits;
+    if (!fits || solved) continue;
+    part.fill(problem, lambda);
+    Scratch rest = scratch;
+    ContactWorkspace own(part.problem, rest);
+    SolverReport of_part{};
+    solve_part(part, options, own, rest, of_part);
+    part.put_back(problem, part.lambda, lambda);
+    part.put_back(problem, own.sigma, w.sigma);
+    keep_most(of_part, report);
+  }
+  return any_heap;
+}
+
+void solve_large(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w, Scratch scratch,
+                 double* lambda, SolverReport& report) {
+  Part part(problem, scratch);
+  part.start(problem);
+  SolverReport of_islands{};
+  const bool any_heap = !problem.G.start || solve_small_islands(problem, options, w, part, scratch, lambda, of_islands);
+  if (any_heap) solve_heap(problem, options, w, part, scratch, lambda, report);
+  keep_most(of_islands, report);
 }
 
 SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& options, double* lambda, void* memory) {
@@ -170,8 +228,8 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
     finite = all_finite(problem.m, w.sigma);
   }
   if (finite) {
-    if (is_heap(problem, options)) {
-      solve_heap(problem, options, w, scratch, lambda, report);
+    if (is_large(problem, options)) {
+      solve_large(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::automatic) {
       reported = solve_automatically(problem, options, w, scratch, lambda, report);
     } else if (options.solver == Solver::gauss_seidel) {

@@ -64,6 +64,12 @@ struct ContactWorkspace {
   FW_INLINE bool moves(int j) const { return D[j] > floor; }
 };
 
+// The block that a row belongs to; it is not after block j.
+inline int block_of_row(const ConeProblem& problem, int j, int row) {
+  while (problem.blocks[j].first > row) --j;
+  return j;
+}
+
 // The natural residual of all blocks that impulses can move.
 inline double natural_residual(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda,
                                const double* sigma) {

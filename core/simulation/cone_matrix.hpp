@@ -1,7 +1,8 @@
 // simulation/cone_matrix.hpp -- the matrix of one environment's cone problem.
 //
 // Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
-// few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts.
+// few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts. So
+// it is for robots side by side, which are solved island by island.
 // Where it is not wanted at all, products go through the trees (tree_product.hpp), and the diagonal blocks are what is
 // kept.
 #pragma once
@@ -11,7 +12,7 @@
 
 namespace featherweight::FW_ISA {
 
-inline constexpr int most_dense_rows = 320;
+inline constexpr int most_dense_rows = 320, least_island_rows = 96;
 
 template <class S>
 class ConeMatrix {
@@ -25,13 +26,16 @@ class ConeMatrix {
   ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Buffer& memory)
       : scene_(scene), rows_(rows), product_(scene, rows) {
-    if (rows.m > most_dense_rows || rows.has_others) rows.unpack_balls();
+    const bool sparse =
+        rows.m > most_dense_rows || (rows.m > least_island_rows && options.solver == Solver::automatic &&
+                                     fall_apart<most_dense_rows>(rows.groups, rows.n_groups));
+    if (sparse || rows.has_others) rows.unpack_balls();
     if (options.matrix_free)
       fill_diagonal(kernels, options, memory);
-    else if (rows.m <= most_dense_rows)
-      fill_dense(kernels, options, memory);
-    else
+    else if (sparse)
       fill_sparse(kernels, options, memory);
+    else
+      fill_dense(kernels, options, memory);
     for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept;
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
@@ -177,20 +181,25 @@ class ConeMatrix {
 
   void fill_sparse(const ContactKernels& kernels, const SolverOptions& options, Buffer& memory) {
     const int n_roots = scene_.tree.n_links;  // trees are named by the link at their root
-    int *first_of_root = nullptr, *on_root = nullptr, *group_of_block = nullptr, *first_block = nullptr;
+    int *first_of_root = nullptr, *on_root = nullptr, *first_block = nullptr;
     int *start = nullptr, *neighbour = nullptr;
+    // Of a group: blocks and rows that its columns couple to, how many of both are written, and where its values start.
+    struct Columns {
+      std::size_t blocks, rows, done, values, done_rows = 0;
+    };
+    Columns* columns = nullptr;
     std::size_t n_neighbours = 0, n_values = 0, *at = nullptr;
     double* values = nullptr;
     const auto carve_all = [&] {
       make_room(kernels, options, memory, [&](Scratch& pieces) {
         first_of_root = pieces.take<int>(n_roots + 1);
         on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
-        group_of_block = pieces.take<int>(rows_.n_blocks);
         first_block = pieces.take<int>(rows_.n_groups + 1);
+        columns = pieces.take<Columns>(rows_.n_groups);
         start = pieces.take<int>(rows_.n_blocks + 1);
         neighbour = pieces.take<int>(n_neighbours);
         at = pieces.take<std::size_t>(n_neighbours);
-        values = pieces.take<double>(n_values);
+        values = pieces.take<double>(n_values + 1);
         G = {values, 0, start, neighbour, at};
       });
     };
@@ -212,7 +221,6 @@ class ConeMatrix {
       first_of_root[n_roots] = count_on_roots(new_root);
       for (int b = 0, i = -1; b < rows_.n_blocks; ++b) {
         if (i + 1 < rows_.n_groups && rows_.blocks[b].first >= rows_.groups[i + 1].first) first_block[++i] = b;
-        group_of_block[b] = i;
         first_block[i + 1] = b + 1;
       }
     };
@@ -237,38 +245,55 @@ class ConeMatrix {
         f(next);
       }
     };
-    for (int j = 0; j < rows_.n_blocks; ++j)
-      for_neighbours(group_of_block[j], [&](int other) {
-        for (int i = first_block[other]; i < first_block[other + 1]; ++i) {
-          ++n_neighbours;
-          n_values += rows_.blocks[i].rows * rows_.blocks[j].rows;
-        }
-      });
+    // all blocks of a group have the same neighbours
+    const auto n_blocks = [&](int i) { return first_block[i + 1] - first_block[i]; };
+    const auto place_columns = [&] {
+      n_neighbours = n_values = 0;
+      for (int i = 0; i < rows_.n_groups; ++i) {
+        Columns& own = columns[i] = {0, 0, 0, n_values};
+        for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += rows_.groups[other].rows; });
+        for (int j = first_block[i]; j < first_block[i + 1]; ++j, n_neighbours += own.blocks)
+          start[j] = static_cast<int>(n_neighbours);
+        n_values += own.rows * rows_.groups[i].rows;
+      }
+      start[rows_.n_blocks] = static_cast<int>(n_neighbours);
+    };
+    place_columns();
     carve_all();
     list_roots();
+    place_columns();
 
-    std::size_t k = 0, v = 0;
-    for (int j = 0; j < rows_.n_blocks; ++j) {
-      const Block& b = rows_.blocks[j];
-      const RowGroup& group_b = rows_.groups[group_of_block[j]];
-      start[j] = static_cast<int>(k);
-      for_neighbours(group_of_block[j], [&](int other) {
-        const RowGroup& group_a = rows_.groups[other];
-        const RowBlock block = couple(scene_, group_a, group_b);
-        for (int i = first_block[other]; i < first_block[other + 1]; ++i) {
-          const Block& a = rows_.blocks[i];
-          neighbour[k] = i;
-          at[k++] = v;
-          for (int c = 0; c < b.rows; ++c)
-            for (int r = 0; r < a.rows; ++r) {
-              double x = block.columns[b.first - group_b.first + c][a.first - group_a.first + r];
-              if (i == j && r == c) x += rows_.rows[b.first + c].compliance;
-              values[v++] = x;
-            }
+    // columns of group i in rows of a group that comes next to those it has so far
+    const auto append = [&](int other, int i, const RowBlock& both) FW_LAMBDA_INLINE {
+      Columns& own = columns[i];
+      const RowGroup &rows = rows_.groups[other], &group = rows_.groups[i];
+      for (int j = first_block[i]; j < first_block[i + 1]; ++j) {
+        const Block& column = rows_.blocks[j];
+        const int c0 = column.first - group.first;
+        std::size_t k = start[j] + own.done;
+        double* to = values + own.values + c0 * own.rows + column.rows * own.done_rows;
+        for (int b = first_block[other]; b < first_block[other + 1]; ++b, ++k) {
+          const Block& block = rows_.blocks[b];
+          const int r0 = block.first - rows.first;
+          neighbour[k] = b;
+          at[k] = static_cast<std::size_t>(to - values);
+          for (int c = 0; c < column.rows; ++c)
+            for (int r = 0; r < block.rows; ++r) *to++ = both.columns[c0 + c][r0 + r];
         }
+      }
+      own.done += n_blocks(other), own.done_rows += rows.rows;
+    };
+    for (int i = 0; i < rows_.n_groups; ++i)
+      for_neighbours(i, [&](int other) {
+        if (other > i) return;
+        RowBlock both = couple(scene_, rows_.groups[other], rows_.groups[i]);
+        if (other == i)
+          for (int r = 0; r < rows_.groups[i].rows; ++r)
+            both.columns[r][r] += rows_.rows[rows_.groups[i].first + r].compliance;
+        append(other, i, both);
+        if (other != i) append(i, other, transposed(both));
       });
-    }
-    start[rows_.n_blocks] = static_cast<int>(k);
+    values[n_values] = 0;
   }
   template <class NewRoot>
   int count_on_roots(const NewRoot& new_root) const {

@@ -223,6 +223,28 @@ FW_INLINE bool share_a_tree(const RowGroup& a, const RowGroup& b) {
   return shared;
 }
 
+// Whether groups, so many at most, act on trees that nothing joins.
+template <int most_groups>
+bool fall_apart(const RowGroup* groups, int n_groups) {
+  int root[2 * most_groups], joined[2 * most_groups],
+      n = 0;  // of trees; joined: to an earlier one, or to none (itself)
+  const auto tree = [&](int r) {
+    int k = 0;
+    while (k < n && root[k] != r) ++k;
+    if (k == n) root[n] = r, joined[n] = n, ++n;
+    while (joined[k] != k) k = joined[k];
+    return k;
+  };
+  for (int i = 0; i < n_groups; ++i) {
+    const int a = tree(groups[i].ends[0].root), b = groups[i].n_ends > 1 ? tree(groups[i].ends[1].root) : a;
+    if (a < b) joined[b] = a;
+    if (b < a) joined[a] = b;
+  }
+  for (int k = 1; k < n; ++k)
+    if (joined[k] == k) return true;
+  return false;
+}
+
 // Whether all they act on is the same.
 FW_INLINE bool act_together(const RowGroup& a, const RowGroup& b) {
   return a.n_ends == b.n_ends && a.ends[0].link == b.ends[0].link &&

@@ -289,9 +289,9 @@ class Simulator:
         records: tuple[Array, ...] | None,
     ) -> None:
         """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""
-        solver, tolerance, sweeps, newton, admm, matrix_free = self.solver.arguments()
+        options = self.solver.arguments()
         q, v = records if records is not None and records[0].shape[1] else (None, None)
-        core.rollout(first, n, *inputs, q, v, solver, tolerance, sweeps, newton, admm, matrix_free, self.num_threads)
+        core.rollout(first, n, *inputs, q, v, *options, self.num_threads)
 
 
 class _Totals:

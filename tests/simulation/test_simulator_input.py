@@ -90,6 +90,7 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
     "tolerance": ("tolerance", lambda sim: fw.Newton(tolerance=0.0)),
     "iterations": ("max_iterations", lambda sim: fw.ADMM(max_iterations=0)),
     "sweeps": ("max_iterations", lambda sim: fw.Automatic(max_iterations=-1)),
+    "sweeps of heaps": ("heap_sweeps must be a positive integer, got 0", lambda sim: fw.Automatic(heap_sweeps=0)),
     "matrix free or not": ("matrix_free must be", lambda sim: fw.ADMM(matrix_free="yes")),  # type: ignore[arg-type]
 }
 
