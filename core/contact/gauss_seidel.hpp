@@ -30,8 +30,8 @@ FW_INLINE bool within(const Block& block, double D, double tolerance, const doub
 constexpr double least_change = 1e-300;
 
 // One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are as near as they should be.
-inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
-  const bool sparse = problem.G.start != nullptr;
+template <bool sparse>
+inline double sweep_blocks(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
@@ -58,6 +58,9 @@ inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w
     if (!sparse) add_columns(problem, j, w.change, w.sigma);
   }
   return largest;
+}
+inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
+  return problem.G.start ? sweep_blocks<true>(problem, w, lambda) : sweep_blocks<false>(problem, w, lambda);
 }
 
 // Velocities of all blocks after sweeps.

@@ -289,9 +289,10 @@ class Simulator:
         records: tuple[Array, ...] | None,
     ) -> None:
         """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""
-        options = self.solver.arguments()
+        name, tolerance, sweeps, of_heaps, newton, admm, matrix_free = self.solver.arguments()
         q, v = records if records is not None and records[0].shape[1] else (None, None)
-        core.rollout(first, n, *inputs, q, v, *options, self.num_threads)
+        most = (sweeps, of_heaps, newton, admm)
+        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads)
 
 
 class _Totals:

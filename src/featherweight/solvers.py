@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-
 #: Name, tolerance, the most sweeps, those in a heap, factorisations and ADMM iterations; whether matrix-free.
 Arguments = tuple[str, float, int, int, int, int, bool]
 

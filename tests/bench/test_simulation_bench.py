@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from featherweight.bench import main
 from featherweight.bench.mjcf import to_mjcf
 from featherweight.bench.motions import DT, GROUND, LEGGED, Motion, legged_motion, load_motions, stack
 from featherweight.bench.mujoco_twin import MujocoTwin
-from featherweight.bench.race import all_turns
+from featherweight.bench.race import equal_turns
 from featherweight.bench.robots import load_robots
 from featherweight.bench.settling import Heap, growth_exponent, heap_scene, measure_heap
 from featherweight.bench.simulation import (
@@ -148,11 +149,19 @@ def test_pairs_that_bits_do_not_decide_are_not_exported() -> None:
         to_mjcf(scene.compile(), DT)
 
 
-def test_every_call_is_timed_in_turn() -> None:
+def test_turns_are_equally_long() -> None:
+    """As long as the slowest takes: the others run several times, and count by the mean."""
     calls: list[str] = []
-    times = all_turns({name: partial(calls.append, name) for name in "ab"}, rounds=3, burst=1e-9)
-    assert calls == ["a", "b"] * 4  # once to warm up, then three rounds
-    assert [len(seconds) for seconds in times.values()] == [3, 3]
+
+    def work(name: str, seconds: float) -> None:
+        calls.append(name)
+        time.sleep(seconds)
+
+    times = equal_turns({"slow": partial(work, "slow", 0.03), "fast": partial(work, "fast", 0.004)}, rounds=2)
+    assert [len(seconds) for seconds in times.values()] == [2, 2]
+    assert calls[:3] == ["slow", "fast", "slow"]
+    assert calls.count("slow") <= 5 and calls.count("fast") >= 5
+    assert min(times["slow"]) >= 0.03 and min(times["fast"]) >= 0.004
 
 
 def test_without_mujoco_featherweight_is_timed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,18 +184,19 @@ def test_threads_are_compared_where_there_is_work_to_share(monkeypatch: pytest.M
 def test_spheres_of_a_heap_do_not_touch_at_first_and_settle_on_each_other() -> None:
     sim = fw.Simulator(heap_scene(27), dt=DT)
     assert not sim.step(sim.state()).contacts.impulse.any()
-    heap = measure_heap(27, settling=100, timed=2)
-    assert heap.steps == 102
-    assert heap.contacts >= 9
-    assert heap.milliseconds > 0
+    heap = measure_heap(27, "as deep as wide", steps=100)
+    assert heap.steps == 100
+    assert heap.contacts >= 4
+    assert heap.milliseconds > 0 and heap.sweeps > 0
+    assert heap.unconverged == 0 and heap.residual <= heap.worst <= 1e-8
 
 
 def test_a_heap_that_takes_too_long_is_cut_short() -> None:
-    assert measure_heap(8, settling=100_000, timed=1, patience=0.05).steps < 100_000
+    assert measure_heap(8, steps=100_000, patience=0.05).steps < 100_000
 
 
 def test_growth_is_fitted_over_contacts() -> None:
-    heaps = [Heap("auto", n, 1, 2.0 * n, 1e-6 * n**2, 1e-10, 0.0) for n in (100, 300, 1000)]
+    heaps = [Heap("wide", n, 1, 2.0 * n, 1e-6 * n**2, 10.0, 1e-10, 1e-9, 0.0) for n in (100, 300, 1000)]
     assert growth_exponent(heaps) == pytest.approx(2.0)
     assert heaps[0].per_contact == pytest.approx(1e3 * 0.01 / 200)
 
@@ -195,7 +205,7 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = [row("quadruped, feet", 1.0, 15.0), row("quadruped, feet", 4.0, 12.0, batch=1), row("ten boxes", 100.0)]
     report = SimulationReport(
-        {"processor": "any"}, rows, [Heap("auto", n, 320, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n in (10, 20)]
+        {"processor": "any"}, rows, [Heap("wide", n, 320, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n in (10, 20)]
     )
     report.save(tmp_path)
     report.plot(tmp_path)
@@ -208,7 +218,7 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
 
 
 def test_no_growth_is_claimed_of_heaps_that_were_cut_short() -> None:
-    heaps = [Heap("auto", n, steps, 2.0 * n, 1e-3 * n, 1e-10, 0.0) for n, steps in ((10, 320), (20, 50))]
+    heaps = [Heap("wide", n, steps, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n, steps in ((10, 320), (20, 50))]
     assert "n^" not in SimulationReport({}, [], heaps).heap_table()
 
 

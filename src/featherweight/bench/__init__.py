@@ -34,7 +34,7 @@ from featherweight.bench.pin_delassus import Way
 from featherweight.bench.race import Contender
 from featherweight.bench.report import Report
 from featherweight.bench.robots import Robot, Samples
-from featherweight.bench.settling import SIZES, SOLVERS, measure_heap
+from featherweight.bench.settling import SHAPES, SIZES, measure_heap
 from featherweight.bench.simulation import measure_motion, thread_speedups
 from featherweight.bench.simulation_report import SimulationReport
 from featherweight.bench.solvers import METHODS, Solver
@@ -190,10 +190,10 @@ def simulation(
         if len(motion.q) > 1:
             report.rows.append(measure_motion(motion.first(1), rounds))
     if not options.models:
-        for solver in SOLVERS:
+        for shape in SHAPES:
             for size in SIZES:
-                print(f"  {size} spheres, {solver} ...", file=sys.stderr, flush=True)
-                report.heaps.append(measure_heap(size, solver))
+                print(f"  {size} spheres, {shape} ...", file=sys.stderr, flush=True)
+                report.heaps.append(measure_heap(size, shape))
     return report
 
 

@@ -47,17 +47,21 @@ def take_turns(field: Mapping[Key, Callable[[int], float]], rounds: int, burst: 
     return best
 
 
-def all_turns(field: Mapping[Key, Callable[[], object]], rounds: int, burst: float = 5e-3) -> dict[Key, list[float]]:
-    """The seconds of every call, for medians beside minima; in each round every one runs for ``burst`` or once."""
+def equal_turns(field: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Key, list[float]]:
+    """The seconds of a call, one figure for every round: in each, every one runs for as long as the slowest takes.
+
+    A machine that is shared disturbs a long run for sure and a short one by chance. Means over turns of the same
+    length are disturbed alike.
+    """
+    turn = max(time_python(work, 1) for work in field.values())  # warms up
     times: dict[Key, list[float]] = {name: [] for name in field}
-    for work in field.values():
-        work()  # warms up
     for _ in range(rounds):
         for name, work in field.items():
-            spent = 0.0
-            while spent < burst:
-                times[name].append(time_python(work, 1))
-                spent += times[name][-1]
+            calls, spent = 0, 0.0
+            while calls == 0 or spent < turn:
+                spent += time_python(work, 1)
+                calls += 1
+            times[name].append(spent / calls)
     return times
 
 

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 
 import featherweight as fw
-from featherweight.bench.motions import DT, GROUND
-from featherweight.solvers import Automatic, GaussSeidel, Solver
+from featherweight.bench.motions import DT, GROUND, Motion
+from featherweight.bench.mujoco_twin import mujoco_twin
+from featherweight.bench.race import time_python
+from featherweight.bench.simulation import TOLERANCE
+from featherweight.solvers import Automatic
 
 RADIUS = 0.05  # [m], give or take a fifth
 SIZES = (100, 300, 1000)
-SOLVERS: dict[str, Solver] = {"auto": Automatic(), "400 sweeps": GaussSeidel(max_iterations=400)}
-SETTLING, TIMED = 300, 20  # steps before the clock starts, and after
-PATIENCE = 60.0  # [s] for either: what takes longer is cut short
+SHAPES: dict[str, int | None] = {"as deep as wide": None, "four layers": 4}  # layers of spheres
+STEPS = 750
+PATIENCE = 120.0  # [s]: what takes longer is cut short
+BESIDE_MUJOCO = 300  # spheres at most: it took a second a step for 1000
 
 
 @dataclass
 class Heap:
-    """One environment of ``spheres``, after they have settled for a while."""
+    """One environment of ``spheres``, from the first touch until they have settled for a while."""
 
-    solver: str  # one of SOLVERS
+    shape: str  # one of SHAPES
     spheres: int
-    steps: int  # simulated in all
-    contacts: float  # that carry force, mean over the steps timed
-    milliseconds: float  # of a step, the smallest
-    residual: float  # worst of any step
+    steps: int
+    contacts: float  # that carry force, mean over all steps
+    milliseconds: float  # of a step, mean
+    sweeps: float  # of a step, mean
+    residual: float  # of a step, median
+    worst: float
     unconverged: float  # share of all steps
+    mujoco: float | None = None  # milliseconds of a step of MuJoCo, mean over as many; None: not measured
 
     @property
     def per_contact(self) -> float:
@@ -56,27 +64,35 @@ def heap_scene(count: int, seed: int = 0, *, layers: int | None = None) -> fw.Sc
     return scene
 
 
-def measure_heap(
-    count: int, solver: str = "auto", *, settling: int = SETTLING, timed: int = TIMED, patience: float = PATIENCE
-) -> Heap:
-    """Let ``count`` spheres settle, then time steps one by one; ``patience`` [s] is for each of both."""
-    sim = fw.Simulator(heap_scene(count), dt=DT, solver=SOLVERS[solver], num_threads=1)
-    state, steps, missed, worst = sim.state(), 0, 0.0, 0.0
+def measure_heap(count: int, shape: str = "four layers", *, steps: int = STEPS, patience: float = PATIENCE) -> Heap:
+    """Let ``count`` spheres settle, and time every step; ``patience`` [s] is for all of them."""
+    scene = heap_scene(count, layers=SHAPES[shape])
+    sim = fw.Simulator(scene, dt=DT, solver=Automatic(tolerance=TOLERANCE), num_threads=1)
+    state, contacts, missed, sweeps = sim.state(), 0, 0, 0.0
     times: list[float] = []
-    contacts: list[int] = []
-    for limit in (settling, timed):
-        end = time.perf_counter() + patience
-        times.clear()
-        contacts.clear()
-        while len(times) < limit and time.perf_counter() < end:
-            start = time.perf_counter()
-            state = sim.step(state)
-            times.append(time.perf_counter() - start)
-            contacts.append(int(np.count_nonzero(state.contacts.impulse[:, 2] > 0.0)))
-            missed += not state.converged
-            worst = max(worst, float(state.residual))
-        steps += len(times)
-    return Heap(solver, count, steps, float(np.mean(contacts)), 1e3 * min(times), worst, missed / steps)
+    residuals: list[float] = []
+    while len(times) < steps and sum(times) < patience:
+        start = time.perf_counter()
+        state = sim.step(state)
+        times.append(time.perf_counter() - start)
+        contacts += int(np.count_nonzero(state.contacts.impulse[:, 2] > 0.0))
+        missed += not state.converged
+        sweeps += float(state.iterations["sweeps"])
+        residuals.append(float(state.residual))
+    n = len(times)
+    middle, worst = float(np.median(residuals)), max(residuals)
+    mean = 1e3 * float(np.mean(times))
+    mujoco = _mujoco_milliseconds(scene, steps) if count <= BESIDE_MUJOCO and n == steps else None
+    return Heap(shape, count, n, contacts / n, mean, sweeps / n, middle, worst, missed / n, mujoco)
+
+
+def _mujoco_milliseconds(scene: fw.Scene, steps: int) -> float | None:
+    """Of a step of the same heap in MuJoCo, as :mod:`featherweight.bench.mujoco_twin` has it."""
+    compiled = scene.compile()
+    motion = Motion("heap", compiled, 2, compiled.q0[None], np.zeros((1, compiled.model.nv)), None, steps)
+    with ExitStack() as stack:
+        twin = mujoco_twin(motion, stack)
+        return None if twin is None else 1e3 * time_python(twin.run, 1) / steps
 
 
 def growth_exponent(heaps: list[Heap]) -> float:

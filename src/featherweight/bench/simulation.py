@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 import featherweight as fw
 from featherweight.bench.motions import DT, Motion
 from featherweight.bench.mujoco_twin import MujocoTwin, mujoco_twin
-from featherweight.bench.race import all_turns, take_turns, time_python
+from featherweight.bench.race import equal_turns
 from featherweight.solvers import Automatic
 
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
@@ -84,7 +83,7 @@ def measure_motion(motion: Motion, rounds: int, speedups: dict[str, float] | Non
             twin.run()
             contacts[THEIRS], heights[THEIRS] = twin.contacts(), twin.height()
             field[THEIRS] = twin.run
-        times = all_turns(field, rounds)
+        times = equal_turns(field, rounds)
     work = len(motion.q) * motion.steps
     return SimulationRow(
         case=motion.name,
@@ -114,7 +113,7 @@ def thread_speedups(motion: Motion, rounds: int) -> dict[str, float]:
             twin = mujoco_twin(motion, stack, threads)
             if twin is not None:
                 field[THEIRS, threads] = twin.run
-        best = take_turns({key: partial(time_python, run) for key, run in field.items()}, rounds)
+        best = {key: min(seconds) for key, seconds in equal_turns(field, rounds).items()}
     return {name: best[name, 1] / best[name, 2] for name, threads in best if threads == 1}
 
 
