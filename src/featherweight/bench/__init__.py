@@ -121,7 +121,7 @@ def run(options: Namespace, peers: Peers | None) -> Iterator[AnyReport]:
         # before this process is confined to one core: threads inherit the confinement of whoever starts them
         speedups = {robot.name: thread_speedup(robot, options.algorithms, options.rounds) for robot in field}
     motions = list(load_simulations(field, options)) if "simulation" in options.parts else []
-    threads = [thread_speedups(motion, min(options.rounds, 5)) for motion in motions]
+    threads = [thread_speedups(motion, min(options.rounds, 10)) for motion in motions]
     stay_on_one_core()
     if "free" in options.parts:
         yield free(Report(about), field, speedups, options, peers)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 import featherweight as fw
 from featherweight.bench.motions import DT, Motion
 from featherweight.bench.mujoco_twin import MujocoTwin, mujoco_twin
-from featherweight.bench.race import equal_turns
+from featherweight.bench.race import equal_turns, take_turns, time_python
 from featherweight.solvers import Automatic
 
 #: Free accelerations may differ by this much, relative: more, and it would not be the same robot.
@@ -113,7 +114,7 @@ def thread_speedups(motion: Motion, rounds: int) -> dict[str, float]:
             twin = mujoco_twin(motion, stack, threads)
             if twin is not None:
                 field[THEIRS, threads] = twin.run
-        best = {key: min(seconds) for key, seconds in equal_turns(field, rounds).items()}
+        best = take_turns({key: partial(time_python, run) for key, run in field.items()}, rounds)
     return {name: best[name, 1] / best[name, 2] for name, threads in best if threads == 1}
 
 

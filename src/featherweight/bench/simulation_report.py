@@ -13,10 +13,11 @@ from featherweight.bench.simulation import OURS, THEIRS, SimulationRow
 LEGEND = """\
 Microseconds per step of one environment on one core, called from Python for the whole batch and all steps, the states
 recorded: the smallest of ten turns (and the median), both engines in turn for equally long, featherweight to a relative
-residual of 1e-8. MuJoCo: mujoco.rollout in the calling thread, elliptic cones, Newton, default tolerance, the scene exported from the same description; its contacts are soft,
-featherweight's rigid. Pairs of figures are featherweight / MuJoCo: contacts that carry force / that overlap; mean
-height of the base, or of the topmost box. worst residual: the largest natural residual of any step, relative to the
-velocities of its problem. free acceleration: the relative difference of both engines on random states without
+residual of 1e-8. MuJoCo: mujoco.rollout in the calling thread, elliptic cones, Newton, default tolerance, the scene
+exported from the same description; its contacts are soft, featherweight's rigid. Pairs of figures are featherweight /
+MuJoCo: contacts that carry force / that overlap; mean height of the base, or of the topmost box. worst residual: the
+largest natural residual of any step, relative to the velocities of its problem. 2 threads: how much faster than one, by
+the smallest of single runs. free acceleration: the relative difference of both engines on random states without
 contact."""
 HEAP_LEGEND = """\
 Spheres settling in a pit, one environment, means over all steps and the median of their residuals; MuJoCo as above,
