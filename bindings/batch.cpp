@@ -1,8 +1,8 @@
 #include <nanobind/stl/string.h>
 
-#include "batch/dispatch.hpp"
-#include "batch/run.hpp"
-#include "batch/thread_pool.hpp"
+#include "runtime/dispatch.hpp"
+#include "runtime/run.hpp"
+#include "runtime/thread_pool.hpp"
 #include "bindings.hpp"
 
 namespace featherweight::bindings {
@@ -35,7 +35,7 @@ void bind_batch(nb::module_& m) {
         "How this build runs: version, instruction set in use and available, lanes, threads, compiler.");
   m.def("use_isa", &use_isa, nb::arg("name"),
         "Switches all kernels to another instruction set of build_info()['available_isas'].");
-  m.def("allocation_count", &workspace_allocations,
+  m.def("allocation_count", &memory_growths,
         "How often a workspace had to grow since the process started: constant over warm calls.");
 }
 

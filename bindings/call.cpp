@@ -8,9 +8,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "batch/dispatch.hpp"
-#include "batch/run.hpp"
-#include "batch/thread_pool.hpp"
+#include "runtime/dispatch.hpp"
+#include "runtime/run.hpp"
+#include "runtime/thread_pool.hpp"
 #include "gil.hpp"
 
 namespace featherweight::bindings {

@@ -1,8 +1,8 @@
 // bindings/call.hpp -- one batched call: check the arguments, run the kernel, name the culprit if an input was bad.
 #pragma once
 #include "arrays.hpp"
-#include "batch/job.hpp"
-#include "constraints/constraint_set.hpp"
+#include "runtime/job.hpp"
+#include "constrained/constraint_set.hpp"
 #include "model/model.hpp"
 
 namespace featherweight::bindings {

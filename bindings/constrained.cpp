@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "articulated/limbs.hpp"
 #include "bindings.hpp"
 
 namespace featherweight::bindings {
@@ -59,10 +60,10 @@ void bind_constrained(nb::module_& m) {
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
       .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.")
       .def_prop_ro(
-          "limbs_inside", [](const ConstraintSet& set) { return set.compiled().limbs.n_inside; },
+          "limbs_inside", [](const ConstraintSet& set) { return set.compiled().limbs->n_inside; },
           "Limbs that limb_pv ends on links that move on, where a singular posture asks for a careful solve.")
       .def_prop_ro(
-          "rows_at_root", [](const ConstraintSet& set) { return set.compiled().limbs.largest_irregular; },
+          "rows_at_root", [](const ConstraintSet& set) { return set.compiled().limbs->largest_irregular; },
           "Most rows that no limb can move by itself, and that limb_pv solves for together at the root of a tree.");
   m.def(
       "impulse_dynamics",

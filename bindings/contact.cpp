@@ -1,5 +1,5 @@
 // bindings/contact.cpp -- cone problems solved one at a time, from dense arrays.
-#include "contact/kernels.hpp"
+#include "cones/kernels.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "batch/dispatch.hpp"
+#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
 
 namespace featherweight::bindings {

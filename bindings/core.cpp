@@ -1,5 +1,5 @@
 // bindings/core.cpp -- the extension module featherweight._core.
-#include "batch/dispatch.hpp"
+#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
 #include "gil.hpp"
 

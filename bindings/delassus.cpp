@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "batch/dispatch.hpp"
+#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
 
 namespace featherweight::bindings {

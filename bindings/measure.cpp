@@ -7,9 +7,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "batch/denormals.hpp"
-#include "batch/dispatch.hpp"
-#include "batch/run.hpp"
+#include "runtime/denormals.hpp"
+#include "runtime/dispatch.hpp"
+#include "runtime/run.hpp"
 #include "bindings.hpp"
 #include "gil.hpp"
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
+#include "dynamics/singular_joints.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -107,7 +108,13 @@ void bind_model(nb::module_& m) {
           "__init__",
           [](Model* self, std::string name, std::array<double, 3> gravity, const std::vector<LinkTuple>& links,
              const std::vector<JointTuple>& joints, const std::vector<FrameTuple>& frames) {
-            new (self) Model(specification(std::move(name), gravity, links, joints, frames));
+            const Model* model = new (self) Model(specification(std::move(name), gravity, links, joints, frames));
+            try {
+              require_regular_joints(*model);
+            } catch (...) {
+              model->~Model();
+              throw;
+            }
           },
           nb::arg("name"), nb::arg("gravity"), nb::arg("links"), nb::arg("joints"), nb::arg("frames"))
       .def_prop_ro("nq", &Model::nq, "Number of configuration coordinates.")

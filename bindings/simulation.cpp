@@ -11,7 +11,7 @@
 #include "bindings.hpp"
 #include "collision.hpp"
 #include "gil.hpp"
-#include "simulation/simulation.hpp"
+#include "step/environments.hpp"
 
 namespace featherweight::bindings {
 namespace {

@@ -11,7 +11,7 @@
 #pragma once
 #include "constrained/conjugate_residuals.hpp"
 #include "constrained/stiffness.hpp"
-#include "constrained/supporting.hpp"
+#include "articulated/supporting.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -1,7 +1,7 @@
 // constrained/direct.hpp -- L f = r for independent rows.
 //   A vanishing pivot means redundant or singular ones, which `converged` then denies.
 #pragma once
-#include "constrained/dense_ldl.hpp"
+#include "linalg/packed_ldl.hpp"
 #include "constrained/method.hpp"
 
 namespace featherweight::FW_ISA {

@@ -4,7 +4,8 @@
 // (constrained/fold_rows.hpp) there may be twelve. How many rows are where depends on the constraints alone. What lanes
 // differ in is which of them still hold: a row that has gone, or never was active, is zero in its lane but for L_rr.
 #pragma once
-#include "constrained/row_steps.hpp"
+#include "articulated/row_steps.hpp"
+#include "constrained/start_rows.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -4,7 +4,7 @@
 //   pseudo-inverse of J_u^T; constrained dynamics give the acceleration back.
 #pragma once
 #include "constrained/proximal.hpp"
-#include "constrained/terms.hpp"
+#include "rows/terms.hpp"
 #include "dynamics/rnea.hpp"
 
 namespace featherweight::FW_ISA {

@@ -2,7 +2,8 @@
 //   H a = u + J^T f,   J a + R f = b
 //   H by composite bodies, u = tau - h by Newton and Euler, whose link accelerations at a = 0 also give b.
 #pragma once
-#include "constrained/path_rows.hpp"
+#include "articulated/path_rows.hpp"
+#include "constrained/start_rows.hpp"
 #include "dynamics/crba.hpp"
 #include "dynamics/rnea.hpp"
 
@@ -12,7 +13,7 @@ template <class S>
 class JointSpace {
  public:
   S* H;      // packed rows, dynamics/crba.hpp
-  S* J;      // along paths, constrained/path_rows.hpp
+  S* J;      // along paths, articulated/path_rows.hpp
   S *u, *b;  // what is left of the joint forces; what the rows ask of the joint accelerations
 
   template <class C>

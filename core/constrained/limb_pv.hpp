@@ -5,7 +5,7 @@
 //   proximal steps solve for them. A lane whose posture leaves a limb singular is solved once more, carefully.
 //   Source: ours, docs/theory.md "Rows at the end of a limb".   Oracle: dense KKT, its pseudo-inverse.
 //
-// Which group goes where is decided once per set of constraints (constrained/limb_plan.cpp): control flow is the same
+// Which group goes where is decided once per set of constraints (articulated/limb_plan.cpp): control flow is the same
 // for all lanes.
 #pragma once
 #include "constrained/limb_refine.hpp"
@@ -20,7 +20,7 @@ class LimbPv {
   template <class C>
   LimbPv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : w_(tree, constraints, arena),
-        root_(constraints.limbs.largest_irregular, arena),
+        root_(constraints.limbs->largest_irregular, arena),
         careful_(tree, constraints, arena),
         careful_a_(arena.take<S>(tree.nv)),
         careful_forces_(arena.take<S>(constraints.n_rows)) {}
@@ -30,7 +30,7 @@ class LimbPv {
              ConstrainedAnswer<S>& answer) {
     using T = ElementOf<S>;
     const Tree<C>& tree = problem.tree;
-    const LimbPlan& plan = problem.constraints.limbs;
+    const LimbPlan& plan = *problem.constraints.limbs;
     singular_ = stiffness_at_world_ = S(0);
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
@@ -102,7 +102,7 @@ class LimbPv {
   template <class C, class N>
   FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& stiffest) {
     reduce_rows(n, w_.rows + group.begin, w_.L + group.L);
-    const int* order = problem.constraints.limbs.order + group.begin;
+    const int* order = problem.constraints.limbs->order + group.begin;
     S stiffness(0);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
       const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
@@ -115,7 +115,7 @@ class LimbPv {
   // The group that passes the joint of link i, if it is not simply that of its child: own rows start, others join.
   template <class C>
   void gather(const ConstrainedProblem<S, C>& problem, int i) {
-    const LimbPlan& plan = problem.constraints.limbs;
+    const LimbPlan& plan = *problem.constraints.limbs;
     const LinkGroups& at = plan.of_link[i];
     const RowGroup& group = plan.groups[at.group];
     if (at.n_own == 0 && at.joins == at.last) return;
@@ -141,7 +141,7 @@ class LimbPv {
   void solve_at_world(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
                       ConstrainedAnswer<S>& answer) {
     using T = ElementOf<S>;
-    const LimbPlan& plan = problem.constraints.limbs;
+    const LimbPlan& plan = *problem.constraints.limbs;
     const Motion<S> world = minus_gravity<S>(problem.tree);
     for_each_ending(plan, problem.tree.n_links, [&](auto n, const RowGroup& group) {
       if (group.regular) {
@@ -163,7 +163,7 @@ class LimbPv {
   void report(const ConstrainedProblem<S, C>& problem, ConstrainedAnswer<S>& answer) {
     answer.residual = S(0);
     for (int slot = 0; slot < problem.constraints.n_rows; ++slot) {
-      const int k = problem.constraints.limbs.order[slot];
+      const int k = problem.constraints.limbs->order[slot];
       const ConstraintRow<C>& row = problem.constraints.rows[k];
       const Motion<S>& a = w_.aba.motion[row.link];
       answer.forces[k] = w_.f[slot];

@@ -3,7 +3,8 @@
 // Stiffness is the mobility of a row over its pivot: how much less than the robot at large the limb gives way in its
 // weakest direction. So many digits of the robot's own inertia drown in that of the limb.
 #pragma once
-#include "constrained/limb_end.hpp"
+#include "articulated/limb_end.hpp"
+#include "constrained/start_rows.hpp"
 #include "dynamics/affine.hpp"
 
 namespace featherweight::FW_ISA {
@@ -21,7 +22,7 @@ template <class S>
 struct LimbWorkspace {
   AbaWorkspace<S> aba;
   Vec3<S>* gravity;
-  Row<S>* rows;  // in slots (constraints/limbs.hpp), as all rows that follow
+  Row<S>* rows;  // in slots (articulated/limbs.hpp), as all rows that follow
   S *targets, *missed, *f, *df;
   S *L, *G;
   Motion<S>* steps;  // of the links, in refinements
@@ -36,10 +37,10 @@ struct LimbWorkspace {
         missed(arena.take<S>(constraints.n_rows)),
         f(arena.take<S>(constraints.n_rows)),
         df(arena.take<S>(constraints.n_rows)),
-        L(arena.take<S>(constraints.limbs.n_triangle)),
-        G(arena.take<S>(constraints.limbs.n_entries)),
+        L(arena.take<S>(constraints.limbs->n_triangle)),
+        G(arena.take<S>(constraints.limbs->n_entries)),
         steps(arena.take<Motion<S>>(tree.n_links)),
-        bases(arena.take<FloatingBase<S>>(constraints.limbs.n_bases)) {}
+        bases(arena.take<FloatingBase<S>>(constraints.limbs->n_bases)) {}
 };
 
 // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
@@ -48,7 +49,7 @@ template <class S, class C>
 [[gnu::noinline]] void refine_base(const ConstrainedProblem<S, C>& problem, int i, LimbWorkspace<S>& w, S* a_joint) {
   using T = ElementOf<S>;
   const Link<C>& l = problem.tree.links[i];
-  const LimbPlan& plan = problem.constraints.limbs;
+  const LimbPlan& plan = *problem.constraints.limbs;
   FloatingBase<S>& base = w.bases[plan.of_link[i].base];
   Motion<S>& a = w.aba.motion[i];
   base.alone.I += body(l);
@@ -88,7 +89,7 @@ template <class S, class C>
 [[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& stiffness, LimbWorkspace<S>& w,
                                        S* a) {
   const Tree<C>& tree = problem.tree;
-  const LimbPlan& plan = problem.constraints.limbs;
+  const LimbPlan& plan = *problem.constraints.limbs;
   const auto here = stiffness > S(ElementOf<S>(worth_refining_at_world));
   for (int slot = 0; slot < problem.constraints.n_rows; ++slot) w.df[slot] = S(0);
   for_each_ending(plan, tree.n_links, [&](auto, const RowGroup& group) {

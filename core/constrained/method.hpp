@@ -5,13 +5,13 @@
 //   Method(tree, constraints, arena)
 //   solve(problem, settings, answer)
 #pragma once
-#include "batch/kernels.hpp"
-#include "batch/lane_io.hpp"
-#include "constraints/rows.hpp"
+#include "runtime/kernels.hpp"
+#include "runtime/lane_io.hpp"
+#include "rows/rows.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Rows are in compiled order, sorted by link (constraints/rows.hpp).
+// Rows are in compiled order, sorted by link (rows/rows.hpp).
 template <class S, class C>
 struct ConstrainedProblem {
   const Tree<C>& tree;

@@ -1,10 +1,11 @@
 // constrained/pv.hpp -- forward dynamics under equality constraints, Popov-Vereshchagin.
 //   ABA that carries the constraint rows to the root, where L f = k - K a_w. O(n + m^2 d + m^3) for m rows under d
-//   joints. Source: the algorithms of Popov and Vereshchagin in the form of V(a, f), constrained/row_steps.hpp.
+//   joints. Source: the algorithms of Popov and Vereshchagin in the form of V(a, f), articulated/row_steps.hpp.
 //   Frames: rows with index i live in link i until they pass its joint.   Oracle: dense KKT; L is J H^-1 J^T.
 #pragma once
 #include "constrained/direct.hpp"
-#include "constrained/row_steps.hpp"
+#include "constrained/start_rows.hpp"
+#include "articulated/row_steps.hpp"
 
 namespace featherweight::FW_ISA {
 

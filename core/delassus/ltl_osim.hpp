@@ -2,7 +2,7 @@
 //   With H = L^T D L and Z = J L^-1 it is Z D^-1 Z^T: O(n d^2 + m d^2 + m^2 d) for m rows under d freedoms.
 //   Source: dynamics/ltl_factor.hpp.   Oracle: dense J H^-1 J^T.
 #pragma once
-#include "constrained/path_rows.hpp"
+#include "articulated/path_rows.hpp"
 #include "delassus/method.hpp"
 #include "dynamics/crba.hpp"
 

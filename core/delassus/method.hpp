@@ -5,10 +5,10 @@
 //   Method(tree, constraints, arena)
 //   compute(problem, delta)      delta: lower triangle by rows, of the ends in compiled order
 #pragma once
-#include "batch/kernels.hpp"
-#include "batch/lane_io.hpp"
-#include "constrained/dense_ldl.hpp"
-#include "delassus/ends.hpp"
+#include "runtime/kernels.hpp"
+#include "runtime/lane_io.hpp"
+#include "linalg/packed_ldl.hpp"
+#include "rows/ends.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -17,7 +17,7 @@ struct DelassusProblem {
   const Tree<C>& tree;
   const ConstraintRows<C>& constraints;
   const S* q;
-  const Force<S>* K;  // of each end, delassus/ends.hpp
+  const Force<S>* K;  // of each end, rows/ends.hpp
 };
 
 // The problem of each pack: ends and, per end, whether it is active.

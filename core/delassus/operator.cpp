@@ -1,4 +1,6 @@
-#include "delassus/operator.hpp"
+#include "articulated/operator.hpp"
+
+#include "delassus/method.hpp"
 
 namespace featherweight::FW_ISA {
 namespace {
@@ -42,10 +44,9 @@ unsigned for_each_side(const Tree<T>& tree, const Job<T>& job, std::size_t begin
 
 template <class T>
 std::size_t KernelOf<T>::operator_bytes(const Tree<T>& tree, const ConstraintRows<T>& constraints) {
-  Memory memory;
-  Arena arena(memory);
-  const DelassusOperator<Native<T>> measured(tree, constraints, arena);
-  return memory.required;
+  Arena measure;
+  const DelassusOperator<Native<T>> measured(tree, constraints, measure);
+  return measure.used();
 }
 
 template <class T>
@@ -63,7 +64,7 @@ unsigned KernelOf<T>::operator_factorise(const Tree<T>& tree, const Job<T>& job,
     load_damping(job, pack, rows.active, loaded, damping, watch);
     Memory factors = factors_of(job, pack);
     Arena of_pack(factors);
-    DelassusOperator<S>(tree, constraints, of_pack).factorise(problem, rows.active, damping);
+    DelassusOperator<S>(tree, constraints, of_pack).factorise(problem.q, problem.K, rows.active, damping);
   });
   return faults & fault::memory ? faults : faults | (watch.finite() ? 0 : fault::targets);
 }

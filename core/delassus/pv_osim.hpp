@@ -3,7 +3,7 @@
 //   O(n + m^2 d) for m rows under d joints.   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr".
 //   Frames: rows live in link i until they pass its joint.   Oracle: dense J H^-1 J^T.
 #pragma once
-#include "constrained/row_steps.hpp"
+#include "articulated/row_steps.hpp"
 #include "delassus/method.hpp"
 #include "dynamics/articulate.hpp"
 

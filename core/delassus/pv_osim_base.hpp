@@ -6,7 +6,7 @@
 //   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr"; any number of branchings and damping are ours.
 //   Frames: rows live in link i until they pass its joint.   Oracle: dense (J H^-1 J^T + R)^-1.
 //
-// Where limbs end is planned once for a set of constraints (constrained/limb_plan.cpp). Lanes whose posture leaves a
+// Where limbs end is planned once for a set of constraints (articulated/limb_plan.cpp). Lanes whose posture leaves a
 // limb singular are inverted once more, all rows at the world.
 #pragma once
 #include "delassus/inverse.hpp"
@@ -29,12 +29,12 @@ class PvOsimBase {
     const std::size_t n = triangle(problem.constraints.n_rows, 0);
     S stiffness(0), weakest(0);
     const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
-      for_each_ending(problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
+      for_each_ending(*problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
         stiffness = larger(stiffness, end_limb(problem, group, inverse, I));
       });
     };
     carry_inward(problem, damping, inverse, SparingLeaves{end_limbs});
-    for_each_ending(problem.constraints.limbs, problem.tree.n_links, [&](auto, const RowGroup& group) {
+    for_each_ending(*problem.constraints.limbs, problem.tree.n_links, [&](auto, const RowGroup& group) {
       ArticulatedInertia<S> of_world = zero_inertia<S>();
       weakest = larger(weakest, end_limb(problem, group, inverse, of_world));
     });
@@ -66,7 +66,7 @@ class PvOsimBase {
   template <class C>
   FW_INLINE S end_limb(const DelassusProblem<S, C>& problem, const RowGroup& group, S* M, ArticulatedInertia<S>& I) {
     const RowRange range = problem.constraints.of_link[group.from];
-    const int* order = problem.constraints.limbs.order;
+    const int* order = problem.constraints.limbs->order;
     S stiffness(0);
     with_row_count(range.end - range.begin, [&](auto n) {
       for (int slot = group.begin; slot < group.end; ++slot)

@@ -1,11 +1,12 @@
 // delassus/pv_osimr.hpp -- the Delassus matrix in the lowest order, O(n + m^2) for m rows.
-//   Between stops (constraints/stops.hpp) only six rows travel, whatever the number of those that wait: what lies
+//   Between stops (delassus/stops.hpp) only six rows travel, whatever the number of those that wait: what lies
 //   between is composed to a single joint. The rows then leap from stop to stop, and meet where their paths do.
 //   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr".
 //   Frames: rows live in the link they have come to.   Oracle: dense J H^-1 J^T.
 #pragma once
-#include "constrained/row_steps.hpp"
+#include "articulated/row_steps.hpp"
 #include "delassus/method.hpp"
+#include "delassus/stops.hpp"
 #include "dynamics/articulate.hpp"
 
 namespace featherweight::FW_ISA {
@@ -89,13 +90,13 @@ class PvOsimr {
       : articulated_(tree, arena),
         rows_(arena.take<Row<S>>(constraints.n_rows)),
         accelerations_(arena.take<Motion<S>>(constraints.n_rows)),
-        leaps_(arena.take<Leap<S>>(constraints.stops.n_stops)),
+        leaps_(arena.take<Leap<S>>(constraints.stops->n_stops)),
         G_(arena.take<S>(6 * (constraints.n_rows < 6 ? 6 : constraints.n_rows))) {}
 
   // `before(i, I)` may add to the articulated inertias (dynamics/articulate.hpp).
   template <class C, class Before = Unobserved>
   void compute(const DelassusProblem<S, C>& problem, S* delta, const Before& before = {}) {
-    const StopPlan& plan = problem.constraints.stops;
+    const StopPlan& plan = *problem.constraints.stops;
     for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) delta[k] = S(0);
 
     // sweep 1, leaf to root: project out each joint; rows pass it by themselves, or the six of a stop do

@@ -7,8 +7,9 @@
 // operations as a Cholesky factor and the inverse by it, and as stable where M is positive definite. Source: A. E.
 // Beaton's sweep operator.
 #pragma once
-#include "constrained/dense_ldl.hpp"
-#include "constrained/start_rows.hpp"
+#include "articulated/row_count.hpp"
+#include "linalg/packed_ldl.hpp"
+#include "rows/link_rows.hpp"
 
 namespace featherweight::FW_ISA {
 

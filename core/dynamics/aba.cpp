@@ -1,7 +1,7 @@
 #include "dynamics/aba.hpp"
 
-#include "batch/kernels.hpp"
-#include "batch/lane_io.hpp"
+#include "runtime/kernels.hpp"
+#include "runtime/lane_io.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -10,7 +10,7 @@
 // The steps are out of line on purpose: one copy per joint type stays in the instruction cache.
 #pragma once
 #include "model/joints.hpp"
-#include "spatial/ldl.hpp"
+#include "linalg/ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

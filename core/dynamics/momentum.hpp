@@ -3,7 +3,7 @@
 //   first moments.
 //   Oracle: sums over bodies; energy conservation; momentum == dense sum of transformed body momenta.
 #pragma once
-#include "batch/arena.hpp"
+#include "memory/arena.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {

@@ -3,7 +3,7 @@
 //   Source: [RBDA] ch. 5.   Frames: everything with index i lives in link i.   Gravity: the world accelerates by -g.
 //   Oracle: rnea(aba(tau)) == tau; dense H a + h.
 #pragma once
-#include "batch/arena.hpp"
+#include "memory/arena.hpp"
 #include "dynamics/carry.hpp"
 #include "model/joints.hpp"
 

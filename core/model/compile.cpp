@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "model/model.hpp"
-#include "model/singular.hpp"
 #include "spatial/spatial.hpp"
 
 namespace featherweight {
@@ -446,19 +445,12 @@ Model::Model(ModelSpec spec) : spec_(std::move(spec)) {
   for (int k = 0; k < n_frames(); ++k)
     if (!frames_.emplace(frame_name(k), k).second)
       throw std::invalid_argument("two links or frames are called '" + frame_name(k) + "'");
-  if (const int singular = find_singular_joint(f64_.tree); singular >= 0) {
-    const std::size_t k = joint_of(singular);
-    throw std::invalid_argument("joint '" + spec_.joints[k].name + "': nothing it moves has inertia along its freedom" +
-                                (ranges_[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
-                                spec_.links[k].name + "' a positive mass and inertia, or the joint an armature");
-  }
   for (int i = 0; i < f64_.tree.n_links && f32_problem_.empty(); ++i)
     if (!survives(f64_.links[static_cast<std::size_t>(i)]))
       f32_problem_ = "link '" + spec_.links[joint_of(i)].name + "' has mass or inertia beyond the range of float32";
   convert(f64_, f32_);
 }
 
-// The joint compiled link i belongs to.
 std::size_t Model::joint_of(int link) const {
   const int v = f64_.links[static_cast<std::size_t>(link)].v;
   std::size_t k = 0;

@@ -82,6 +82,7 @@ class Model {
   double mass() const { return mass_; }  // of all links, held by the world or not [kg]
   const std::vector<InertiaShare>& inertia_shares() const { return shares_; }  // of links; their sums are the tree's
   const std::vector<JointRange>& joint_ranges() const { return ranges_; }
+  std::size_t joint_of(int link) const;  // the joint that compiled link belongs to
   std::vector<double> neutral() const;
 
   // Index of a link or frame by name; throws with the closest names.
@@ -101,8 +102,6 @@ class Model {
   }
 
  private:
-  std::size_t joint_of(int link) const;
-
   ModelSpec spec_;
   std::map<std::string, int> frames_;  // links and frames by name
   std::string f32_problem_;

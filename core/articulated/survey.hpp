@@ -1,0 +1,41 @@
+// articulated/survey.hpp -- a tree at rest in a few generic postures, swept inward link by link.
+//
+// What a set of constraints is like (how far its rows give way, which limbs can move them all) is found once, by
+// trying. Host code: plain double, std containers.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "articulated/row_steps.hpp"
+#include "dynamics/aba.hpp"
+
+namespace featherweight::host {
+
+class Survey {
+ public:
+  static constexpr int n_postures = 5;
+
+  explicit Survey(const Tree<double>& tree);
+
+  // Projects out link i in all postures; links must come in inward order.
+  void project_out(int i);
+
+  // Rows on link i pass its joint, once it has been projected out. L: their lower triangle.
+  void pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L);
+
+ private:
+  struct Posture {
+    std::unique_ptr<double[]> memory;
+    AbaWorkspace<double> sweep;
+    Outboard<double> carry;
+  };
+  const Tree<double>& tree_;
+  std::vector<double> none_;  // velocities, joint forces
+  std::vector<double> G_;
+  std::vector<Posture> postures_;
+};
+
+// The row of a constraint on its link, at rest and without gravity.
+inline Row<double> row_at_rest(const ConstraintRow<double>& row) { return {row_direction(row), 0.0}; }
+
+}  // namespace featherweight::host

@@ -1,0 +1,14 @@
+// cones/kernels.hpp -- the contact solvers of one instruction set.
+#pragma once
+#include "cones/problem.hpp"
+
+namespace featherweight {
+
+struct ContactKernels {
+  // Bytes of scratch that `solve` needs, 64-byte aligned.
+  std::size_t (*scratch_bytes)(const ConeProblem&, const SolverOptions&);
+  // lambda: on entry the warm start, on exit the impulses.
+  SolverReport (*solve)(const ConeProblem&, const SolverOptions&, double* lambda, void* scratch);
+};
+
+}  // namespace featherweight

@@ -1,0 +1,249 @@
+// cones/newton.hpp -- all blocks at once: Newton's method on the natural map, with symmetric positive systems.
+//
+// With the rows that are free and the contacts that slide (newton_rows.hpp), a step to lambda' solves
+//   (G + eps) lambda' + g = eps lambda                 on free rows,
+//   ... + beta lambda'_T + gamma e = 0,   e . lambda'_T = mu lambda'_N   on tangents that slide along e:
+// their force keeps to the cone along e (gamma takes what velocity there is) and is viscous across. One factorisation
+// of G + eps + beta, one more solution per contact that slides, and a small system for the gammas. Rows on a bound are
+// not in the system. n^3 / 6 + n^2 n_sliding multiply-adds per step.
+//
+// eps is proximal: it moves no solution, so redundant rows (hyperstatic feet) need no care. It follows the residual,
+// as in Levenberg and Marquardt's method: impulses that hardly move anything change by no more than a typical impulse,
+// and near the solution Newton's convergence is kept. A step that makes things much worse is cut where the first
+// sticking contact reaches its cone or the first closed one opens. Where progress ends, a few sweeps of Gauss-Seidel
+// and another ratio of eps to the residual give a new start.
+// Source: semismooth Newton for contact [Alart and Curnier 1991]. Oracle: the natural map, dense.
+#pragma once
+#include "linalg/dense_ldl.hpp"
+#include "cones/gauss_seidel.hpp"
+#include "cones/newton_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+struct NewtonWorkspace {
+  NewtonRows free;
+  double* A;          // system on the free rows, by columns
+  double *X, *small;  // A^-1 e of each contact that slides; system of the gammas
+  double* change;     // of lambda on the free rows
+  double *lambda_before, *sigma_before;
+  int* sliding;  // frictions that slide
+  int n_sliding = 0;
+
+  NewtonWorkspace(const ConeProblem& problem, Arena& scratch) : free(problem, scratch) {
+    const std::size_t n = static_cast<std::size_t>(padded(problem.m)), k = static_cast<std::size_t>(problem.n_blocks);
+    A = scratch.take<double>(n * n);
+    X = scratch.take<double>(n * k);
+    small = scratch.take<double>(k * (k + 1));
+    change = scratch.take<double>(n);
+    lambda_before = scratch.take<double>(n);
+    sigma_before = scratch.take<double>(n);
+    sliding = scratch.take<int>(k);
+  }
+};
+
+// lambda += change, sigma with it; change_of(row) for every row.
+template <class Change>
+FW_INLINE void move_impulses(const ConeProblem& problem, ContactWorkspace& w, double* lambda, Change change_of) {
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& b = problem.blocks[j];
+    bool moved = false;
+    for (int r = 0; r < b.rows; ++r) {
+      w.change[r] = change_of(b.first + r);
+      lambda[b.first + r] += w.change[r];
+      moved |= w.change[r] != 0;
+    }
+    if (moved) add_columns(problem, j, w.change, w.sigma);
+  }
+}
+
+// G on the free rows, its lower triangle, padded by the identity.
+inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A) {
+  const ContactMatrix& G = problem.G;
+  const int n = padded(free.n_free);
+  const std::size_t ld = static_cast<std::size_t>(n);
+  if (!G.start) {
+    for (int c = 0; c < free.n_free; ++c) {
+      const double* from = G.values + static_cast<std::size_t>(free.rows[c]) * static_cast<std::size_t>(G.stride);
+      double* to = A + c * ld;
+      if (free.n_free == problem.m)
+        for (int r = c & ~3; r < n; r += 4) four(to + r) = four(from + r);
+      else
+        for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]];
+      for (int r = free.n_free; r < n; ++r) to[r] = 0;
+    }
+  } else {
+    fill(n * free.n_free, 0, A);
+    for (int j = 0; j < problem.n_blocks; ++j)
+      for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
+        const Block &columns = problem.blocks[j], &rows = problem.blocks[G.neighbour[k]];
+        const double* values = G.values + G.at[k];
+        for (int c = 0; c < columns.rows; ++c)
+          for (int r = 0; r < rows.rows; ++r, ++values) {
+            const int column = free.slot[columns.first + c], row = free.slot[rows.first + r];
+            if (column >= 0 && row >= column) A[column * ld + row] = *values;
+          }
+      }
+  }
+  for (int c = free.n_free; c < n; ++c) {
+    for (int r = c; r < n; ++r) A[c * ld + r] = 0;
+    A[c * (ld + 1)] = 1;
+  }
+}
+
+// The forces along e that keep all that slides to its cone.
+inline void keep_to_cones(NewtonWorkspace& v, const double* lambda) {
+  const NewtonRows& free = v.free;
+  const int n = padded(free.n_free), size = v.n_sliding;
+  const std::size_t ld = static_cast<std::size_t>(n);
+  for (int c = 0; c < size; ++c) {
+    const Friction& f = free.frictions[v.sliding[c]];
+    const int t = free.slot[f.first];
+    double* X = v.X + c * ld;
+    fill(n, 0, X);
+    X[t] = f.ex;
+    if (f.rows == 2) X[t + 1] = f.ey;
+    solve_dense(n, v.A, X, t);
+  }
+  for (int k = 0; k < size; ++k) {
+    const Friction& f = free.frictions[v.sliding[k]];
+    const int t = free.slot[f.first], s = f.rows == 2 ? t + 1 : t, normal = free.slot[f.normal];
+    const double ey = f.rows == 2 ? f.ey : 0;
+    double* row = v.small + k * (size + 1);
+    for (int c = 0; c < size; ++c) {
+      const double* X = v.X + c * ld;
+      row[c] = f.mu * X[normal] - f.ex * X[t] - ey * X[s];
+    }
+    row[size] = f.mu * (lambda[f.normal] + v.change[normal]) - f.ex * (lambda[f.first] + v.change[t]) -
+                ey * (lambda[f.first + f.rows - 1] + v.change[s]);
+  }
+  if (!solve_general(size, v.small)) return;
+  for (int c = 0; c < size; ++c) add_scaled(n, -v.small[c * (size + 1) + size], v.X + c * ld, v.change);
+}
+
+// One step from lambda and sigma to the next, with one factorisation.
+inline void newton_step(const ConeProblem& problem, ContactWorkspace& w, NewtonWorkspace& v, double eps,
+                        double* lambda) {
+  NewtonRows& free = v.free;
+  free.choose(problem, w, lambda);
+  move_impulses(problem, w, lambda, [&](int i) { return free.slot[i] < 0 ? free.held[i] - lambda[i] : 0; });
+  v.n_sliding = 0;
+  const int n = padded(free.n_free);
+  if (n == 0) return;
+  // G + eps + beta, and -(sigma + beta lambda)
+  gather(problem, free, v.A);
+  for (int c = 0; c < n; ++c) v.change[c] = c < free.n_free ? -w.sigma[free.rows[c]] : 0;
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& b = problem.blocks[j];
+    for (int r = 0; r < b.rows; ++r) {
+      const int i = free.slot[b.first + r];
+      if (i >= 0) v.A[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] += eps * w.D[j] + w.smallest;
+    }
+  }
+  for (int k = 0; k < free.n_frictions; ++k) {
+    const Friction& f = free.frictions[k];
+    if (!(f.beta > 0)) continue;
+    v.sliding[v.n_sliding++] = k;
+    for (int r = 0; r < f.rows; ++r) {
+      const int i = free.slot[f.first + r];
+      v.A[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] += f.beta;
+      v.change[i] -= f.beta * lambda[f.first + r];
+    }
+  }
+  factorise_dense(n, w.floor, v.A);
+  solve_dense(n, v.A, v.change);
+  if (v.n_sliding > 0) keep_to_cones(v, lambda);
+  move_impulses(problem, w, lambda, [&](int i) { return free.slot[i] < 0 ? 0 : v.change[free.slot[i]]; });
+}
+
+// How far a step may go, at most 1, until the first sticking contact reaches its cone or the first closed one opens.
+inline double longest_step(const ConeProblem& problem, const NewtonWorkspace& v, const double* lambda) {
+  const double* before = v.lambda_before;
+  double longest = 1;
+  for (int k = 0; k < v.free.n_frictions; ++k) {
+    const Friction& f = v.free.frictions[k];
+    if (v.free.slot[f.first] < 0 || f.beta > 0) continue;
+    // (mu n)^2 - |t|^2 = c + 2 b a + d a^2 along the step; from inside its first root is c / (-b + sqrt(b^2 - c d))
+    const double n = f.mu * before[f.normal], dn = f.mu * lambda[f.normal] - n;
+    double c = n * n, b = n * dn, d = dn * dn;
+    for (int r = 0; r < f.rows; ++r) {
+      const double t = before[f.first + r], dt = lambda[f.first + r] - t;
+      c -= t * t, b -= t * dt, d -= dt * dt;
+    }
+    const double discriminant = b * b - c * d;
+    if (c > 0 && discriminant > 0) {
+      const double divisor = root(discriminant) - b;
+      if (divisor > 0) longest = min_of(longest, c / divisor);
+    }
+  }
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& b = problem.blocks[j];
+    if (b.law != Law::point && b.law != Law::unilateral) continue;
+    const int i = b.first + b.rows - 1;
+    if (before[i] > 0 && lambda[i] < 0) longest = min_of(longest, before[i] / (before[i] - lambda[i]));
+  }
+  return longest;
+}
+
+// D times a typical impulse of closed contacts [m/s].
+inline double typical_velocity(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda) {
+  double sum = 0;
+  int n = 0;
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& b = problem.blocks[j];
+    const double normal = b.law == Law::point || b.law == Law::unilateral ? lambda[b.first + b.rows - 1] : 0;
+    if (normal > 0) sum += w.D[j] * normal, ++n;
+  }
+  return n > 0 ? sum / n : problem.scale;
+}
+
+// Steps until the tolerance is met or as many as allowed were made. lambda and sigma: the best found.
+inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
+                     SolverReport& report) {
+  // of eps to the residual, in turn: the first is fastest where it works, and shows soon if it does
+  constexpr double ratios[] = {0.03, 0.3, 3, 0.03, 1, 10, 0.1};
+  constexpr int n_ratios = 7, patience_at_first = 6, patience = 25;
+  v.free.start(problem, w);
+  double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
+  copy(problem.m, lambda, w.best);
+  int turn = 0, since = 0;
+  for (int k = 0; k < max_steps && !(residual <= w.tolerance); ++k) {
+    if (since == (turn == 0 ? patience_at_first : patience)) {
+      if (++turn == n_ratios) break;
+      since = 0;
+      copy(problem.m, w.best, lambda);
+      set_velocities(problem, lambda, w.sigma);
+      for (int sweep = 0; sweep < 4; ++sweep, ++report.sweeps) gauss_seidel_sweep(problem, w, lambda);
+      catch_up(problem, lambda, w);
+      residual = natural_residual(problem, w, lambda, w.sigma);
+    }
+    const double eps = clamp(ratios[turn] * residual / typical_velocity(problem, w, lambda), 1e-12, 1e-2);
+    copy(problem.m, lambda, v.lambda_before);
+    copy(problem.m, w.sigma, v.sigma_before);
+    newton_step(problem, w, v, eps, lambda);
+    ++report.newton;
+    const double before = residual;
+    residual = natural_residual(problem, w, lambda, w.sigma);
+    if (!(residual <= 100 * before)) {
+      const double a = longest_step(problem, v, lambda);
+      for (int i = 0; i < problem.m; ++i) {
+        lambda[i] = v.lambda_before[i] + a * (lambda[i] - v.lambda_before[i]);
+        w.sigma[i] = v.sigma_before[i] + a * (w.sigma[i] - v.sigma_before[i]);
+      }
+      residual = natural_residual(problem, w, lambda, w.sigma);
+    }
+    if (residual <= best) {
+      best = residual;
+      copy(problem.m, lambda, w.best);
+    }
+    ++since;
+    if (residual < 0.5 * mark) mark = residual, since = 0;
+  }
+  if (!(residual <= w.tolerance)) {
+    copy(problem.m, w.best, lambda);
+    set_velocities(problem, lambda, w.sigma);
+    residual = natural_residual(problem, w, lambda, w.sigma);
+  }
+  return residual;
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,81 @@
+// cones/problem.hpp -- the cone problem of one step of one environment. Plain data, shared by all instruction sets.
+//
+//   sigma = G lambda + g        sigma: velocity along each row at the end of the step, lambda: impulse along it
+//
+// G is the Delassus matrix with the compliance on its diagonal, g the velocity without impulses and whatever a row
+// should not reach (gap / step, bounce). The rows come in blocks, and each block has its law.
+#pragma once
+#include <cstddef>
+
+namespace featherweight {
+
+enum class Law : int {
+  equality,    // sigma = 0
+  unilateral,  // 0 <= lambda, 0 <= sigma, lambda sigma = 0: contacts without friction, joint limits
+  interval,    // lower <= lambda <= upper, sigma <= 0 at the upper bound and >= 0 at the lower: dry friction of joints
+  point,       // rows t1, t2, n: n as unilateral; |lambda_t| <= mu lambda_n, opposite to sigma_t at the bound (Coulomb)
+  disc,        // 1 or 2 rows: |lambda| <= mu lambda_n of the row `normal`, opposite to sigma at the bound: spin, roll
+};
+
+struct Block {
+  Law law;
+  int first, rows;      // rows [first, first + rows) of the problem
+  int normal;           // disc: the row of the normal impulse that bounds it; it comes before the disc
+  double mu;            // point: coefficient of friction; disc: the same in metres
+  double lower, upper;  // interval [N s] or [N m s]
+};
+
+// What there is of a matrix that is not formed.
+struct MatrixProducts {
+  const void* context;
+  void (*multiply)(const void* context, const double* x, double* y);       // y = G x
+  void (*shift)(const void* context, const double* rho);                   // one a row: prepares for
+  void (*solve_shifted)(const void* context, const double* b, double* x);  // x = (G + rho)^-1 b, or, if not
+  bool exact;                                                              // exact, a preconditioner for it
+};
+
+// Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
+// zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
+// start[j + 1]), in rising order and with itself; its element (row r of block neighbour[k], column c) is at
+// values[at[k] + c * rows + r]. One number after the last may be read.
+// Not formed (products not null): of the elements there are those of the diagonal blocks only, block j at
+// values[at[j]]. Alternating directions need no more; solvers that go from column to column do.
+struct ContactMatrix {
+  const double* values;
+  int stride;
+  const int* start = nullptr;
+  const int* neighbour = nullptr;
+  const std::size_t* at = nullptr;
+  const MatrixProducts* products = nullptr;
+};
+
+struct ConeProblem {
+  int m, n_blocks;
+  const Block* blocks;
+  ContactMatrix G;
+  const double* g;
+  double scale;  // [m/s] typical velocity: what tolerances are relative to
+};
+
+enum class Solver : int { automatic, gauss_seidel, newton, admm };
+
+struct SolverOptions {
+  Solver solver = Solver::automatic;
+  double tolerance = 1e-9;    // of the natural residual, relative to the scale of the problem
+  int max_sweeps = 2000;      // of Gauss-Seidel
+  int max_heap_sweeps = 200;  // of it in heaps, by the automatic solver
+  int max_newton = 120;       // factorisations
+  int max_admm = 2000;        // iterations
+  bool matrix_free = false;   // the matrix is not formed: admm only
+};
+
+struct SolverReport {
+  double residual;           // natural map [m/s]: how far each block is from its law, in velocity; relative if / scale
+  double primal;             // distance of lambda from its set [N s]
+  double dual;               // distance of sigma from its set [m/s]: approaching contacts, moving equalities
+  double complementarity;    // largest |lambda . (sigma corrected as by De Saxce)| [J]
+  int sweeps, newton, admm;  // iterations of each solver
+  bool converged;
+};
+
+}  // namespace featherweight

@@ -1,0 +1,64 @@
+// runtime/table.cpp -- the table by which this instruction set is reached.
+#include "runtime/kernels.hpp"
+#include "lanes/native.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class T>
+constexpr Kernels<T> kernels() {
+  using K = KernelOf<T>;
+  Kernels<T> table{.lanes = width_of<Native<T>>,
+                   .forward_kinematics = K::forward_kinematics,
+                   .frame_placement = K::frame_placement,
+                   .frame_velocity = K::frame_velocity,
+                   .frame_acceleration = K::frame_acceleration,
+                   .jacobian = K::jacobian,
+                   .rnea = K::rnea,
+                   .aba = K::aba,
+                   .crba = K::crba,
+                   .minverse = K::minverse,
+                   .center_of_mass = K::center_of_mass,
+                   .kinetic_energy = K::kinetic_energy,
+                   .potential_energy = K::potential_energy,
+                   .centroidal_momentum = K::centroidal_momentum,
+                   .integrate = K::integrate,
+                   .difference = K::difference};
+  if constexpr (sizeof(T) == sizeof(double)) {
+    table.pv = K::pv;
+    table.limb_pv = K::limb_pv;
+    table.prox_pv = K::prox_pv;
+    table.pv_early = K::pv_early;
+    table.pv_soft = K::pv_soft;
+    table.constrained_aba = K::constrained_aba;
+    table.ltl = K::ltl;
+    table.kkt = K::kkt;
+    table.constraint_jacobian = K::constraint_jacobian;
+    table.constraint_velocity = K::constraint_velocity;
+    table.constraint_acceleration = K::constraint_acceleration;
+    table.constraint_position_error = K::constraint_position_error;
+    table.constrained_inverse = K::constrained_inverse;
+    table.ltl_osim = K::ltl_osim;
+    table.pv_osim = K::pv_osim;
+    table.pv_osimr = K::pv_osimr;
+    table.ltl_inverse = K::ltl_inverse;
+    table.pv_inverse = K::pv_inverse;
+    table.pv_osim_base = K::pv_osim_base;
+    table.caba_osim = K::caba_osim;
+    table.operator_factorise = K::operator_factorise;
+    table.operator_apply = K::operator_apply;
+    table.operator_solve = K::operator_solve;
+    table.operator_bytes = K::operator_bytes;
+    table.efpa = K::efpa;
+    table.kjr = K::kjr;
+  }
+  return table;
+}
+
+// defined in cones/solve.cpp and step/step.cpp
+extern const ContactKernels contact_kernels;
+extern const SimulationKernels simulation_kernels;
+
+extern const Isa isa;
+constinit const Isa isa = {FW_ISA_NAME, kernels<double>(), kernels<float>(), &contact_kernels, &simulation_kernels};
+
+}  // namespace featherweight::FW_ISA

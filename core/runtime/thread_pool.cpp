@@ -1,0 +1,102 @@
+#include "runtime/thread_pool.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace featherweight {
+namespace {
+
+class ThreadPool {
+ public:
+  void run(std::size_t n_tiles, int n_helpers, void (*tile)(void*, std::size_t), void* context) {
+    std::lock_guard turn(turn_);
+    {
+      std::lock_guard lock(mutex_);
+      n_helpers = hire(n_helpers);
+      tile_ = tile;
+      context_ = context;
+      n_tiles_ = n_tiles;
+      next_ = 0;
+      n_helpers_ = working_ = n_helpers;
+      ++round_;
+    }
+    wake_.notify_all();
+    take_tiles();
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return working_ == 0; });
+  }
+
+ private:
+  // Starts helpers up to the number wanted; where the system refuses more, those there are have to do.
+  int hire(int wanted) {
+    try {
+      for (; hired_ < wanted; ++hired_) std::thread([this, id = hired_] { serve(id); }).detach();
+    } catch (const std::system_error&) {
+    }
+    return std::min(wanted, hired_);
+  }
+  void take_tiles() {
+    for (std::size_t k = next_++; k < n_tiles_; k = next_++) tile_(context_, k);
+  }
+  void serve(int id) {
+    long served = 0;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return round_ != served && id < n_helpers_; });
+      served = round_;
+      lock.unlock();
+      take_tiles();
+      lock.lock();
+      if (--working_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex turn_, mutex_;
+  std::condition_variable wake_, done_;
+  void (*tile_)(void*, std::size_t) = nullptr;
+  void* context_ = nullptr;
+  std::size_t n_tiles_ = 0;
+  int hired_ = 0, n_helpers_ = 0, working_ = 0;
+  long round_ = 0;
+  alignas(64) std::atomic<std::size_t> next_ = 0;  // on a cache line of its own: all threads write it
+};
+
+// Never destroyed: helpers may still wait when the process exits. A forked child has no helpers and gets a new pool.
+ThreadPool& pool() {
+  static std::mutex mutex;
+  static ThreadPool* instance = nullptr;
+  static pid_t owner = 0;
+  std::lock_guard lock(mutex);
+  if (!instance || owner != getpid()) {
+    instance = new ThreadPool;
+    owner = getpid();
+  }
+  return *instance;
+}
+
+}  // namespace
+
+int available_threads() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void detail::run_tiles(std::size_t n_tiles, int n_threads, void (*tile)(void*, std::size_t), void* context) {
+  static const int cores = available_threads();
+  const int n_useful =
+      static_cast<int>(std::min<std::size_t>(n_tiles, static_cast<std::size_t>(std::min(n_threads, cores))));
+  if (n_useful > 1) return pool().run(n_tiles, n_useful - 1, tile, context);
+  for (std::size_t k = 0; k < n_tiles; ++k) tile(context, k);
+}
+
+}  // namespace featherweight

@@ -1,0 +1,110 @@
+// scene/scene.hpp -- everything that moves and touches, compiled: what the step reads. Plain data, shared by all
+// instruction sets.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "collision/shape.hpp"
+#include "model/tree.hpp"
+
+namespace featherweight {
+
+// A shape and where it sits: x_link = R x_shape + p on compiled link `link` (-1: world).
+struct PlacedShape {
+  Shape shape;
+  int link;
+  double R[9], p[3];
+  double center[3];  // of its bounding sphere, on the link
+  double frame[9];   // planes of the world: rows t1, t2, normal
+};
+
+// How two shapes behave when they touch.
+struct PairMaterial {
+  double friction;            // coefficient of Coulomb friction
+  double torsional, rolling;  // radii of friction about the normal and about the tangents [m]
+  double restitution;         // Newton's
+  double compliance;          // 1 / stiffness [m/N], 0: rigid
+  double damping;             // of a compliant contact [N s/m]
+  double margin;              // distance at which they touch already [m]
+  int dim;                    // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
+};
+// Shape a may touch shape b.
+struct ScenePair {
+  int a, b;
+  int material;
+  int is_ball_on_plane;  // a is a sphere, b a plane of the world: then the bounds of a are all it takes
+  int ball;              // the place of such a pair among those that slide and do no more, or -1 (ball_points.hpp)
+};
+
+// A freedom with a row of its own in the cone problem.
+struct JointRow {
+  enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
+  int link, freedom, q;  // compiled link, index in velocities and in configurations
+  double bound;          // limit [m or rad], or largest friction [N or N m]
+  int actuator;          // servo: whose law it is
+
+  bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
+  double direction() const { return kind == upper_limit ? -1 : 1; }  // of impulses along the freedom
+};
+
+// A spring along a freedom: force = stiffness * (rest - position).
+struct Spring {
+  int freedom, q;
+  double stiffness;  // [N/m] or [N m/rad]
+  double rest;       // [m] or [rad]
+};
+
+// One constraint that holds always: the frame on link a stays in that on link b (-1: world).
+struct HeldFrame {
+  int link_a, link_b;
+  double R_a[9], p_a[3], R_b[9], p_b[3];  // the frame on either link
+  int n_rows;
+  int rows[6];  // in rising order: 0 1 2 along the axes of frame a, 3 4 5 about them
+};
+
+// A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within bounds.
+struct Actuator {
+  int freedom, q;
+  int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem
+  double gain, kp, kd;
+  double lower, upper;  // bounds of the force [N] or [N m]
+  double velocity;      // above this speed it does not accelerate further
+};
+
+class PairRules;
+
+enum class Integrator : int {
+  semi_implicit,  // velocities first, coordinates with them; dampers at the end of the step
+  implicit,       // springs and servos as well
+  rk4,            // fourth order, nothing touches
+};
+
+struct Scene {
+  Integrator integrator;
+  Tree<double> tree;        // with what the integrator adds to the inertia along freedoms
+  const double* damping;    // of each freedom [N s/m]
+  const int* depth;         // of each freedom: number of freedoms inboard
+  const int* last_freedom;  // of each link: the last one of its joint
+  const int* root;          // of each link: the root of its tree
+  const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
+  const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
+  int n_balls;              // pairs whose rows are found on lanes
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_springs, n_actuators;
+  const PlacedShape* shapes;
+  const Shape* const* own_shapes;  // of each shape: one an environment in its place, or null; null: none has any
+  const ScenePair* pairs;
+  const PairRules* rules;  // instead of pairs, where there are too many; else null
+  const PairMaterial* materials;
+  const JointRow* joint_rows;  // from the tips inward
+  const HeldFrame* held;
+  const Spring* springs;
+  const Actuator* actuators;
+  int has_restitution;
+  int n_row_freedoms;         // freedoms inboard of the links of all joint rows and held frames, those counted twice
+  int most_contact_freedoms;  // of one contact, likewise
+};
+
+// A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.
+inline constexpr int inertia_numbers = 11;
+
+}  // namespace featherweight

@@ -1,0 +1,224 @@
+#include "scene/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "scene/contacts.hpp"
+
+namespace featherweight {
+namespace {
+
+// R = A B, p = A b + a
+void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) R[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
+    p[r] = A[3 * r] * b[0] + A[3 * r + 1] * b[1] + A[3 * r + 2] * b[2] + a[r];
+  }
+}
+
+}  // namespace
+
+Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator) : model_(model), dt_(dt) {
+  if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
+  scene_.integrator = integrator;
+  scene_.tree = model.tree<double>();
+  links_.assign(scene_.tree.links, scene_.tree.links + scene_.tree.n_links);
+  scene_.tree.links = links_.data();
+  find_paths();
+  add_shapes(spec);
+  add_rows(spec);
+  add_springs(spec);
+  add_inertia(spec);
+  find_touchable();
+}
+
+int Simulation::link_of_freedom(int freedom) const {
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    if (links_[i].v == freedom && links_[i].nv == 1) return static_cast<int>(i);
+  throw std::invalid_argument("freedom " + std::to_string(freedom) +
+                              " does not belong to an axis: limits, friction, springs and servos act on revolute, "
+                              "prismatic and helical joints");
+}
+
+void Simulation::find_paths() {
+  const int n = scene_.tree.n_links, nv = scene_.tree.nv;
+  depth_.resize(nv);
+  for (int f = 0; f < nv; ++f) {
+    const int inboard = scene_.tree.dof_parent[f];
+    depth_[f] = inboard < 0 ? 0 : depth_[inboard] + 1;
+  }
+  last_freedom_.resize(n);
+  root_.resize(n);
+  for (int i = 0; i < n; ++i) {
+    const Link<double>& l = links_[i];
+    last_freedom_[i] = l.v + l.nv - 1;
+    root_[i] = l.parent < 0 ? i : root_[l.parent];
+  }
+  constexpr int most_tabulated = 256;
+  for (int a = 0; a < n && n <= most_tabulated; ++a)
+    for (int b = 0; b < n; ++b) {
+      int common = a;
+      while (common >= 0 && !(common <= b && b < links_[common].subtree_end)) common = links_[common].parent;
+      shared_.push_back(common < 0 ? 0 : depth_[last_freedom_[common]] + 1);
+    }
+  scene_.shared = shared_.empty() ? nullptr : shared_.data();
+  scene_.depth = depth_.data();
+  scene_.last_freedom = last_freedom_.data();
+  scene_.root = root_.data();
+}
+
+// A pose on a user's link, on the compiled link that carries it; returns that.
+int Simulation::place(int link, const PoseArray& X, double* R, double* p) const {
+  static constexpr Mount<double> world{-1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+  const double R_link[9] = {X[0], X[1], X[2], X[4], X[5], X[6], X[8], X[9], X[10]}, p_link[3] = {X[3], X[7], X[11]};
+  const Mount<double>& mount = link < 0 ? world : scene_.tree.mounts[link];
+  compose(mount.R, mount.p, R_link, p_link, R, p);
+  return mount.link;
+}
+
+void Simulation::add_shapes(SceneSpec& spec) {
+  for (const ShapeSpec& s : spec.shapes) {
+    PlacedShape shape{s.shape, -1, {}, {}, {}, {}};
+    shape.link = place(s.link, s.placement, shape.R, shape.p);
+    double unused[9];
+    compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
+    const double normal[3] = {shape.R[2], shape.R[5], shape.R[8]};
+    set_frame(normal, shape.frame);
+    shapes_.push_back(shape);
+  }
+  for (ScenePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
+    const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
+    if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
+    const PlacedShape &a = shapes_[static_cast<std::size_t>(pair.a)], &b = shapes_[static_cast<std::size_t>(pair.b)];
+    pair.is_ball_on_plane = a.shape.kind == ShapeKind::sphere && b.shape.kind == ShapeKind::plane && b.link < 0;
+    pairs_.push_back(pair);
+  }
+  std::sort(pairs_.begin(), pairs_.end(),
+            [](const ScenePair& x, const ScenePair& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); });
+  rules_ = std::move(spec.rules);
+  scene_.rules = rules_.get();
+  materials_ = spec.materials;
+  for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
+  constexpr int most_balls = 32;  // the matrix of all has room on lanes
+  const auto slides_only = [&](const ScenePair& pair) {
+    const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
+    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0;
+  };
+  const auto n_balls = std::count_if(pairs_.begin(), pairs_.end(), slides_only);
+  for (ScenePair& pair : pairs_) pair.ball = n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
+  scene_.n_shapes = static_cast<int>(shapes_.size());
+  scene_.n_pairs = static_cast<int>(pairs_.size());
+  scene_.n_materials = static_cast<int>(materials_.size());
+  scene_.shapes = shapes_.data();
+  scene_.pairs = pairs_.data();
+  scene_.materials = materials_.data();
+}
+
+void Simulation::add_rows(const SceneSpec& spec) {
+  for (const JointRowSpec& row : spec.joint_rows) {
+    const int link = link_of_freedom(row.freedom);
+    joint_rows_.push_back({row.kind, link, row.freedom, links_[link].q, row.bound, -1});
+  }
+  for (const HeldSpec& h : spec.held) {
+    HeldFrame held{};
+    held.link_a = place(h.link_a, h.placement_a, held.R_a, held.p_a);
+    held.link_b = place(h.link_b, h.placement_b, held.R_b, held.p_b);
+    for (int row : h.rows) held.rows[held.n_rows++] = row;
+    held_.push_back(held);
+    scene_.n_held_rows += held.n_rows;
+  }
+  actuators_ = spec.actuators;
+  for (std::size_t k = 0; k < actuators_.size(); ++k) {
+    Actuator& a = actuators_[k];
+    const int link = link_of_freedom(a.freedom);
+    a.q = links_[link].q;
+    a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
+               a.kd + dt_ * a.kp > 0;
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, 0, static_cast<int>(k)});
+  }
+  std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
+                   [](const JointRow& x, const JointRow& y) { return x.link > y.link; });
+  scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
+  scene_.n_held = static_cast<int>(held_.size());
+  scene_.n_actuators = static_cast<int>(actuators_.size());
+  const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_freedom_[link]] + 1; };
+  for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.link);
+  for (const HeldFrame& held : held_) scene_.n_row_freedoms += 2 * (path(held.link_a) + path(held.link_b));
+  const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
+  const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
+  scene_.most_contact_freedoms = (some_roll ? 2 : 1) * 2 * deepest;
+  scene_.joint_rows = joint_rows_.data();
+  scene_.held = held_.data();
+  scene_.actuators = actuators_.data();
+}
+
+void Simulation::add_springs(const SceneSpec& spec) {
+  springs_ = spec.springs;
+  for (Spring& s : springs_) {
+    if (!(s.stiffness >= 0 && std::isfinite(s.stiffness) && std::isfinite(s.rest)))
+      throw std::invalid_argument("spring of freedom " + std::to_string(s.freedom) +
+                                  ": stiffness must be finite and not negative, rest finite");
+    s.q = links_[link_of_freedom(s.freedom)].q;
+  }
+  scene_.n_springs = static_cast<int>(springs_.size());
+  scene_.springs = springs_.data();
+}
+
+// Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
+void Simulation::add_inertia(const SceneSpec& spec) {
+  const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
+  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number a freedom");
+  damping_ = spec.damping;
+  std::vector<double> added(nv);
+  for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];
+  const bool implicit = scene_.integrator == Integrator::implicit;
+  for (const Spring& s : springs_)
+    if (implicit) added[static_cast<std::size_t>(s.freedom)] += dt_ * dt_ * s.stiffness;
+  for (Link<double>& l : links_) {
+    for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
+    rotors_.push_back(l.armature[0]);
+  }
+  for (std::size_t k = 0; k < actuators_.size(); ++k) {
+    const Actuator& a = actuators_[k];
+    const double value = dt_ * a.kd + dt_ * dt_ * a.kp;
+    if (!implicit || a.is_row || value == 0) continue;
+    servo_inertias_.push_back({link_of_freedom(a.freedom), static_cast<int>(k), value});
+    links_[servo_inertias_.back().link].armature[0] += value;
+  }
+  scene_.damping = damping_.data();
+}
+
+void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {
+  const std::size_t rotor = inertia_numbers - 1;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    std::fill_n(inertias + inertia_numbers * i, rotor, 0.0);
+    inertias[inertia_numbers * i + rotor] = rotors_[i];
+  }
+  const std::vector<InertiaShare>& shares = model_.inertia_shares();
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    const int link = scene_.tree.mounts[k].link;
+    if (link < 0) continue;
+    double* const row = inertias + inertia_numbers * link;
+    for (std::size_t j = 0; j < shares[k].size(); ++j) row[j] += (masses ? masses[k] : 1) * shares[k][j];
+  }
+  for (const ServoInertia& s : servo_inertias_)
+    inertias[inertia_numbers * s.link + rotor] += (gains ? gains[s.actuator] : 1) * s.value;
+}
+
+void Simulation::find_touchable() {
+  std::vector<bool> tree(links_.size(), false);
+  const auto touch = [&](int link) {
+    if (link >= 0) tree[static_cast<std::size_t>(root_[static_cast<std::size_t>(link)])] = true;
+  };
+  for (const ScenePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
+  for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
+  for (const JointRow& row : joint_rows_) touch(row.link);
+  for (const HeldFrame& held : held_) touch(held.link_a), touch(held.link_b);
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
+  scene_.touchable = touchable_.data();
+}
+
+}  // namespace featherweight

@@ -1,0 +1,92 @@
+// scene/simulation.hpp -- a model and what is added to it, compiled to a scene.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "model/model.hpp"
+#include "scene/pair_rules.hpp"
+#include "scene/scene.hpp"
+
+namespace featherweight {
+
+// What is added to a model to make it a scene. Links and frames are the user's; -1 is the world.
+struct ShapeSpec {
+  Shape shape;
+  int link;
+  PoseArray placement;  // on the link
+};
+struct JointRowSpec {
+  JointRow::Kind kind;
+  int freedom;
+  double bound;
+};
+struct HeldSpec {
+  int link_a, link_b;
+  PoseArray placement_a, placement_b;  // of the frame on either link
+  std::vector<int> rows;               // see HeldFrame
+};
+struct SceneSpec {
+  std::vector<ShapeSpec> shapes;
+  std::vector<ScenePair> pairs;
+  std::unique_ptr<PairRules> rules;  // instead of pairs, where there are too many
+  std::vector<PairMaterial> materials;
+  std::vector<JointRowSpec> joint_rows;
+  std::vector<HeldSpec> held;
+  std::vector<Spring> springs;      // q is filled in
+  std::vector<Actuator> actuators;  // q and is_row are filled in
+  std::vector<double> damping;      // one a freedom
+};
+
+// Immutable; shareable between threads.
+class Simulation {
+ public:
+  // The model must outlive it. Throws std::invalid_argument naming the culprit.
+  Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator);
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  const Model& model() const { return model_; }
+  const Scene& scene() const { return scene_; }
+  double dt() const { return dt_; }
+  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.n_held_rows; }
+  // Whether the gains of actuators are part of the inertia.
+  bool has_servo_inertia() const { return !servo_inertias_.empty(); }
+  // Inertias of all compiled links (see RolloutJob) with factors on those of the user's links and on the gains of
+  // actuators; null: one.
+  void scale_inertias(const double* masses, const double* gains, double* inertias) const;
+
+ private:
+  int link_of_freedom(int freedom) const;
+  int place(int link, const PoseArray& X, double* R, double* p) const;
+  void add_shapes(SceneSpec& spec);
+  void add_rows(const SceneSpec& spec);
+  void add_springs(const SceneSpec& spec);
+  void add_inertia(const SceneSpec& spec);
+  void find_paths();
+  void find_touchable();
+
+  // What a servo at the end of the step adds to the inertia along its freedom.
+  struct ServoInertia {
+    int link, actuator;
+    double value;
+  };
+
+  const Model& model_;
+  double dt_;
+  std::vector<Link<double>> links_;  // with what the step adds along freedoms
+  std::vector<double> rotors_;       // the first armature of each link, without that of servos
+  std::vector<ServoInertia> servo_inertias_;
+  std::vector<double> damping_;
+  std::vector<int> depth_, last_freedom_, root_, shared_, touchable_;
+  std::vector<PlacedShape> shapes_;
+  std::unique_ptr<const PairRules> rules_;
+  std::vector<ScenePair> pairs_;
+  std::vector<PairMaterial> materials_;
+  std::vector<JointRow> joint_rows_;
+  std::vector<HeldFrame> held_;
+  std::vector<Spring> springs_;
+  std::vector<Actuator> actuators_;
+  Scene scene_{};
+};
+
+}  // namespace featherweight

@@ -1,0 +1,51 @@
+// step/bounce.hpp -- a bounce that would bring energy is weakened.
+//
+// Newton's restitution asks for a velocity, whatever that takes. Where friction or another contact turns part of what
+// comes in along the normal away, it can take more energy than was there: a spinning ball comes off faster than it
+// came. All restitutions of an environment are then lowered together, to the largest share that brings none. Without
+// restitution impulses always take energy, so that there is one.
+// Oracle: kinetic energies before and after.
+#pragma once
+#include "step/cone_matrix.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Energy that impulses bring [J], their work against springs of contacts aside, and the sum of the sizes of its parts.
+struct Work {
+  double sum = 0, size = 0;
+  FW_INLINE bool brings_energy() const { return sum > 1e-9 * size; }
+};
+template <class S>
+Work work_of_impulses(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
+  Work work;
+  multiply(matrix.problem(), matrix.lambda, matrix.sigma);
+  for (int i = 0; i < rows.m; ++i) {
+    const double change = matrix.sigma[i] - rows.rows[i].compliance * matrix.lambda[i];
+    const double part = matrix.lambda[i] * (rows.rows[i].velocity + 0.5 * change);
+    work.sum += part;
+    work.size += part < 0 ? -part : part;
+  }
+  return work;
+}
+
+// Solves again where a bounce brings energy; solve(): the problem as it stands, into matrix.lambda.
+template <class S, class Solve>
+void weaken_bounces(ConeRows<S>& rows, const ConeMatrix<S>& matrix, const Solve& solve) {
+  if (rows.n_bounces == 0 || !work_of_impulses(rows, matrix).brings_energy()) return;
+  constexpr double fine_enough = 0.01;
+  double low = 0, high = 1, share = 0.5;
+  const auto solve_for = [&](double wanted) {
+    for (int k = 0; k < rows.n_bounces; ++k) {
+      const ConeBounce& bounce = rows.bounces[k];
+      rows.g[bounce.row] = rows.rows[bounce.row].velocity + wanted * bounce.shift;
+    }
+    solve();
+  };
+  for (; high - low > fine_enough; share = 0.5 * (low + high)) {
+    solve_for(share);
+    (work_of_impulses(rows, matrix).brings_energy() ? high : low) = share;
+  }
+  solve_for(low);
+}
+
+}  // namespace featherweight::FW_ISA

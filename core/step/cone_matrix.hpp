@@ -1,0 +1,306 @@
+// step/cone_matrix.hpp -- the matrix of one environment's cone problem.
+//
+// Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
+// few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts. So
+// it is for robots side by side, which are solved island by island.
+// Where it is not wanted at all, products go through the trees (tree_product.hpp), and the diagonal blocks are what is
+// kept.
+#pragma once
+#include "cones/kernels.hpp"
+#include "cones/matrix.hpp"
+#include "step/tree_product.hpp"
+
+namespace featherweight::FW_ISA {
+
+inline constexpr int most_dense_rows = 320, least_island_rows = 96;
+
+template <class S>
+class ConeMatrix {
+ public:
+  ContactMatrix G{};
+  double* lambda;  // padded by zeros
+  double* sigma;   // scratch of m numbers
+  double* mu;      // scratch of m numbers, padded by zeros
+  void* scratch;   // of the solver
+
+  ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
+             Memory& memory)
+      : scene_(scene), rows_(rows), product_(scene, rows) {
+    const bool sparse =
+        rows.m > most_dense_rows || (rows.m > least_island_rows && options.solver == Solver::automatic &&
+                                     fall_apart<most_dense_rows>(rows.groups, rows.n_groups));
+    if (sparse || rows.has_others) rows.unpack_balls();
+    if (options.matrix_free)
+      fill_diagonal(kernels, options, memory);
+    else if (sparse)
+      fill_sparse(kernels, options, memory);
+    else
+      fill_dense(kernels, options, memory);
+    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept;
+    for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
+  }
+
+  // Of freedoms, where the matrix is not formed: scratch between products.
+  double* of_freedoms() const { return product_.y; }
+  ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
+
+ private:
+  const Scene& scene_;
+  const ConeRows<S>& rows_;
+  TreeProduct product_;
+  MatrixProducts products_;
+
+  // Carves what all kinds need; `more` carves the rest.
+  template <class More>
+  void make_room(const ContactKernels& kernels, const SolverOptions& options, Memory& memory, const More& more) {
+    const std::size_t m = rows_.m;
+    std::size_t scratch_bytes = 0;
+    carve_out(memory, [&](Arena& pieces) {
+      lambda = pieces.take<double>(m + 8);
+      sigma = pieces.take<double>(m + 8);
+      mu = pieces.take<double>(m + 8);
+      more(pieces);
+      if (scratch_bytes == 0) scratch_bytes = kernels.scratch_bytes(problem(), options);
+      scratch = pieces.take<char>(scratch_bytes);
+    });
+  }
+
+  void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+    const int m = rows_.m, stride = (m + 4 + 7) / 8 * 8;  // four rows are written at a time, zeros below the last
+    double* values = nullptr;
+    make_room(kernels, options, memory, [&](Arena& pieces) {
+      values = pieces.take<double>(static_cast<std::size_t>(stride) * stride);
+      G = {values, stride};
+    });
+    if (rows_.has_others)
+      write_groups(values, stride);
+    else
+      write_balls(values, stride);
+    for (int j = 0; j < m; ++j)
+      *reinterpret_cast<LooseRows*>(values + static_cast<std::size_t>(j) * stride + m) = Rows{};
+    if (!rows_.is_soft) return;
+    for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
+  }
+
+  FW_INLINE RowBlock couple_balls(const RowGroup& a, const RowGroup& b) const {
+    const S* const e = rows_.balls().block(a.ball, b.ball);
+    const LaneOf<S> lane = rows_.lane();
+    const auto column = [&](int c) FW_LAMBDA_INLINE {
+      return Rows{lane(e[3 * c]), lane(e[3 * c + 1]), lane(e[3 * c + 2]), 0};
+    };
+    return {{column(0), column(1), column(2), Rows{}}};
+  }
+
+  // Blocks from the first to the last: what is below a block is written after its zeros.
+  void write_balls(double* values, int stride) const {
+    const auto write = [&](const RowBlock& block, int row, int column) FW_LAMBDA_INLINE {
+      double* const to = values + static_cast<std::size_t>(column) * stride + row;
+      *reinterpret_cast<LooseRows*>(to) = block.columns[0];
+      *reinterpret_cast<LooseRows*>(to + stride) = block.columns[1];
+      *reinterpret_cast<LooseRows*>(to + 2 * stride) = block.columns[2];
+    };
+    for (int i = 0; i < rows_.n_groups; ++i) {
+      for (int j = 0; j < i; ++j) {
+        const RowBlock block = couple_balls(rows_.groups[i], rows_.groups[j]);
+        write(transposed(block), 3 * j, 3 * i);
+        write(block, 3 * i, 3 * j);
+      }
+      write(couple_balls(rows_.groups[i], rows_.groups[i]), 3 * i, 3 * i);
+    }
+  }
+  void write_groups(double* values, int stride) const {
+    const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
+      const auto put = [&](int c)
+                           FW_LAMBDA_INLINE { *reinterpret_cast<LooseRows*>(column + c * stride) = block.columns[c]; };
+      put(0);  // written out, so that the block stays in registers
+      if (b.rows > 1) put(1);
+      if (b.rows > 2) put(2);
+      if (b.rows > 3) put(3);
+    };
+    const auto couple_groups = [&](const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      return a.ball < 0 || b.ball < 0 ? couple(scene_, a, b) : couple_balls(a, b);
+    };
+    const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+      if (&a != &b) write(transposed(block), b, a);
+      write(block, a, b);
+    };
+    const RowGroup* const groups = rows_.groups;
+    for (int i = 0; i < rows_.n_groups; ++i) {
+      const RowGroup &a = groups[i], &b = groups[i + 1];
+      const bool two = i + 1 < rows_.n_groups && a.ball < 0 && b.ball < 0 && act_together(a, b);
+      for (int j = 0; j <= i; ++j) {
+        const RowGroup& c = groups[j];
+        if (!share_a_tree(a, c)) {
+          const RowBlock none = {};
+          write(none, c, a), write(none, a, c);
+          if (two) write(none, c, b), write(none, b, c);
+        } else if (two && c.rows < 4) {
+          const TwoBlocks blocks = couple_two(scene_, a, b, c);
+          write_both(blocks.first, a, c);
+          write_both(blocks.second, b, c);
+        } else {
+          write_both(couple_groups(a, c), a, c);
+          if (two) write_both(couple_groups(b, c), b, c);
+        }
+      }
+      if (two) write_both(couple(scene_, b, b), b, b), ++i;
+    }
+  }
+
+  // Blocks lie within groups, in the same order.
+  void fill_diagonal(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+    std::size_t n_values = 0;
+    for (int j = 0; j < rows_.n_blocks; ++j) n_values += rows_.blocks[j].rows * rows_.blocks[j].rows;
+    double* values = nullptr;
+    std::size_t* at = nullptr;
+    make_room(kernels, options, memory, [&](Arena& pieces) {
+      values = pieces.take<double>(n_values);
+      at = pieces.take<std::size_t>(rows_.n_blocks);
+      product_.make_room(pieces);
+      G = {values, 0, nullptr, nullptr, at, &products_};
+    });
+    product_.load(rows_.freedoms(), rows_.lane());
+    products_ = product_.products();
+    std::size_t v = 0;
+    for (int i = 0, j = 0; i < rows_.n_groups; ++i) {
+      const RowGroup& group = rows_.groups[i];
+      const RowBlock own = couple(scene_, group, group);
+      for (; j < rows_.n_blocks && rows_.blocks[j].first < group.first + group.rows; ++j) {
+        const Block& block = rows_.blocks[j];
+        at[j] = v;
+        for (int c = 0; c < block.rows; ++c)
+          for (int r = 0; r < block.rows; ++r) {
+            const double x = own.columns[block.first - group.first + c][block.first - group.first + r];
+            values[v++] = r == c ? x + rows_.rows[block.first + c].compliance : x;
+          }
+      }
+    }
+  }
+
+  void fill_sparse(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+    const int n_roots = scene_.tree.n_links;  // trees are named by the link at their root
+    int *first_of_root = nullptr, *on_root = nullptr, *first_block = nullptr;
+    int *start = nullptr, *neighbour = nullptr;
+    // Of a group: blocks and rows that its columns couple to, how many of both are written, and where its values start.
+    struct Columns {
+      std::size_t blocks, rows, done, values, done_rows = 0;
+    };
+    Columns* columns = nullptr;
+    std::size_t n_neighbours = 0, n_values = 0, *at = nullptr;
+    double* values = nullptr;
+    const auto carve_all = [&] {
+      make_room(kernels, options, memory, [&](Arena& pieces) {
+        first_of_root = pieces.take<int>(n_roots + 1);
+        on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
+        first_block = pieces.take<int>(rows_.n_groups + 1);
+        columns = pieces.take<Columns>(rows_.n_groups);
+        start = pieces.take<int>(rows_.n_blocks + 1);
+        neighbour = pieces.take<int>(n_neighbours);
+        at = pieces.take<std::size_t>(n_neighbours);
+        values = pieces.take<double>(n_values + 1);
+        G = {values, 0, start, neighbour, at};
+      });
+    };
+    carve_all();
+
+    // groups by tree, in rising order
+    const auto root_of = [&](const RowGroup& g, int end) { return scene_.root[g.ends[end].link]; };
+    const auto new_root = [&](const RowGroup& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
+    const auto list_roots = [&] {
+      for (int k = 0; k <= n_roots; ++k) first_of_root[k] = 0;
+      for (int i = 0; i < rows_.n_groups; ++i)
+        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
+          if (new_root(rows_.groups[i], e)) ++first_of_root[root_of(rows_.groups[i], e) + 1];
+      for (int k = 0; k < n_roots; ++k) first_of_root[k + 1] += first_of_root[k];
+      for (int i = rows_.n_groups - 1; i >= 0; --i)  // filled from the back; the starts are then moved to the front
+        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
+          if (new_root(rows_.groups[i], e)) on_root[--first_of_root[root_of(rows_.groups[i], e) + 1]] = i;
+      for (int k = 0; k < n_roots; ++k) first_of_root[k] = first_of_root[k + 1];
+      first_of_root[n_roots] = count_on_roots(new_root);
+      for (int b = 0, i = -1; b < rows_.n_blocks; ++b) {
+        if (i + 1 < rows_.n_groups && rows_.blocks[b].first >= rows_.groups[i + 1].first) first_block[++i] = b;
+        first_block[i + 1] = b + 1;
+      }
+    };
+    list_roots();
+
+    // f(other group) for every group that shares a tree with group i, in rising order, itself included
+    const auto for_neighbours = [&](int i, auto&& f) {
+      const RowGroup& group = rows_.groups[i];
+      int at_root[2] = {0, 0}, end_root[2] = {0, 0}, n = 0;
+      for (int e = 0; e < group.n_ends; ++e)
+        if (new_root(group, e)) {
+          at_root[n] = first_of_root[root_of(group, e)];
+          end_root[n++] = first_of_root[root_of(group, e) + 1];
+        }
+      for (;;) {
+        int next = rows_.n_groups;
+        for (int k = 0; k < n; ++k)
+          if (at_root[k] < end_root[k] && on_root[at_root[k]] < next) next = on_root[at_root[k]];
+        if (next == rows_.n_groups) return;
+        for (int k = 0; k < n; ++k)
+          if (at_root[k] < end_root[k] && on_root[at_root[k]] == next) ++at_root[k];
+        f(next);
+      }
+    };
+    // all blocks of a group have the same neighbours
+    const auto n_blocks = [&](int i) { return first_block[i + 1] - first_block[i]; };
+    const auto place_columns = [&] {
+      n_neighbours = n_values = 0;
+      for (int i = 0; i < rows_.n_groups; ++i) {
+        Columns& own = columns[i] = {0, 0, 0, n_values};
+        for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += rows_.groups[other].rows; });
+        for (int j = first_block[i]; j < first_block[i + 1]; ++j, n_neighbours += own.blocks)
+          start[j] = static_cast<int>(n_neighbours);
+        n_values += own.rows * rows_.groups[i].rows;
+      }
+      start[rows_.n_blocks] = static_cast<int>(n_neighbours);
+    };
+    place_columns();
+    carve_all();
+    list_roots();
+    place_columns();
+
+    // columns of group i in rows of a group that comes next to those it has so far
+    const auto append = [&](int other, int i, const RowBlock& both) FW_LAMBDA_INLINE {
+      Columns& own = columns[i];
+      const RowGroup &rows = rows_.groups[other], &group = rows_.groups[i];
+      for (int j = first_block[i]; j < first_block[i + 1]; ++j) {
+        const Block& column = rows_.blocks[j];
+        const int c0 = column.first - group.first;
+        std::size_t k = start[j] + own.done;
+        double* to = values + own.values + c0 * own.rows + column.rows * own.done_rows;
+        for (int b = first_block[other]; b < first_block[other + 1]; ++b, ++k) {
+          const Block& block = rows_.blocks[b];
+          const int r0 = block.first - rows.first;
+          neighbour[k] = b;
+          at[k] = static_cast<std::size_t>(to - values);
+          for (int c = 0; c < column.rows; ++c)
+            for (int r = 0; r < block.rows; ++r) *to++ = both.columns[c0 + c][r0 + r];
+        }
+      }
+      own.done += n_blocks(other), own.done_rows += rows.rows;
+    };
+    for (int i = 0; i < rows_.n_groups; ++i)
+      for_neighbours(i, [&](int other) {
+        if (other > i) return;
+        RowBlock both = couple(scene_, rows_.groups[other], rows_.groups[i]);
+        if (other == i)
+          for (int r = 0; r < rows_.groups[i].rows; ++r)
+            both.columns[r][r] += rows_.rows[rows_.groups[i].first + r].compliance;
+        append(other, i, both);
+        if (other != i) append(i, other, transposed(both));
+      });
+    values[n_values] = 0;
+  }
+  template <class NewRoot>
+  int count_on_roots(const NewRoot& new_root) const {
+    int n = 0;
+    for (int i = 0; i < rows_.n_groups; ++i)
+      for (int e = 0; e < rows_.groups[i].n_ends; ++e) n += new_root(rows_.groups[i], e) ? 1 : 0;
+    return n;
+  }
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,204 @@
+#include "step/environments.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "collision/broadphase.hpp"
+#include "runtime/denormals.hpp"
+#include "runtime/dispatch.hpp"
+#include "runtime/thread_pool.hpp"
+
+namespace featherweight {
+namespace {
+
+// Environments a thread takes at a time: as many as the widest registers hold.
+constexpr std::size_t tile_size = 8;
+
+struct ThreadMemory {
+  StepMemory memory;
+  Broadphase broadphase;
+  ThreadMemory() { memory.broadphase = &broadphase; }
+  ~ThreadMemory() {
+    release(memory.placements);
+    release(memory.bounds);
+    release(memory.sweeps);
+    for (Memory& each : memory.rows) release(each);
+    for (Memory& each : memory.held) release(each);
+    release(memory.matrix);
+    release(memory.next);
+  }
+};
+ThreadMemory& thread_memory() {
+  thread_local ThreadMemory instance;
+  return instance;
+}
+
+}  // namespace
+
+Environments::Environments(std::shared_ptr<const Simulation> simulation, std::size_t batch)
+    : simulation_(std::move(simulation)),
+      batch_(batch),
+      v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
+      impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      acceleration_(v_.size()),
+      applied_(v_.size()),
+      contacts_(batch),
+      reports_(batch) {
+  const std::vector<double> neutral = simulation_->model().neutral();
+  for (std::size_t k = 0; k < batch; ++k) q_.insert(q_.end(), neutral.begin(), neutral.end());
+}
+Environments::Environments(const Environments& other)
+    : simulation_(other.simulation_),
+      batch_(other.batch_),
+      q_(other.q_),
+      v_(other.v_),
+      impulses_(other.impulses_),
+      acceleration_(other.acceleration_),
+      applied_(other.applied_),
+      parameters_(other.parameters_),
+      contacts_(other.batch_),
+      reports_(other.reports_) {
+  for (std::size_t k = 0; k < batch_; ++k) {
+    const ContactList& from = other.contacts_[k];
+    reserve(contacts_[k], from.count);
+    if (from.count) std::memcpy(contacts_[k].data, from.data, sizeof(Contact) * static_cast<std::size_t>(from.count));
+    contacts_[k].count = from.count;
+  }
+}
+Environments::~Environments() {
+  for (ContactList& list : contacts_) release(list);
+}
+
+OwnGround::OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields)
+    : fields_(std::move(fields)),
+      placed_(scene.shapes, scene.shapes + scene.n_shapes),
+      own_(placed_.size(), nullptr),
+      scene_(scene) {
+  for (const auto& field : fields_) {
+    const std::size_t k = static_cast<std::size_t>(field->shape);
+    own_[k] = field->shapes.data();
+    Shape& around = placed_[k].shape;
+    for (const Shape& s : field->shapes) {
+      const double apart =
+          std::hypot(s.center[0] - around.center[0], s.center[1] - around.center[1], s.center[2] - around.center[2]);
+      around.radius = std::max(around.radius, apart + s.radius);
+    }
+  }
+  scene_.shapes = placed_.data();
+  scene_.own_shapes = own_.data();
+}
+
+template <class Change>
+void Environments::change_parameters(const Change& change) {
+  auto next = std::make_shared<Parameters>(*parameters_);
+  change(*next);
+  parameters_ = std::move(next);
+}
+std::vector<double> Environments::rows(const double* values, int n) const {
+  return {values, values + batch_ * static_cast<std::size_t>(n)};
+}
+
+namespace {
+
+// What factors on masses and gains come to, if any of them changes an inertia.
+void find_inertias(const Simulation& simulation, std::size_t batch, Parameters& p) {
+  p.inertias.clear();
+  const bool by_gains = !p.gain_scale.empty() && simulation.has_servo_inertia();
+  if (p.masses.empty() && !by_gains) return;
+  const Scene& scene = simulation.scene();
+  const std::size_t n = static_cast<std::size_t>(inertia_numbers * scene.tree.n_links);
+  p.inertias.resize(batch * n);
+  for (std::size_t k = 0; k < batch; ++k)
+    simulation.scale_inertias(p.masses.empty() ? nullptr : p.masses.data() + k * scene.tree.n_user_links,
+                              p.gain_scale.empty() ? nullptr : p.gain_scale.data() + k * scene.n_actuators,
+                              p.inertias.data() + k * n);
+}
+
+}  // namespace
+
+void Environments::set_friction(const double* factors) {
+  change_parameters([&](Parameters& p) { p.friction = rows(factors, 1); });
+}
+void Environments::set_gains(const double* factors) {
+  change_parameters([&](Parameters& p) {
+    p.gain_scale = rows(factors, simulation_->scene().n_actuators);
+    find_inertias(*simulation_, batch_, p);
+  });
+}
+void Environments::set_gravity(const double* gravity) {
+  change_parameters([&](Parameters& p) { p.gravity = rows(gravity, 3); });
+}
+void Environments::set_masses(const double* factors) {
+  change_parameters([&](Parameters& p) {
+    p.masses = rows(factors, simulation_->model().n_links());
+    find_inertias(*simulation_, batch_, p);
+  });
+}
+void Environments::set_heights(int shape, const double* heights, const double* bases) {
+  const Shape& given = simulation_->scene().shapes[shape].shape;
+  if (given.kind != ShapeKind::height_field) throw std::invalid_argument("heights: the shape is no height field");
+  const HeightField& like = *given.field;
+  const std::size_t n = static_cast<std::size_t>(like.rows) * static_cast<std::size_t>(like.columns);
+  auto field = std::make_shared<OwnGround::Field>();
+  field->shape = shape;
+  field->storage.reserve(batch_);  // shapes point into it
+  for (std::size_t k = 0; k < batch_; ++k) {
+    field->storage.push_back(
+        build_height_field(heights + k * n, like.rows, like.columns, like.size_x, like.size_y, bases[k]));
+    field->shapes.push_back(make_shape(&field->storage.back().view));
+  }
+  std::vector<std::shared_ptr<const OwnGround::Field>> fields{std::move(field)};
+  if (parameters_->ground)
+    for (const auto& kept : parameters_->ground->fields())
+      if (kept->shape != shape) fields.push_back(kept);
+  change_parameters(
+      [&](Parameters& p) { p.ground = std::make_shared<OwnGround>(simulation_->scene(), std::move(fields)); });
+}
+
+void Environments::rollout(RolloutJob job, int n_threads) {
+  const Parameters& own = *parameters_;
+  const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
+  job.scene = own.ground ? &own.ground->scene() : &simulation_->scene();
+  job.dt = simulation_->dt();
+  job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.acceleration = acceleration_.data(), job.applied = applied_.data();
+  job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
+  job.gravity = given(own.gravity), job.inertias = given(own.inertias);
+  job.contacts = contacts_.data();
+  for (StepReport& r : reports_) {
+    const int failed = r.failed;
+    r = {};
+    r.failed = failed;
+  }
+  job.reports = reports_.data();
+  const auto kernel = active_isa().simulation->rollout;
+  if (!kernel)
+    throw std::runtime_error(std::string("the build '") + active_isa().name +
+                             "' of the kernels has no step: it counts operations; choose another instruction set");
+  std::atomic<bool> out_of_memory = false;
+  const auto run = [&](std::size_t begin, std::size_t end) {
+    const FlushDenormals flush;
+    ThreadMemory& mine = thread_memory();
+    try {
+      if (kernel(job, begin, end, mine.memory) & fault::memory) {
+        reserve(mine.memory.sweeps, mine.memory.sweeps.required);
+        kernel(job, begin, end, mine.memory);
+      }
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
+    }
+  };
+  const std::size_t n_tiles = (batch_ + tile_size - 1) / tile_size;
+  if (n_threads == 1 || n_tiles == 1)
+    run(0, batch_);
+  else
+    run_tiles(n_tiles, n_threads, [&](std::size_t k) { run(k * tile_size, std::min((k + 1) * tile_size, batch_)); });
+  if (out_of_memory) throw std::bad_alloc();
+}
+
+}  // namespace featherweight

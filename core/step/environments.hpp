@@ -1,0 +1,86 @@
+// step/environments.hpp -- the states of a batch of environments, and what each has of its own.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "collision/height_field.hpp"
+#include "scene/simulation.hpp"
+#include "step/job.hpp"
+
+namespace featherweight {
+
+// Height fields of each environment in place of the scene's.
+class OwnGround {
+ public:
+  struct Field {
+    int shape;
+    std::vector<HeightFieldStorage> storage;  // one an environment
+    std::vector<Shape> shapes;                // which view them
+  };
+  OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields);
+  OwnGround(const OwnGround&) = delete;
+  OwnGround& operator=(const OwnGround&) = delete;
+
+  const Scene& scene() const { return scene_; }
+  const std::vector<std::shared_ptr<const Field>>& fields() const { return fields_; }
+
+ private:
+  std::vector<std::shared_ptr<const Field>> fields_;
+  std::vector<PlacedShape> placed_;  // with bounds around the fields of all environments
+  std::vector<const Shape*> own_;
+  Scene scene_;
+};
+
+// What environments have of their own instead of the scene's. Empty: nothing.
+struct Parameters {
+  std::vector<double> friction;    // one factor an environment on all coefficients of friction
+  std::vector<double> gain_scale;  // one factor an actuator on gains
+  std::vector<double> gravity;     // three numbers [m/s^2]
+  std::vector<double> masses;      // one factor on mass and inertia of each of the user's links
+  std::vector<double> inertias;    // what masses and gains come to: see RolloutJob
+  std::shared_ptr<const OwnGround> ground;
+};
+
+// The states of a batch of environments.
+class Environments {
+ public:
+  Environments(std::shared_ptr<const Simulation> simulation, std::size_t batch);
+  Environments(const Environments& other);
+  Environments& operator=(const Environments&) = delete;
+  ~Environments();
+
+  std::size_t batch() const { return batch_; }
+  const Simulation& simulation() const { return *simulation_; }
+  std::vector<double>& q() { return q_; }
+  std::vector<double>& v() { return v_; }
+  std::vector<double>& impulses() { return impulses_; }
+  std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
+  std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment
+  std::vector<ContactList>& contacts() { return contacts_; }
+  std::vector<StepReport>& reports() { return reports_; }
+
+  // Parameters of the environments, one row each; copies share them until one is changed.
+  void set_friction(const double* factors);  // (batch)
+  void set_gains(const double* factors);     // (batch, actuators)
+  void set_gravity(const double* gravity);   // (batch, 3)
+  void set_masses(const double* factors);    // (batch, links)
+  // Of a shape that is a height field, on a grid like its own; heights: (batch, rows, columns), bases: (batch).
+  void set_heights(int shape, const double* heights, const double* bases);
+
+  // Inputs, records and options of the job are used, the rest is filled in.
+  void rollout(RolloutJob job, int n_threads);
+
+ private:
+  template <class Change>
+  void change_parameters(const Change& change);
+  std::vector<double> rows(const double* values, int n) const;
+
+  std::shared_ptr<const Simulation> simulation_;
+  std::size_t batch_;
+  std::vector<double> q_, v_, impulses_, acceleration_, applied_;
+  std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
+  std::vector<ContactList> contacts_;
+  std::vector<StepReport> reports_;
+};
+
+}  // namespace featherweight

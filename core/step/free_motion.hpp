@@ -1,0 +1,18 @@
+// step/free_motion.hpp -- what the sweeps on lanes know of the environments of a pack.
+#pragma once
+#include "articulated/freedoms.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct FreeMotion {
+  S fall;  // what gravity adds to velocities in a step [m/s]
+  S *q, *v_free, *control, *gain_scale;
+  Pose<S>* pose;          // of links
+  Freedom<S>* freedom;    // of freedoms
+  Motion<S>* velocity;    // of links without impulses, about the roots of their trees
+  Motion<S>* before;      // the same at the start of the step; null unless the scene has restitution
+  S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,70 @@
+// step/job.hpp -- what a rollout asks of the step. Plain data, shared by all instruction sets.
+#pragma once
+#include <cstddef>
+
+#include "cones/problem.hpp"
+#include "runtime/job.hpp"
+#include "scene/contact_list.hpp"
+#include "scene/scene.hpp"
+
+namespace featherweight {
+
+// How well a step was solved.
+struct StepFigures {
+  double residual;                       // natural, relative to the velocities of the problem
+  double primal, dual, complementarity;  // see SolverReport
+  double penetration;                    // largest overlap at its start [m]
+  int sweeps, newton, admm;              // iterations
+  int unconverged;                       // 1: missed the tolerance
+};
+struct StepReport {
+  StepFigures last;   // of the last step
+  StepFigures total;  // of all steps of a call: the worst, and sums
+  int contacts;       // in the last step
+  int failed;         // frozen since its state became infinite or its forces were
+};
+
+// Steps [0, n_steps) of environments [begin, end), in place.
+struct RolloutJob {
+  const Scene* scene;
+  double dt;
+  int n_steps;
+  SolverOptions options;
+  double *q, *v;                       // one row an environment
+  double* joint_impulses;              // one a joint row and held row: warm starts
+  ContactList* contacts;               // one an environment
+  StepReport* reports;                 // one an environment
+  double *acceleration, *applied;      // of the last step, one row of nv an environment: mean, and joint forces
+  const double* friction = nullptr;    // one an environment: factor on all coefficients of friction
+  const double* gain_scale = nullptr;  // one row of actuators an environment: factor on gains
+  const double* gravity = nullptr;     // one row of 3 an environment, instead of the scene's [m/s^2]
+  const double* inertias = nullptr;    // one row of links an environment, inertia_numbers each, instead of the scene's
+  Input<double> tau;                   // joint forces beside those of actuators; null: none
+  std::ptrdiff_t tau_step = 0;         // from one step to the next
+  Input<double> control;               // of actuators; null: none
+  std::ptrdiff_t control_step = 0;
+  Input<double> f_ext;  // on the user's links, in their axes; null: none
+  std::ptrdiff_t f_ext_step = 0;
+  double *q_out = nullptr, *v_out = nullptr;  // after every step; null: not recorded
+  std::ptrdiff_t q_out_stride = 0, q_out_step = 0, v_out_stride = 0, v_out_step = 0;
+};
+
+class Broadphase;
+
+// Memory of one thread.
+struct StepMemory {
+  Memory sweeps;              // of the sweeps on lanes: see Arena
+  Memory rows[8];             // of one environment's rows; of each lane's, where frames are held
+  Memory held[8];             // their factors
+  Memory matrix;              // of one environment's cone problem
+  ContactList next;           // contacts being found
+  Memory placements, bounds;  // of one environment's shapes
+  Broadphase* broadphase = nullptr;
+};
+
+struct SimulationKernels {
+  int lanes;
+  unsigned (*rollout)(const RolloutJob&, std::size_t begin, std::size_t end, StepMemory&);
+};
+
+}  // namespace featherweight

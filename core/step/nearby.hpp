@@ -1,0 +1,130 @@
+// step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with
+// the way each shape goes in a step, and over planes by the shapes themselves.
+#pragma once
+#include "step/cone_rows.hpp"
+#include "scene/contacts.hpp"
+
+namespace featherweight::FW_ISA {
+
+// A bounding sphere, and the way its shape goes in a step: that of the centre, and that of what turns around it.
+template <class S>
+struct Bound {
+  Vec3<S> center;
+  S way;
+};
+
+// How far a shape goes in a step whose link moves with velocity m about the root of its tree.
+template <class S>
+FW_INLINE S way_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
+                   const Vec3<S>& center, const S& dt) {
+  const Vec3<S> u = velocity_at(m, center - motion.pose[scene.root[shape.link]].p);
+  S speed = square_root(dot(u, u));
+  if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
+  return speed * dt;
+}
+
+template <class S>
+FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const S& dt) {
+  const Vec3<double> c = vec3(shape.center);
+  if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
+  const Pose<S>& X = motion.pose[shape.link];
+  const Vec3<S> center = X.R * c + X.p;
+  return {center, way_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
+}
+
+// Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s].
+inline constexpr double joint_reach = 10;
+
+// The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
+template <class S, class D>
+FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {
+  return larger((motion.q[row.q] - row.bound) * (direction * per_dt), S(0));
+}
+
+// Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative. `change`: of
+// velocities by impulses; null: none yet.
+template <class S, class Near>
+void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
+                           const Near& near) {
+  const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
+    const S excess =
+        closing_speed(row, motion, direction, per_dt) + motion.v_free[row.freedom] * direction - joint_reach;
+    return change ? excess - larger(change[row.freedom] * -direction, S(0)) : excess;
+  };
+  // Joints are mostly far from both of their limits, whichever way they go.
+  const auto is_far = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
+    const S &q = motion.q[lower.q], below = q - lower.bound, above = S(upper.bound) - q;
+    S speed = abs(motion.v_free[lower.freedom]);
+    if (change) speed = speed + abs(change[lower.freedom]);
+    const S spare = select(below < above, below, above) * per_dt - speed;
+    return !any(spare, spare < S(joint_reach));
+  };
+  for (int k = 0; k < scene.n_joint_rows; ++k) {
+    const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];
+    const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
+                     next.kind == JointRow::upper_limit && next.freedom == row.freedom;
+    if (two && is_far(row, next)) {
+      ++k;
+      continue;
+    }
+    const S excess = row.is_limit() ? excess_of(row, S(row.direction())) : S(-1);
+    if (any(excess, excess < S(0))) near(k, excess);
+  }
+}
+
+// How far a shape reaches from its centre along a direction of the world, exactly where that is simple, else by its
+// ball.
+template <class S>
+FW_INLINE S reach_along(const PlacedShape& shape, const FreeMotion<S>& motion, const Vec3<double>& direction) {
+  const Shape& own = shape.shape;
+  if (own.kind == ShapeKind::sphere || own.kind == ShapeKind::convex || own.kind == ShapeKind::height_field)
+    return S(own.radius);
+  const Mat3<S>& R = motion.pose[shape.link].R;
+  const Vec3<S> d = R.rows[0] * direction[0] + R.rows[1] * direction[1] + R.rows[2] * direction[2];
+  const auto along = [&](int k)
+                         FW_LAMBDA_INLINE { return dot(d, Vec3<double>{shape.R[k], shape.R[3 + k], shape.R[6 + k]}); };
+  switch (own.kind) {
+    case ShapeKind::capsule: return abs(along(2)) * own.size[1] + own.size[0];
+    case ShapeKind::cylinder: {
+      const S c = abs(along(2)), s2 = S(1) - c * c;
+      return c * own.size[1] + square_root(select(s2 > S(0), s2, S(0))) * own.size[0];
+    }
+    case ShapeKind::ellipsoid: {
+      S sum(0);
+      for (int k = 0; k < 3; ++k) {
+        const S x = along(k) * own.size[k];
+        sum = sum + x * x;
+      }
+      return square_root(sum);
+    }
+    default: return abs(along(0)) * own.size[0] + abs(along(1)) * own.size[1] + abs(along(2)) * own.size[2];
+  }
+}
+
+// Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
+// Contacts within the margin count.
+template <class S, class Near>
+void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bound<S>* bounds, const Near& near) {
+  for (int k = 0; k < scene.n_pairs; ++k) {
+    const ScenePair& pair = scene.pairs[k];
+    const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    const S way = bounds[pair.a].way + bounds[pair.b].way;
+    const Vec3<S> apart = bounds[pair.a].center - bounds[pair.b].center;
+    const S margin = way + (scene.materials[pair.material].margin + look_ahead);
+    S distance;  // negative where they may touch
+    if (b.shape.kind == ShapeKind::plane && b.link < 0) {
+      const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};
+      const S height = dot(apart, normal) - margin;
+      distance = height - a.shape.radius;
+      if (any(distance, distance < S(0))) distance = height - reach_along(a, motion, normal);
+    } else if (b.shape.kind == ShapeKind::plane) {
+      distance = S(-1);
+    } else {
+      const S reach = margin + (a.shape.radius + b.shape.radius);
+      distance = dot(apart, apart) - reach * reach;
+    }
+    if (any(distance, distance < S(0))) near(pair, distance, margin);
+  }
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,61 @@
+// step/row_velocities.hpp -- velocities of rows while their impulses change one after the other.
+//
+// With the matrix they are kept: a change adds a column to all of them. Without it Y^T lambda is kept, of freedoms, and
+// a row adds to it, or finds its velocity in it, on its own path to the root: O(depth) each. Oracle: each other.
+#pragma once
+#include "step/cone_matrix.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+class KeptVelocities {
+ public:
+  KeptVelocities(const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
+      : problem_(matrix.problem()), sigma_(matrix.sigma) {
+    for (int i = 0; i < rows.m; ++i) sigma_[i] = rows.rows[i].velocity;
+  }
+  FW_INLINE double operator()(int block, int row) const { return sigma_[problem_.blocks[block].first + row]; }
+  FW_INLINE void add(int block, int row, double impulse) { add_column(problem_, block, row, impulse, sigma_); }
+
+ private:
+  const ConeProblem problem_;
+  double* sigma_;
+};
+
+// Of rows without compliance.
+template <class S>
+class WalkedVelocities {
+ public:
+  WalkedVelocities(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
+      : scene_(scene), rows_(rows), response_(matrix.of_freedoms()), group_(rows.groups) {
+    for (int f = 0; f < scene.tree.nv; ++f) response_[f] = 0;
+  }
+  FW_INLINE double operator()(int block, int row) {
+    double sum = rows_.rows[rows_.blocks[block].first + row].velocity;
+    walk(rows_.blocks[block].first + row, [&](double y, int f) FW_LAMBDA_INLINE { sum += y * response_[f]; });
+    return sum;
+  }
+  FW_INLINE void add(int block, int row, double impulse) {
+    walk(rows_.blocks[block].first + row, [&](double y, int f) FW_LAMBDA_INLINE { response_[f] += y * impulse; });
+  }
+
+ private:
+  const Scene& scene_;
+  const ConeRows<S>& rows_;
+  double* response_;       // Y^T lambda
+  const RowGroup* group_;  // of the last row: the next one is near
+
+  // f(y, freedom) along the paths of a row.
+  template <class F>
+  FW_INLINE void walk(int row, const F& f) {
+    if (row < group_->first) group_ = rows_.groups;
+    while (row >= group_->first + group_->rows) ++group_;
+    for (int e = 0; e < group_->n_ends; ++e) {
+      const RowEnd& end = group_->ends[e];
+      for_path(scene_, end.link, end.count,
+               [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
+    }
+  }
+};
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,272 @@
+// step/rows.hpp -- the rows of one environment's cone problem, walked to the roots of their trees.
+//
+// Rows come in groups of up to four that act at the same place: one register. A group has one or two ends, each on a
+// link; walking an end to its root leaves one number a row and freedom, y. Two ends share the freedoms inboard of
+// their links' common ancestor, which are the first of both, so
+//   G(group a, group b) = sum over ends of both, sum over the freedoms they share, y_a y_b^T.
+// Cost: 12 multiplications of registers a freedom, whatever the joints. Oracle: fw.delassus.
+#pragma once
+#include "articulated/freedoms.hpp"
+#include "scene/scene.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Four rows. (Two registers where registers are shorter.)
+typedef double Rows __attribute__((vector_size(32)));
+typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias));
+
+struct RowEnd {
+  int link, root;  // root of the link's tree
+  int count;       // freedoms from the root to the link
+  Rows* y;         // one of each
+};
+// f(place on the path, freedom) from a link to its root, with so many freedoms on the way.
+template <class F>
+FW_INLINE void for_path(const Scene& scene, int link, int count, const F& f) {
+  int freedom = scene.last_freedom[link];
+  for (int k = count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
+}
+struct RowGroup {
+  int first, rows;
+  int n_ends;
+  int ball;  // whose rows these are (ball_points.hpp), or -1
+  RowEnd ends[2];
+};
+
+// A row that acts along a freedom of an axis joint: 1 or -1 times its force.
+struct JointPush {
+  int row, freedom;
+  double along;
+};
+
+// One lane of what the sweeps left, read in place.
+template <class S>
+struct LaneOf {
+  typedef double Loose __attribute__((may_alias));
+  int lane;
+
+  FW_INLINE double operator()(const S& x) const { return reinterpret_cast<const Loose*>(&x)[lane]; }
+  FW_INLINE void add(S& x, double value) const { reinterpret_cast<Loose*>(&x)[lane] += value; }
+  FW_INLINE void set(S& x, double value) const { reinterpret_cast<Loose*>(&x)[lane] = value; }
+  FW_INLINE Vec3<double> operator()(const Vec3<S>& x) const { return {(*this)(x[0]), (*this)(x[1]), (*this)(x[2])}; }
+  FW_INLINE Mat3<double> operator()(const Mat3<S>& m) const {
+    return {(*this)(m.rows[0]), (*this)(m.rows[1]), (*this)(m.rows[2])};
+  }
+  FW_INLINE Pose<double> operator()(const Pose<S>& X) const { return {(*this)(X.R), (*this)(X.p)}; }
+  FW_INLINE Motion<double> operator()(const Motion<S>& m) const { return {(*this)(m.lin), (*this)(m.ang)}; }
+  FW_INLINE Force<double> operator()(const Force<S>& f) const { return {(*this)(f.lin), (*this)(f.ang)}; }
+  FW_INLINE Freedom<double> operator()(const Freedom<S>& d) const {
+    return {(*this)(d.axis), (*this)(d.carry), (*this)(d.weight)};
+  }
+};
+
+// All lanes at once.
+template <class S>
+struct AllLanes {
+  FW_INLINE const S& operator()(const S& x) const { return x; }
+};
+
+// Velocity of a point r away from the root, on a link that moves with m about it.
+template <class S>
+FW_INLINE Vec3<S> velocity_at(const Motion<S>& m, const Vec3<S>& r) {
+  Vec3<S> u = m.lin;
+  add_cross(u, m.ang, r);
+  return u;
+}
+
+// Forces component by component: linear x y z, angular x y z. R: of four rows at once, or of one row on lanes.
+template <class R>
+struct RowForces {
+  R e[6];
+};
+
+// Four directions, component by component.
+struct RowAxes {
+  Rows x, y, z;
+};
+FW_INLINE RowAxes row_axes(const Vec3<double>& a, const Vec3<double>& b, const Vec3<double>& c,
+                           const Vec3<double>& d = zero3<double>()) {
+  return {Rows{a[0], b[0], c[0], d[0]}, Rows{a[1], b[1], c[1], d[1]}, Rows{a[2], b[2], c[2], d[2]}};
+}
+// Forces along the axes, at r from the root.
+FW_INLINE RowForces<Rows> forces_at(const RowAxes& a, const Vec3<double>& r) {
+  return {{a.x, a.y, a.z, a.z * r[1] - a.y * r[2], a.x * r[2] - a.z * r[0], a.y * r[0] - a.x * r[1]}};
+}
+FW_INLINE RowForces<Rows> moments_about(const RowAxes& a) { return {{Rows{}, Rows{}, Rows{}, a.x, a.y, a.z}}; }
+FW_INLINE RowForces<Rows> no_forces() { return {{Rows{}, Rows{}, Rows{}, Rows{}, Rows{}, Rows{}}}; }
+
+struct NoMotors {
+  template <class R>
+  FW_INLINE void add(int, R&) const {}
+};
+
+// What a freedom feels of the forces. `read`: one lane of a number, or all.
+template <class R, class S, class Read>
+FW_INLINE R felt(const Read& read, const Freedom<S>& d, const RowForces<R>& force) {
+  R t = force.e[0] * read(d.axis.lin[0]), u = force.e[3] * read(d.axis.ang[0]);
+#pragma GCC unroll 2
+  for (int k = 1; k < 3; ++k) {
+    t += force.e[k] * read(d.axis.lin[k]);
+    u += force.e[3 + k] * read(d.axis.ang[k]);
+  }
+  return t + u;
+}
+
+// What a freedom that feels t takes from the forces.
+template <class R, class S, class Read>
+FW_INLINE void take(const Read& read, const Freedom<S>& d, const R& t, RowForces<R>& force) {
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    force.e[k] -= t * read(d.carry.lin[k]);
+    force.e[3 + k] -= t * read(d.carry.ang[k]);
+  }
+}
+
+// Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along freedom f
+// itself. The freedoms of one joint feel the same forces; behind those of the root there is nothing left to act on.
+template <class R, class S, class Read, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S>* freedoms, int link,
+                           RowForces<R> force, R* y, const Motors& motors = {}) {
+  const Link<double>* l = scene.tree.links + link;
+  for (; l->parent >= 0; l = scene.tree.links + l->parent) {
+    const Freedom<S>* const d = freedoms + l->v;
+    R* const y_l = y + scene.depth[l->v];
+    if (l->nv == 1) {
+      R t = felt(read, *d, force);
+      motors.add(l->v, t);
+      *y_l = t * read(d->weight);
+      take(read, *d, t, force);
+      continue;
+    }
+    R t[6];
+    for (int k = 0; k < l->nv; ++k) {
+      t[k] = felt(read, d[k], force);
+      y_l[k] = t[k] * read(d[k].weight);
+    }
+    for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
+  }
+  const Freedom<S>* const d = freedoms + l->v;
+  int k = 0;
+  for (; l->nv == 6 && k < 3; ++k) {  // these only travel
+    const Vec3<S>& axis = d[k].axis.lin;
+    R t = force.e[0] * read(axis[0]);
+    t += force.e[1] * read(axis[1]);
+    t += force.e[2] * read(axis[2]);
+    y[k] = t * read(d[k].weight);
+  }
+  for (; k < l->nv; ++k) {
+    R t = felt(read, d[k], force);
+    motors.add(l->v + k, t);
+    y[k] = t * read(d[k].weight);
+  }
+}
+
+// Freedoms that are inboard of both links.
+FW_INLINE int shared_freedoms(const Scene& scene, int a, int b) {
+  if (scene.shared) return scene.shared[static_cast<std::size_t>(a) * scene.tree.n_links + b];
+  const Link<double>* links = scene.tree.links;
+  while (a >= 0 && !(a <= b && b < links[a].subtree_end)) a = links[a].parent;
+  return a < 0 ? 0 : scene.depth[scene.last_freedom[a]] + 1;
+}
+
+// Four columns of four rows.
+struct RowBlock {
+  Rows columns[4];
+};
+FW_INLINE RowBlock transposed(const RowBlock& m) {
+  const Rows a = __builtin_shufflevector(m.columns[0], m.columns[1], 0, 4, 2, 6);
+  const Rows b = __builtin_shufflevector(m.columns[0], m.columns[1], 1, 5, 3, 7);
+  const Rows c = __builtin_shufflevector(m.columns[2], m.columns[3], 0, 4, 2, 6);
+  const Rows d = __builtin_shufflevector(m.columns[2], m.columns[3], 1, 5, 3, 7);
+  return {{__builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(b, d, 0, 1, 4, 5),
+           __builtin_shufflevector(a, c, 2, 3, 6, 7), __builtin_shufflevector(b, d, 2, 3, 6, 7)}};
+}
+
+// f(end of a, end of b, number of freedoms inboard of both) for all ends.
+template <class F>
+FW_INLINE void for_shared_paths(const Scene& scene, const RowGroup& a, const RowGroup& b, const F& f) {
+  for (int i = 0; i < a.n_ends; ++i)
+    for (int j = 0; j < b.n_ends; ++j) {
+      const int p = a.ends[i].link, q = b.ends[j].link;
+      f(i, j, p == q ? a.ends[i].count : shared_freedoms(scene, p, q));
+    }
+}
+
+// G(a, b) by columns: column c has the rows of a. Most groups have three rows.
+template <bool fourth>
+FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+  Rows g[2][4] = {};  // of even and odd freedoms: half as long a chain of additions
+  for_shared_paths(scene, a, b, [&](int i, int j, int n) FW_LAMBDA_INLINE {
+    const Rows *const x = a.ends[i].y, *const y = b.ends[j].y;
+    const auto add = [&](int k, Rows* sum) FW_LAMBDA_INLINE {
+      const double* z = reinterpret_cast<const double*>(y + k);
+      sum[0] += x[k] * z[0];
+      sum[1] += x[k] * z[1];
+      sum[2] += x[k] * z[2];
+      if constexpr (fourth) sum[3] += x[k] * z[3];
+    };
+    int k = 0;
+    for (; k + 1 < n; k += 2) add(k, g[0]), add(k + 1, g[1]);
+    if (k < n) add(k, g[0]);
+  });
+  return {{g[0][0] + g[1][0], g[0][1] + g[1][1], g[0][2] + g[1][2], g[0][3] + g[1][3]}};
+}
+FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+  return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
+}
+
+// Whether they act on a tree in common.
+FW_INLINE bool share_a_tree(const RowGroup& a, const RowGroup& b) {
+  bool shared = false;
+  for (int i = 0; i < a.n_ends; ++i)
+    for (int j = 0; j < b.n_ends; ++j) shared |= a.ends[i].root == b.ends[j].root;
+  return shared;
+}
+
+// Whether groups, so many at most, act on trees that nothing joins.
+template <int most_groups>
+bool fall_apart(const RowGroup* groups, int n_groups) {
+  int root[2 * most_groups], joined[2 * most_groups],
+      n = 0;  // of trees; joined: to an earlier one, or to none (itself)
+  const auto tree = [&](int r) {
+    int k = 0;
+    while (k < n && root[k] != r) ++k;
+    if (k == n) root[n] = r, joined[n] = n, ++n;
+    while (joined[k] != k) k = joined[k];
+    return k;
+  };
+  for (int i = 0; i < n_groups; ++i) {
+    const int a = tree(groups[i].ends[0].root), b = groups[i].n_ends > 1 ? tree(groups[i].ends[1].root) : a;
+    if (a < b) joined[b] = a;
+    if (b < a) joined[a] = b;
+  }
+  for (int k = 1; k < n; ++k)
+    if (joined[k] == k) return true;
+  return false;
+}
+
+// Whether all they act on is the same.
+FW_INLINE bool act_together(const RowGroup& a, const RowGroup& b) {
+  return a.n_ends == b.n_ends && a.ends[0].link == b.ends[0].link &&
+         (a.n_ends == 1 || a.ends[1].link == b.ends[1].link);
+}
+
+struct TwoBlocks {
+  RowBlock first, second;
+};
+// G(a, c) and G(b, c) of groups that act together, with no more than three rows in c.
+FW_INLINE TwoBlocks couple_two(const Scene& scene, const RowGroup& a, const RowGroup& b, const RowGroup& c) {
+  Rows g0 = Rows{}, g1 = g0, g2 = g0, h0 = g0, h1 = g0, h2 = g0;
+  for_shared_paths(scene, a, c, [&](int i, int j, int n) FW_LAMBDA_INLINE {
+    const Rows *const x = a.ends[i].y, *const y = b.ends[i].y;
+    for (int k = 0; k < n; ++k) {
+      const double* z = reinterpret_cast<const double*>(c.ends[j].y + k);
+      const double z0 = z[0], z1 = z[1], z2 = z[2];
+      g0 += x[k] * z0, g1 += x[k] * z1, g2 += x[k] * z2;
+      h0 += y[k] * z0, h1 += y[k] * z1, h2 += y[k] * z2;
+    }
+  });
+  return {{{g0, g1, g2, Rows{}}}, {{h0, h1, h2, Rows{}}}};
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,120 @@
+#include "step/rk4.hpp"
+
+namespace featherweight::FW_ISA {
+
+extern const SimulationKernels simulation_kernels;
+
+#if defined(FW_COUNTING)
+constinit const SimulationKernels simulation_kernels = {1, nullptr};
+#else
+namespace {
+
+using S = Native<double>;
+
+// One step's part of an input that changes from step to step.
+Input<double> at_step(Input<double> in, std::ptrdiff_t stride, int step) {
+  if (in.data) in.data += stride * step;
+  return in;
+}
+
+// Environments whose numbers are no longer finite stay where they were, and say so.
+void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Tree<double>& tree = job.scene->tree;
+  const S poison = poison_in(w.v, tree.nv);  // and with it q
+  for (int lane = 0; lane < width_of<S>; ++lane) {
+    StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
+    if (is_finite(poison, lane) && !report.failed) continue;
+    report.failed = 1;
+    for (int k = 0; k < tree.nq; ++k) ScalarTraits<S>::set(w.q[k], lane, LaneOf<S>{lane}(w.kept_q[k]));
+    for (int k = 0; k < tree.nv; ++k) ScalarTraits<S>::set(w.v[k], lane, LaneOf<S>{lane}(w.kept_v[k]));
+  }
+}
+
+// world: the acceleration that stands in for gravity.
+void set_gravity(const RolloutJob& job, const Motion<S>& world, StepWorkspace<S>& w) {
+  w.world = world;
+  w.motion.fall = square_root(dot(world.lin, world.lin)) * S(job.dt);
+}
+
+// Gravity and inertias are laid on lanes once where all environments have the scene's, or pack by pack.
+void share_physics(const RolloutJob& job, StepWorkspace<S>& w) {
+  const Tree<double>& tree = job.scene->tree;
+  if (!job.gravity) set_gravity(job, minus_gravity<S>(tree), w);
+  if (job.inertias) return;
+  share_inertias(tree, w.inertias);
+  find_centers(tree, w.inertias, w.centers);
+}
+void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  if (job.gravity) {
+    S g[3];
+    Watch<S> watch;
+    load(Input<double>{job.gravity, 3}, pack, 3, g, watch);
+    set_gravity(job, {{-g[0], -g[1], -g[2]}, zero3<S>()}, w);
+  }
+  if (!job.inertias) return;
+  load_inertias(job, pack, w.inertias);
+  find_centers(job.scene->tree, w.inertias, w.centers);
+}
+
+void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  Watch<S> watch;  // what is not finite shows in the velocities
+  if (job.tau.data)
+    load(at_step(job.tau, job.tau_step, k), pack, scene.tree.nv, w.tau, watch);
+  else
+    for (int f = 0; f < scene.tree.nv; ++f) w.tau[f] = S(0);
+  if (job.control.data)
+    load(at_step(job.control, job.control_step, k), pack, scene.n_actuators, w.control, watch);
+  else
+    for (int i = 0; i < scene.n_actuators; ++i) w.control[i] = S(0);
+  if (w.f_ext)
+    FW_ISA::load_forces(scene.tree, at_step(job.f_ext, job.f_ext_step, k), pack, w.f_ext, w.f_scratch, watch);
+}
+
+unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, StepMemory& memory) {
+  constexpr int width = width_of<S>;
+  const Tree<double>& tree = job.scene->tree;
+  Arena arena(memory.sweeps);
+  StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
+  Rk4Workspace<S> stages(tree, arena);
+  if (!arena.fits()) return fault::memory;
+  share_physics(job, w);
+  Watch<S> q_watch, v_watch;
+  for (std::size_t first = begin; first < end; first += width) {
+    const std::size_t left = end - first;
+    const Pack pack{first, left < width ? static_cast<int>(left) : width};
+    load(Input<double>{job.q, tree.nq}, pack, tree.nq, w.q, q_watch);  // of unit length since the last step
+    load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    load_physics(job, pack, w);
+    if (job.gain_scale)
+      load(Input<double>{job.gain_scale, job.scene->n_actuators}, pack, job.scene->n_actuators, w.gain_scale, q_watch);
+    else
+      for (int k = 0; k < job.scene->n_actuators; ++k) w.gain_scale[k] = S(1);
+    for (int k = 0; k < job.n_steps; ++k) {
+      for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
+      for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
+      load_forces(job, pack, k, w);
+      if (job.scene->integrator == Integrator::rk4)
+        rk4_step(job, w, stages);
+      else
+        step(job, pack, k + 1 == job.n_steps, w, memory);
+      freeze_failed(job, pack, w);
+      if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
+      if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
+    }
+    if (job.n_steps > 0) {
+      store(w.a, tree.nv, pack, job.acceleration, tree.nv);
+      store(w.tau, tree.nv, pack, job.applied, tree.nv);
+    }
+    store(w.q, tree.nq, pack, job.q, tree.nq);
+    store(w.v, tree.nv, pack, job.v, tree.nv);
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit const SimulationKernels simulation_kernels = {width_of<S>, rollout};
+#endif
+
+}  // namespace featherweight::FW_ISA

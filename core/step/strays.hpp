@@ -1,0 +1,112 @@
+// step/strays.hpp -- what impulses throw farther than anybody looked.
+//
+// Contacts are looked for along the way that shapes go without impulses, and a little beyond. A ball that is struck may
+// go anywhere: where the response to impulses leads beyond, the bounds are widened and contacts are looked for again,
+// and where one of them would be run through, all of that environment are solved again.
+#pragma once
+#include "step/nearby.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Contacts and limits that are closed faster than they may by less than this are left to the next step [m/s].
+inline constexpr double unseen = 1e-3;
+
+// Velocities of a link with and without impulses, about the root of its tree.
+template <class S>
+FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response,
+                                  int link) {
+  Motion<S> m = motion.velocity[link];
+  if (scene.touchable[link]) m += response[link];
+  return m;
+}
+
+template <class S>
+FW_INLINE void raise(S& most, const S& x) {
+  most = larger(x, most);
+}
+
+// How much faster than it may [m/s] a limit is closed by the velocities with impulses; joint rows of other kinds never.
+template <class S>
+FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
+  if (!row.is_limit()) return S(-1);
+  const double direction = row.direction();
+  return (motion.v_free[row.freedom] + change[row.freedom]) * -direction -
+         closing_speed(row, motion, direction, per_dt) - unseen;
+}
+// The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.
+template <class S>
+S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
+  S most(-1), largest(0);
+  for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
+  if (!any(largest, largest > S(joint_reach))) return most;
+  for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
+  return most;
+}
+
+// Beyond its bounds, a shape of a pair is looked at this far [m].
+inline constexpr double margin_of_shape = 0.5 * look_ahead;
+
+// Positive where a shape may go farther than its margin. No roots: it is asked in every step.
+template <class S>
+S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const Bound<S>* bounds,
+            double dt) {
+  const double per_dt2 = 1 / (dt * dt);
+  S most(-1);
+  for (int k = 0; k < scene.n_shapes; ++k) {
+    const PlacedShape& shape = scene.shapes[k];
+    if (shape.link < 0 || !scene.touchable[shape.link]) continue;
+    const Motion<S> m = with_impulses(scene, motion, response, shape.link);
+    const Vec3<S> u = velocity_at(m, bounds[k].center - motion.pose[scene.root[shape.link]].p);
+    const S farthest = bounds[k].way + margin_of_shape;
+    S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
+    if (shape.shape.kind != ShapeKind::sphere)
+      speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
+    raise(most, speed2 * (1 + 1e-9) - farthest * farthest * per_dt2);
+  }
+  return most;
+}
+
+// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin.
+template <class S>
+S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S& dt, Bound<S>* bounds) {
+  S most(-1);
+  for (int k = 0; k < scene.n_shapes; ++k) {
+    const PlacedShape& shape = scene.shapes[k];
+    if (shape.link < 0) continue;
+    const S way =
+        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+    raise(most, way - bounds[k].way - margin_of_shape);
+    raise(bounds[k].way, way);
+  }
+  return most;
+}
+
+// Whether a limit is run through.
+template <class S>
+bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, LaneOf<S> lane, double per_dt,
+                    const int* near, int n_near) {
+  for (int k = 0; k < n_near; ++k)
+    if (lane(run_through(scene.joint_rows[near[k]], motion, change, per_dt)) > 0) return true;
+  return false;
+}
+// Whether a rigid contact is run through.
+template <class S>
+bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, LaneOf<S> lane,
+                    double per_dt, const ContactList& contacts) {
+  for (int k = 0; k < contacts.count; ++k) {
+    const Contact& c = contacts.data[k];
+    if (c.gap <= 0 && scene.materials[c.material].compliance > 0) continue;
+    double velocity = c.gap > 0 ? c.gap * per_dt : 0;
+    for (int side = 0; side < 2; ++side) {
+      const int link = scene.shapes[side == 0 ? c.a : c.b].link;
+      if (link < 0) continue;
+      const Motion<double> m = lane(with_impulses(scene, motion, response, link));
+      const Vec3<double> u = velocity_at(m, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
+      velocity += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
+    }
+    if (velocity < -unseen) return true;
+  }
+  return false;
+}
+
+}  // namespace featherweight::FW_ISA
