@@ -14,11 +14,11 @@ namespace {
 using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>,
                                    nb::object, std::array<double, 16>>;
 
-std::vector<ConstraintSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
-  std::vector<ConstraintSpec> specs;
+std::vector<ClosureSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
+  std::vector<ClosureSpec> specs;
   for (const auto& [frame, offset, point, axes, compliance, to, to_offset] : constraints)
-    specs.push_back({find_frame(model, frame), offset, point, axes, compliance,
-                     to.is_none() ? -1 : find_frame(model, to), to_offset});
+    specs.push_back({find_frame(model, frame), offset, to.is_none() ? -1 : find_frame(model, to), to_offset, point, axes,
+                     compliance});
   return specs;
 }
 
@@ -45,8 +45,8 @@ void check_single_links(const Model& model, const ConstraintSet& constraints) {
   check_model(model, constraints);
   if (constraints.between_links())
     throw std::invalid_argument(
-        "constraints: some are between two links, which only delassus knows how "
-        "to treat yet");
+        "constraints: some are between two links; their Jacobians, errors, inverse dynamics and Delassus matrices are "
+        "known, their forces are not solved for yet");
 }
 
 void bind_constrained(nb::module_& m) {

@@ -22,7 +22,7 @@ void bind_constraints(nb::module_& m) {
   m.def(
       "constraint_jacobian",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         Arguments arguments{{"q", q}, {}, {}, {}};
         return call(model, FW_DOUBLE_ALGORITHM(constraint_jacobian), arguments,
                     {count(constraints.n_rows()), count(model.nv())},
@@ -35,7 +35,7 @@ void bind_constraints(nb::module_& m) {
   m.def(
       "constraint_velocity",
       [](const Model& model, nb::handle q, nb::handle v, const ConstraintSet& constraints, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
         return call(model, FW_DOUBLE_ALGORITHM(constraint_velocity), arguments, {count(constraints.n_rows())},
                     {.num_threads = num_threads, .constraints = &constraints});
@@ -47,7 +47,7 @@ void bind_constraints(nb::module_& m) {
   m.def(
       "constraint_bias",
       [](const Model& model, nb::handle q, nb::handle v, const ConstraintSet& constraints, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         Arguments arguments{{"q", q}, {"v", v}, {}, {}};
         return call(model, FW_DOUBLE_ALGORITHM(constraint_acceleration), arguments, {count(constraints.n_rows())},
                     {.num_threads = num_threads, .constraints = &constraints});
@@ -60,7 +60,7 @@ void bind_constraints(nb::module_& m) {
       "constraint_residual",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle a, const ConstraintSet& constraints,
          nb::handle targets, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         Arguments arguments{{"q", q}, {"v", v}, {"a", a}, {}, false, {"targets", targets}};
         return call(model, FW_DOUBLE_ALGORITHM(constraint_acceleration), arguments, {count(constraints.n_rows())},
                     {.num_threads = num_threads, .constraints = &constraints});
@@ -75,7 +75,7 @@ void bind_constraints(nb::module_& m) {
       "constraint_position_error",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle positions,
          nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         Arguments arguments{{"q", q}, {}, {}, {}, false, {}, {}, {"positions", positions}};
         return call(model, FW_DOUBLE_ALGORITHM(constraint_position_error), arguments, {count(constraints.n_rows())},
                     {.num_threads = num_threads, .constraints = &constraints});
@@ -90,7 +90,7 @@ void bind_constraints(nb::module_& m) {
       [](const Model& model, nb::handle q, nb::handle v, nb::handle a, const ConstraintSet& constraints,
          const std::vector<int>& unactuated, nb::handle active, nb::handle f_ext, double tolerance, int max_iterations,
          nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
         check_freedoms(model, unactuated);
         Arguments arguments{
             {"q", q}, {"v", v}, {"a", a}, optional("f_ext", f_ext), false, {}, optional("active", active)};

@@ -79,7 +79,7 @@ class ConstraintArguments {
   }
   std::size_t result_size(const Model& model, const Algorithm& algorithm) const {
     if (!set_) return bindings::result_size(model, algorithm);
-    const std::size_t m = static_cast<std::size_t>(set_->compiled().n_rows);
+    const std::size_t m = static_cast<std::size_t>(set_->compiled().n_ends);
     if (find_delassus_method(algorithm.name) || find_delassus_inverse(algorithm.name))
       return m * (m + 1) / 2;  // packed
     return static_cast<std::size_t>(model.nv()) + m + 3;

@@ -21,7 +21,7 @@ using PairTuple = std::tuple<int, int, int>;
 // friction, torsional, rolling, restitution, compliance, damping, margin, dim
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
 using JointRowTuple = std::tuple<std::string, int, double>;
-using HeldTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
+using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
 using SpringTuple = std::tuple<int, double, double>;  // freedom, stiffness, rest
 // freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
@@ -84,7 +84,7 @@ std::unique_ptr<PairRules> pair_rules(const RulesTuple& given, std::size_t n_sha
 
 SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
                      const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
-                     const std::vector<HeldTuple>& held, const std::vector<SpringTuple>& springs,
+                     const std::vector<ClosureTuple>& closures, const std::vector<SpringTuple>& springs,
                      const std::vector<ActuatorTuple>& actuators) {
   SceneSpec spec;
   for (const auto& [kind, link, placement, size] : shapes) {
@@ -104,13 +104,13 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
     check_index("joint row: freedom", freedom, model.nv(), false);
     spec.joint_rows.push_back({row_kind(kind), freedom, bound});
   }
-  for (const auto& [a, placement_a, b, placement_b, rows] : held) {
-    check_index("held: link", a, model.n_links(), true);
-    check_index("held: link", b, model.n_links(), true);
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      if (rows[k] < 0 || rows[k] > 5 || (k > 0 && rows[k] <= rows[k - 1]))
-        throw std::invalid_argument("held: rows must be rising numbers from 0 to 5");
-    spec.held.push_back({a, b, placement_a, placement_b, rows});
+  for (const auto& [a, pose_a, b, pose_b, axes] : closures) {
+    check_index("closure: link", a, model.n_links(), true);
+    check_index("closure: link", b, model.n_links(), true);
+    for (std::size_t k = 0; k < axes.size(); ++k)
+      if (axes[k] < 0 || axes[k] > 5 || (k > 0 && axes[k] <= axes[k - 1]))
+        throw std::invalid_argument("closure: axes must be rising numbers from 0 to 5");
+    spec.closures.push_back({a, pose_a, b, pose_b, true, axes, {}});
   }
   for (const auto& [freedom, stiffness, rest] : springs) {
     check_index("spring: freedom", freedom, model.nv(), false);
@@ -256,9 +256,9 @@ void bind_simulation(nb::module_& m) {
           [](Simulation* self, const Model& model, double dt, const std::string& integrator,
              const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs, const nb::object& rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
-             const std::vector<HeldTuple>& held, const std::vector<ActuatorTuple>& actuators,
+             const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
              std::vector<double> damping, const std::vector<SpringTuple>& springs) {
-            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, held, springs, actuators);
+            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, closures, springs, actuators);
             if (!rules.is_none())
               spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
             spec.damping = std::move(damping);
@@ -266,7 +266,7 @@ void bind_simulation(nb::module_& m) {
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"),
-          nb::arg("held"), nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
+          nb::arg("closures"), nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")

@@ -86,7 +86,7 @@ class Planner {
       factorise_packed(n, state.L.data(), 0.0, factor.data());
       bool healthy = true;
       for (int r = 0; r < n; ++r) {
-        const double share = factor[triangle(r, r)] * smallest_pivot * constraints_.rows[group.rows[at(r)]].mobility;
+        const double share = factor[triangle(r, r)] * smallest_pivot * constraints_.ends[group.rows[at(r)]].mobility;
         healthy = healthy && share > 0 && share < 1;
       }
       votes += healthy ? 1 : 0;
@@ -104,8 +104,8 @@ class Planner {
       Group::State& state = group.in[at(k)];
       state.L.assign(triangle(static_cast<int>(group.rows.size()), 0), 0.0);
       for (int r = 0; r < group.n_own; ++r) {
-        state.rows.push_back(row_at_rest(constraints_.rows[own[at(r)]]));
-        state.L[triangle(r, r)] = constraints_.rows[own[at(r)]].compliance;
+        state.rows.push_back(row_at_rest(constraints_.ends[own[at(r)]]));
+        state.L[triangle(r, r)] = constraints_.ends[own[at(r)]].compliance;
       }
       for (int g : joins) {
         Group::State& from = groups_[at(g)].in[at(k)];
@@ -133,7 +133,7 @@ class Planner {
   // A group that joined another lies within it; those were made later.
   void number_slots() {
     int n_slots = 0, n_triangle = 0;
-    plan_.order.resize(at(constraints_.n_rows));
+    plan_.order.resize(at(constraints_.n_ends));
     plan_.groups.resize(groups_.size());
     for (int g = static_cast<int>(groups_.size()) - 1; g >= 0; --g) {
       Group& group = groups_[at(g)];

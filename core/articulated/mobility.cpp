@@ -15,10 +15,10 @@ std::vector<double> mobilities(const Tree<double>& tree, const ConstraintRows<do
     std::vector<Row<double>> row;
     std::vector<double> L;
   };
-  std::vector<Carried> carried(at(constraints.n_rows * Survey::n_postures));
-  for (int r = 0; r < constraints.n_rows; ++r)
+  std::vector<Carried> carried(at(constraints.n_ends * Survey::n_postures));
+  for (int r = 0; r < constraints.n_ends; ++r)
     for (int k = 0; k < Survey::n_postures; ++k)
-      carried[at(r * Survey::n_postures + k)] = {{row_at_rest(constraints.rows[r])}, {0.0}};
+      carried[at(r * Survey::n_postures + k)] = {{row_at_rest(constraints.ends[r])}, {0.0}};
 
   for (int i = tree.n_links - 1; i >= 0; --i) {
     survey.project_out(i);
@@ -29,8 +29,8 @@ std::vector<double> mobilities(const Tree<double>& tree, const ConstraintRows<do
       }
   }
 
-  std::vector<double> mobility(at(constraints.n_rows), 0.0);
-  for (int r = 0; r < constraints.n_rows; ++r)
+  std::vector<double> mobility(at(constraints.n_ends), 0.0);
+  for (int r = 0; r < constraints.n_ends; ++r)
     for (int k = 0; k < Survey::n_postures; ++k)
       mobility[at(r)] = std::max(mobility[at(r)], carried[at(r * Survey::n_postures + k)].L[0]);
   const double largest = *std::max_element(mobility.begin(), mobility.end());

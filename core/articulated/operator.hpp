@@ -27,23 +27,23 @@ class DelassusOperator {
         free_(tree, arena),
         held_(tree, arena),
         sweeps_(tree, constraints, arena),
-        active_(arena.take<S>(constraints.n_rows)),
-        damping_(arena.take<S>(constraints.n_rows)),
+        active_(arena.take<S>(constraints.n_ends)),
+        damping_(arena.take<S>(constraints.n_ends)),
         singular_(arena.take<S>(1)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
+        rows_(arena.take<Row<S>>(constraints.n_ends)),
         L_(arena.take<S>(plan_.n_triangle)),
         G_(arena.take<S>(plan_.n_entries)),
-        b_(arena.take<S>(constraints.n_rows)),
-        f_(arena.take<S>(constraints.n_rows)),
-        left_(arena.take<S>(constraints.n_rows)),
-        more_(arena.take<S>(constraints.n_rows)),
+        b_(arena.take<S>(constraints.n_ends)),
+        f_(arena.take<S>(constraints.n_ends)),
+        left_(arena.take<S>(constraints.n_ends)),
+        more_(arena.take<S>(constraints.n_ends)),
         u_(arena.take<S>(tree.nv)),
         p_(arena.take<Force<S>>(tree.n_links)),
         a_(arena.take<Motion<S>>(tree.n_links)) {}
 
   // K, active, damping: of each row; K on its link. Inactive rows are all zeros, and count as if their damping were one.
   void factorise(const S* q, const Force<S>* K, const S* active, const S* damping) {
-    for (int r = 0; r < constraints_.n_rows; ++r) active_[r] = active[r], damping_[r] = damping[r];
+    for (int r = 0; r < constraints_.n_ends; ++r) active_[r] = active[r], damping_[r] = damping[r];
     articulate(tree_, q, free_);
     sweeps_.prepare(tree_, constraints_, free_.state, free_.factors);
 
@@ -72,11 +72,11 @@ class DelassusOperator {
 
   // Ax = Delta x. In compiled order, as everything here.
   void apply(const S* x, S* Ax) {
-    for (int r = 0; r < constraints_.n_rows; ++r) left_[r] = x[r] * active_[r];
+    for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = x[r] * active_[r];
     sweeps_.spread_inward(constraints_, left_);
     sweeps_.respond_outward();
-    for (int r = 0; r < constraints_.n_rows; ++r) {
-      const ConstraintRow<T>& row = constraints_.rows[r];
+    for (int r = 0; r < constraints_.n_ends; ++r) {
+      const RowEnd<T>& row = constraints_.ends[r];
       Ax[r] = row_direction(row) * sweeps_.a[row.link] * active_[r];
     }
   }
@@ -88,9 +88,9 @@ class DelassusOperator {
     // a singular limb took digits with it: iterative refinement brings them back
     for (int step = 0; step < n_refinements; ++step) {
       apply(x, left_);
-      for (int r = 0; r < constraints_.n_rows; ++r) left_[r] = (b[r] - left_[r] - damping_[r] * x[r]) * active_[r];
+      for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = (b[r] - left_[r] - damping_[r] * x[r]) * active_[r];
       solve_once(left_, more_);
-      for (int r = 0; r < constraints_.n_rows; ++r) x[r] = select(*singular_ > S(T(0.5)), x[r] + more_[r], x[r]);
+      for (int r = 0; r < constraints_.n_ends; ++r) x[r] = select(*singular_ > S(T(0.5)), x[r] + more_[r], x[r]);
     }
   }
 
@@ -103,7 +103,7 @@ class DelassusOperator {
   FW_INLINE void reduce(N n, const RowGroup& group, const S& stiffest_regular) {
     reduce_rows(n, rows_ + group.begin, L_ + group.L);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      const S stiffness = L_[group.L + triangle(r, r)] * constraints_.rows[plan_.order[group.begin + r]].mobility;
+      const S stiffness = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
       *singular_ = select(abs(stiffness) < stiffest_regular, *singular_, S(1));  // also where it is NaN
     });
   }
@@ -122,7 +122,7 @@ class DelassusOperator {
   }
 
   void solve_once(const S* b, S* x) {
-    for (int slot = 0; slot < constraints_.n_rows; ++slot) b_[slot] = b[plan_.order[slot]] * active_[plan_.order[slot]];
+    for (int slot = 0; slot < constraints_.n_ends; ++slot) b_[slot] = b[plan_.order[slot]] * active_[plan_.order[slot]];
 
     // trunk, leaf to root: what the limbs want of the links on which they end
     for (int k = 0; k < plan_.n_trunk; ++k) p_[plan_.trunk[k]] = zero_force<S>();
@@ -168,7 +168,7 @@ class DelassusOperator {
         forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, a_[i], f_ + group.begin);
       });
     }
-    for (int slot = 0; slot < constraints_.n_rows; ++slot) x[plan_.order[slot]] = f_[slot] * active_[plan_.order[slot]];
+    for (int slot = 0; slot < constraints_.n_ends; ++slot) x[plan_.order[slot]] = f_[slot] * active_[plan_.order[slot]];
   }
 
   // The right-hand sides of a group, reduced as its rows are.

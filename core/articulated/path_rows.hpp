@@ -17,11 +17,11 @@ FW_INLINE int last_freedom(const Tree<C>& tree, int link) {
 
 // The entries of a row, nearest to its link first.
 template <class S, class C>
-FW_INLINE S* path_of(const Tree<C>& tree, const ConstraintRow<C>& row, S* entries) {
+FW_INLINE S* path_of(const Tree<C>& tree, const RowEnd<C>& row, S* entries) {
   return entries + row.path_end - row_length(tree, last_freedom(tree, row.link));
 }
 template <class S, class C, class F>
-FW_INLINE void for_path(const Tree<C>& tree, const ConstraintRow<C>& row, S* entries, F&& visit_entry) {
+FW_INLINE void for_path(const Tree<C>& tree, const RowEnd<C>& row, S* entries, F&& visit_entry) {
   S* entry = path_of(tree, row, entries);
   for (int k = last_freedom(tree, row.link); k >= 0; k = tree.dof_parent[k]) visit_entry(k, *entry++);
 }
@@ -29,7 +29,7 @@ FW_INLINE void for_path(const Tree<C>& tree, const ConstraintRow<C>& row, S* ent
 // Rows [begin, end) meet the joint of link l: S^T K stays in J, K moves on like a force.
 template <class Joint, class S, class C>
 [[gnu::noinline]] void project_rows(Joint, const Tree<C>& tree, const Link<C>& l, const S* state,
-                                    const ConstraintRow<C>* constraints, int begin, int end, Row<S>* rows, S* J) {
+                                    const RowEnd<C>* constraints, int begin, int end, Row<S>* rows, S* J) {
   const int depth = row_length(tree, l.v);
   for (int r = begin; r < end; ++r) {
     const Force<S> f = rows[r].K;
@@ -49,7 +49,7 @@ void project_rows_inward(const Tree<C>& tree, const ConstraintRows<C>& constrain
     const RowRange range = constraints.of_link[i];
     if (range.begin == range.end) continue;
     visit(l.kind, [&](auto joint) {
-      project_rows(joint, tree, l, state + l.state, constraints.rows, range.begin, range.end, rows, J);
+      project_rows(joint, tree, l, state + l.state, constraints.ends, range.begin, range.end, rows, J);
     });
   }
 }
@@ -66,8 +66,8 @@ FW_INLINE S path_dot(int n, const S* x, const S* y) {
 template <class S, class C>
 [[gnu::noinline]] void delassus_of_paths(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* L,
                                          const S* Z, S* scaled, S* delassus) {
-  for (int r = 0; r < constraints.n_rows; ++r) {
-    const ConstraintRow<C>& row = constraints.rows[r];
+  for (int r = 0; r < constraints.n_ends; ++r) {
+    const RowEnd<C>& row = constraints.ends[r];
     S* scaled_end = scaled;
     for_path(tree, row, Z, [&](int k, const S& z) { *scaled_end++ = z * L[tree.row[k]]; });
 
@@ -76,7 +76,7 @@ template <class S, class C>
     for (int i = row.link; i >= 0; i = tree.links[i].parent) {
       const int shared = row_length(tree, last_freedom(tree, i));
       for (; s >= constraints.of_link[i].begin; --s)
-        delassus[triangle(r, s)] = path_dot(shared, scaled_end - shared, Z + constraints.rows[s].path_end - shared);
+        delassus[triangle(r, s)] = path_dot(shared, scaled_end - shared, Z + constraints.ends[s].path_end - shared);
     }
     for (; s >= 0; --s) delassus[triangle(r, s)] = S(0);  // on another tree
   }

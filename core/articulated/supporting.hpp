@@ -83,7 +83,7 @@ class SupportingSweeps {
       const Link<T>& l = tree.links[i];
       const int begin = constraints.of_link[i].begin;
       int end = begin;
-      while (end < constraints.n_rows && constraints.rows[end].link == i) ++end;
+      while (end < constraints.n_ends && constraints.ends[end].link == i) ++end;
       steps_[s] = {.kind = l.kind,
                    .begin = begin,
                    .end = end,
@@ -115,7 +115,7 @@ class SupportingSweeps {
       if (step.begin < step.end) {
         Force<S> f = step.is_tip ? zero_force<S>() : *step.f;
         for (int r = step.begin; r < step.end; ++r) {
-          const Force<T> K = row_direction(constraints.rows[r]);
+          const Force<T> K = row_direction(constraints.ends[r]);
           f.lin = f.lin - K.lin * forces[r];
           f.ang = f.ang - K.ang * forces[r];
         }

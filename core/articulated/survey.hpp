@@ -36,6 +36,6 @@ class Survey {
 };
 
 // The row of a constraint on its link, at rest and without gravity.
-inline Row<double> row_at_rest(const ConstraintRow<double>& row) { return {row_direction(row), 0.0}; }
+inline Row<double> row_at_rest(const RowEnd<double>& row) { return {row_direction(row), 0.0}; }
 
 }  // namespace featherweight::host

@@ -23,16 +23,16 @@ class ConstrainedAba {
   ConstrainedAba(const Tree<T>& tree, const ConstraintRows<T>& constraints, Arena& arena)
       : aba_(tree, arena),
         gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        forces_(arena.take<S>(constraints.n_rows)),
+        forces_(arena.take<S>(constraints.n_ends)),
         stiffness_(constraints, arena),
         supporting_(tree, constraints, arena),
-        targets_(constraints.n_rows, arena) {}
+        targets_(constraints.n_ends, arena) {}
 
   void solve(const ConstrainedProblem<S, T>& problem, const ConstrainedSettings& settings,
              ConstrainedAnswer<S>& answer) {
     const Tree<T>& tree = problem.tree;
     const ConstraintRows<T>& constraints = problem.constraints;
-    const int m = constraints.n_rows;
+    const int m = constraints.n_ends;
     if (!prepared_) prepare(tree, constraints);
 
     // sweeps 1 and 2: aba's, with stiff rows
@@ -46,7 +46,7 @@ class ConstrainedAba {
     supporting_.accelerate_outward(tree, problem.v);
     S scale(0);
     for (int r = 0; r < m; ++r) {
-      const S miss = stiffness_.k[r] - row_direction(constraints.rows[r]) * supporting_.a[constraints.rows[r].link];
+      const S miss = stiffness_.k[r] - row_direction(constraints.ends[r]) * supporting_.a[constraints.ends[r].link];
       targets_.r[r] = miss * problem.active[r] * given_way(r);
       scale = larger(scale, abs(stiffness_.k[r]) * problem.active[r]);
     }
@@ -62,7 +62,7 @@ class ConstrainedAba {
     supporting_.drive_joints();
     accelerate_outward(tree, problem.v, aba_, answer.a);
     for (int r = 0; r < m; ++r) {
-      const ConstraintRow<T>& row = constraints.rows[r];
+      const RowEnd<T>& row = constraints.ends[r];
       const S missed = stiffness_.k[r] - row_direction(row) * aba_.motion[row.link] - answer.forces[r] * row.compliance;
       answer.residual = larger(answer.residual, abs(missed * problem.active[r]));
     }
@@ -75,7 +75,7 @@ class ConstrainedAba {
   // One eps for all rows, or least squares would be weighted.
   void prepare(const Tree<T>& tree, const ConstraintRows<T>& constraints) {
     T largest(0);
-    for (int r = 0; r < constraints.n_rows; ++r) largest = larger(largest, constraints.rows[r].mobility);
+    for (int r = 0; r < constraints.n_ends; ++r) largest = larger(largest, constraints.ends[r].mobility);
     eps_ = largest > 0 ? T(relative_eps) * largest : T(relative_eps);
     stiffness_.prepare(constraints, eps_);
     supporting_.prepare(tree, constraints, aba_.state, aba_.factors, aba_.motion);
@@ -88,11 +88,11 @@ class ConstrainedAba {
   // Ax, see above.
   void gain(const ConstrainedProblem<S, T>& problem, const S* x, S* Ax) {
     const ConstraintRows<T>& constraints = problem.constraints;
-    for (int r = 0; r < constraints.n_rows; ++r) forces_[r] = x[r] * stiffness_.per_miss[r];
+    for (int r = 0; r < constraints.n_ends; ++r) forces_[r] = x[r] * stiffness_.per_miss[r];
     supporting_.spread_inward(constraints, forces_);
     supporting_.respond_outward();
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const S gained = row_direction(constraints.rows[r]) * supporting_.a[constraints.rows[r].link];
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const S gained = row_direction(constraints.ends[r]) * supporting_.a[constraints.ends[r].link];
       Ax[r] = (x[r] + (gained - x[r]) * given_way(r)) * problem.active[r];
     }
   }

@@ -4,7 +4,7 @@
 //   I += K_r^T K_r / l,   p -= K_r^T k_r / l,   and of the other rows
 //   K_s -= L_sr / l K_r,  k_s -= L_sr / l k_r,  L_st -= L_sr L_rt / l.
 #pragma once
-#include "constrained/held_rows.hpp"
+#include "constrained/row_stack.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -40,7 +40,7 @@ struct RemovedRow {
 // Row r goes in the lanes where it still holds and its pivot l exceeds `smallest`. outboard: what the body is handed,
 // null for the world, which takes anything.
 template <class S>
-[[gnu::noinline]] void eliminate_row(HeldRows<S>& block, int r, const S& smallest, Outboard<S>* outboard,
+[[gnu::noinline]] void eliminate_row(RowStack<S>& block, int r, const S& smallest, Outboard<S>* outboard,
                                      RemovedRow<S>& removed) {
   const S pivot = block.L[triangle(r, r)];
   const S goes = select(pivot > smallest, block.alive[r], S(0));

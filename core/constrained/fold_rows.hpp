@@ -5,7 +5,7 @@
 // none of which is smaller than what every row starts with. No row is preferred: nothing here depends on values but the
 // sign of a reflection.
 #pragma once
-#include "constrained/held_rows.hpp"
+#include "constrained/row_stack.hpp"
 #include "lanes/square_root.hpp"
 
 namespace featherweight::FW_ISA {
@@ -17,7 +17,7 @@ class Fold {
 
   // Lanes where all that joined had gone stay as they are; where that is so in every lane, nothing is done.
   // weakest: the smallest pivot, if smaller than it was.
-  [[gnu::noinline]] void fold(HeldRows<S>& block, int n_before_joining, S& weakest) {
+  [[gnu::noinline]] void fold(RowStack<S>& block, int n_before_joining, S& weakest) {
     n_before = n_before_joining;
     n = block.n;
     block.n = most_rows;
@@ -61,7 +61,7 @@ class Fold {
 
  private:
   // Surplus rows that hold in no lane are left out, which changes nothing for the others.
-  FW_INLINE void close_ranks(HeldRows<S>& block) {
+  FW_INLINE void close_ranks(RowStack<S>& block) {
     n_used_ = most_rows;
     for (int r = most_rows; r < n; ++r) {
       if (!block.holds(r)) continue;
@@ -74,7 +74,7 @@ class Fold {
     }
   }
   // 1 - beta v v^T makes row j take what column j holds below; beta = 0 where that is nothing.
-  FW_INLINE void reflect(HeldRows<S>& block, int j, const S& joined) {
+  FW_INLINE void reflect(RowStack<S>& block, int j, const S& joined) {
     using T = ElementOf<S>;
     S* v = v_[j];
     S below(0);
@@ -114,7 +114,7 @@ class Fold {
     for (int r = j; r < n_used_; ++r) x[r] = x[r] - v[r] * sum;
   }
   // Of row r is left L_rr f_r + sum_s L_rs f_s = k_r.
-  FW_INLINE void remove(HeldRows<S>& block, int r, S& weakest) {
+  FW_INLINE void remove(RowStack<S>& block, int r, S& weakest) {
     const S pivot = block.L[triangle(r, r)], inverse = S(1) / pivot, k = block.rows[r].k;
     weakest = select(pivot < weakest, pivot, weakest);
     S* L = L_[r - most_rows];

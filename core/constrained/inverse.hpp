@@ -4,8 +4,8 @@
 //   pseudo-inverse of J_u^T; constrained dynamics give the acceleration back.
 #pragma once
 #include "constrained/proximal.hpp"
-#include "rows/terms.hpp"
 #include "dynamics/rnea.hpp"
+#include "rows/terms.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -25,19 +25,19 @@ class ConstrainedInverse {
       : u_(unactuated),
         n_u_(n_unactuated),
         rnea_(tree, arena),
-        K_(arena.take<Force<S>>(constraints.n_rows)),
+        ends_(tree, constraints, arena),
         J_(arena.take<S>(static_cast<std::size_t>(constraints.n_rows) * static_cast<std::size_t>(tree.nv))),
         A_(arena.take<S>(triangle(n_unactuated, 0))),
         y_(arena.take<S>(n_unactuated)),
         system_(n_unactuated, arena) {}
 
-  // active: 1 or 0 per compiled row.
+  // active: 1 or 0 per end.
   template <class C>
   void solve(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, const S* v, const S* a,
              const Force<S>* f_ext, const S* active, const ConstrainedSettings& settings, InverseAnswer<S>& answer) {
     rnea(tree, q, v, a, f_ext, rnea_, answer.tau);
-    for (int r = 0; r < constraints.n_rows; ++r) K_[r] = active_row(constraints.rows[r], active[r]);
-    constraint_jacobian(tree, constraints, q, K_, J_);
+    ends_.set(tree, constraints, q, active);
+    constraint_jacobian(tree, constraints, q, ends_.K, J_);
     explain(constraints.n_rows, tree.nv, settings, answer);
     apply(constraints.n_rows, tree.nv, answer);
   }
@@ -81,7 +81,7 @@ class ConstrainedInverse {
   const int* u_;
   int n_u_;
   RneaWorkspace<S> rnea_;
-  Force<S>* K_;
+  RowEnds<S> ends_;
   S *J_, *A_, *y_;
   ProximalSystem<S> system_;
 };

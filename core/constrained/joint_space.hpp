@@ -21,12 +21,12 @@ class JointSpace {
       : H(arena.take<S>(tree.row[tree.nv])),
         J(arena.take<S>(constraints.n_entries)),
         u(arena.take<S>(tree.nv)),
-        b(arena.take<S>(constraints.n_rows)),
+        b(arena.take<S>(constraints.n_ends)),
         rnea_(tree, arena),
         crba_(tree, rnea_.state, arena),
         rest_(arena.take<S>(tree.nv)),
         gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)) {}
+        rows_(arena.take<Row<S>>(constraints.n_ends)) {}
 
   template <class C>
   void evaluate(const ConstrainedProblem<S, C>& problem) {

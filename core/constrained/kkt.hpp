@@ -16,15 +16,15 @@ class Kkt {
       : equations_(tree, constraints, arena),
         H_(arena.take<S>(triangle(tree.nv, 0))),
         inertia_(tree.nv, arena),
-        J_(arena.take<S>(static_cast<std::size_t>(constraints.n_rows) * tree.nv)),
-        Y_(arena.take<S>(static_cast<std::size_t>(constraints.n_rows) * tree.nv)),
-        delassus_(arena.take<S>(triangle(constraints.n_rows, 0))),
-        root_(constraints.n_rows, arena) {}
+        J_(arena.take<S>(static_cast<std::size_t>(constraints.n_ends) * tree.nv)),
+        Y_(arena.take<S>(static_cast<std::size_t>(constraints.n_ends) * tree.nv)),
+        delassus_(arena.take<S>(triangle(constraints.n_ends, 0))),
+        root_(constraints.n_ends, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
              ConstrainedAnswer<S>& answer) {
-    const int n = problem.tree.nv, m = problem.constraints.n_rows;
+    const int n = problem.tree.nv, m = problem.constraints.n_ends;
     equations_.evaluate(problem);
     spread(problem);
 
@@ -40,11 +40,11 @@ class Kkt {
       for (int k = 0; k < n; ++k) Y_r[k] = J_r[k];
       inertia_.solve(Y_r);
       for (int s = 0; s <= r; ++s) delassus_[triangle(r, s)] = path_dot(n, J_r, Y_ + row(s, n));
-      const S compliance = own_compliance(problem.constraints.rows[r], problem.active[r]);
+      const S compliance = own_compliance(problem.constraints.ends[r], problem.active[r]);
       delassus_[triangle(r, r)] = delassus_[triangle(r, r)] + compliance;
       root_.r[r] = equations_.b[r] - path_dot(n, J_r, answer.a);
     }
-    root_.solve(problem.constraints.n_rows, delassus_, settings, answer.forces, answer);
+    root_.solve(problem.constraints.n_ends, delassus_, settings, answer.forces, answer);
 
     // and what they do
     for (int r = 0; r < m; ++r)
@@ -58,7 +58,7 @@ class Kkt {
   template <class C>
   void spread(const ConstrainedProblem<S, C>& problem) {
     const Tree<C>& tree = problem.tree;
-    const int n = tree.nv, m = problem.constraints.n_rows;
+    const int n = tree.nv, m = problem.constraints.n_ends;
     for (std::size_t k = 0; k < triangle(n, 0); ++k) H_[k] = S(0);
     for (int i = 0; i < n; ++i) {
       const S* entry = equations_.H + tree.row[i];
@@ -66,7 +66,7 @@ class Kkt {
     }
     for (std::size_t k = 0; k < row(m, n); ++k) J_[k] = S(0);
     for (int r = 0; r < m; ++r)
-      for_path(tree, problem.constraints.rows[r], equations_.J, [&](int k, const S& x) { J_[row(r, n) + k] = x; });
+      for_path(tree, problem.constraints.ends[r], equations_.J, [&](int k, const S& x) { J_[row(r, n) + k] = x; });
   }
 
   JointSpace<S> equations_;

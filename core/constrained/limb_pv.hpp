@@ -23,7 +23,7 @@ class LimbPv {
         root_(constraints.limbs->largest_irregular, arena),
         careful_(tree, constraints, arena),
         careful_a_(arena.take<S>(tree.nv)),
-        careful_forces_(arena.take<S>(constraints.n_rows)) {}
+        careful_forces_(arena.take<S>(constraints.n_ends)) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
@@ -105,7 +105,7 @@ class LimbPv {
     const int* order = problem.constraints.limbs->order + group.begin;
     S stiffness(0);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.rows[order[r]].mobility;
+      const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.ends[order[r]].mobility;
       stiffness = larger(stiffness, select(ratio > S(0), ratio, stiffest));  // also where it is NaN
     });
     singular_ = select(stiffness < stiffest, singular_, S(1));
@@ -132,7 +132,7 @@ class LimbPv {
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
       w_.targets[group.begin + r] = rows[r].k;
       for (int s = 0; s < r; ++s) w_.L[group.L + triangle(r, s)] = S(0);
-      w_.L[group.L + triangle(r, r)] = own_compliance(problem.constraints.rows[first + r], problem.active[first + r]);
+      w_.L[group.L + triangle(r, r)] = own_compliance(problem.constraints.ends[first + r], problem.active[first + r]);
     });
   }
 
@@ -162,9 +162,9 @@ class LimbPv {
   template <class C>
   void report(const ConstrainedProblem<S, C>& problem, ConstrainedAnswer<S>& answer) {
     answer.residual = S(0);
-    for (int slot = 0; slot < problem.constraints.n_rows; ++slot) {
+    for (int slot = 0; slot < problem.constraints.n_ends; ++slot) {
       const int k = problem.constraints.limbs->order[slot];
-      const ConstraintRow<C>& row = problem.constraints.rows[k];
+      const RowEnd<C>& row = problem.constraints.ends[k];
       const Motion<S>& a = w_.aba.motion[row.link];
       answer.forces[k] = w_.f[slot];
       const S reached = row_direction(row) * a + row.compliance * w_.f[slot];
@@ -181,7 +181,7 @@ class LimbPv {
     careful_.solve(problem, settings, careful);
     const auto here = singular_ > S(ElementOf<S>(0.5));
     for (int k = 0; k < problem.tree.nv; ++k) answer.a[k] = select(here, careful.a[k], answer.a[k]);
-    for (int k = 0; k < problem.constraints.n_rows; ++k)
+    for (int k = 0; k < problem.constraints.n_ends; ++k)
       answer.forces[k] = select(here, careful.forces[k], answer.forces[k]);
     answer.residual = select(here, careful.residual, answer.residual);
     answer.iterations = select(here, careful.iterations, answer.iterations);

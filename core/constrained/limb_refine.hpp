@@ -32,11 +32,11 @@ struct LimbWorkspace {
   LimbWorkspace(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : aba(tree, arena),
         gravity(arena.take<Vec3<S>>(tree.n_links)),
-        rows(arena.take<Row<S>>(constraints.n_rows)),
-        targets(arena.take<S>(constraints.n_rows)),
-        missed(arena.take<S>(constraints.n_rows)),
-        f(arena.take<S>(constraints.n_rows)),
-        df(arena.take<S>(constraints.n_rows)),
+        rows(arena.take<Row<S>>(constraints.n_ends)),
+        targets(arena.take<S>(constraints.n_ends)),
+        missed(arena.take<S>(constraints.n_ends)),
+        f(arena.take<S>(constraints.n_ends)),
+        df(arena.take<S>(constraints.n_ends)),
         L(arena.take<S>(constraints.limbs->n_triangle)),
         G(arena.take<S>(constraints.limbs->n_entries)),
         steps(arena.take<Motion<S>>(tree.n_links)),
@@ -91,7 +91,7 @@ template <class S, class C>
   const Tree<C>& tree = problem.tree;
   const LimbPlan& plan = *problem.constraints.limbs;
   const auto here = stiffness > S(ElementOf<S>(worth_refining_at_world));
-  for (int slot = 0; slot < problem.constraints.n_rows; ++slot) w.df[slot] = S(0);
+  for (int slot = 0; slot < problem.constraints.n_ends; ++slot) w.df[slot] = S(0);
   for_each_ending(plan, tree.n_links, [&](auto, const RowGroup& group) {
     if (!group.regular) return;
     for (int slot = group.begin; slot < group.end; ++slot) w.df[slot] = select(here, w.missed[slot], S(0));
@@ -117,7 +117,7 @@ template <class S, class C>
       for (int slot = group.begin; slot < group.end; ++slot) w.df[slot] = select(here, w.df[slot] - w.f[slot], S(0));
     });
   }
-  for (int slot = 0; slot < problem.constraints.n_rows; ++slot) w.f[slot] = w.f[slot] + w.df[slot];
+  for (int slot = 0; slot < problem.constraints.n_ends; ++slot) w.f[slot] = w.f[slot] + w.df[slot];
 }
 
 }  // namespace featherweight::FW_ISA

@@ -15,9 +15,9 @@ class Ltl {
   Ltl(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : equations_(tree, constraints, arena),
         scaled_(arena.take<S>(tree.nv)),
-        delassus_(arena.take<S>(triangle(constraints.n_rows, 0))),
-        r_(arena.take<S>(constraints.n_rows)),
-        root_(constraints.n_rows, arena) {}
+        delassus_(arena.take<S>(triangle(constraints.n_ends, 0))),
+        r_(arena.take<S>(constraints.n_ends)),
+        root_(constraints.n_ends, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings&, ConstrainedAnswer<S>& answer) {
@@ -29,26 +29,26 @@ class Ltl {
     // leaf to root: L, then w and Z in the places of u and J
     factorise_ltl(tree, L);
     solve_inward(tree, L, w);
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const ConstraintRow<C>& row = constraints.rows[r];
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const RowEnd<C>& row = constraints.ends[r];
       solve_path_inward(tree, L, last_freedom(tree, row.link), path_of(tree, row, Z));
     }
 
     // the constraint forces
     delassus_of_paths(tree, constraints, L, Z, scaled_, delassus_);
     for (int k = 0; k < tree.nv; ++k) scaled_[k] = w[k] * L[tree.row[k]];
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const S compliance = own_compliance(constraints.rows[r], problem.active[r]);
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const S compliance = own_compliance(constraints.ends[r], problem.active[r]);
       delassus_[triangle(r, r)] = delassus_[triangle(r, r)] + compliance;
       r_[r] = equations_.b[r];
-      for_path(tree, constraints.rows[r], Z, [&](int k, const S& z) { r_[r] = r_[r] - z * scaled_[k]; });
+      for_path(tree, constraints.ends[r], Z, [&](int k, const S& z) { r_[r] = r_[r] - z * scaled_[k]; });
     }
-    root_.solve(problem.constraints.n_rows, delassus_, r_, answer.forces, answer);
+    root_.solve(problem.constraints.n_ends, delassus_, r_, answer.forces, answer);
 
     // root to leaf: accelerations
     for (int k = 0; k < tree.nv; ++k) answer.a[k] = w[k];
-    for (int r = 0; r < constraints.n_rows; ++r)
-      for_path(tree, constraints.rows[r], Z,
+    for (int r = 0; r < constraints.n_ends; ++r)
+      for_path(tree, constraints.ends[r], Z,
                [&](int k, const S& z) { answer.a[k] = answer.a[k] + z * answer.forces[r]; });
     solve_outward(tree, L, answer.a);
   }

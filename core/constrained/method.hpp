@@ -41,21 +41,21 @@ template <class Method, class T>
 unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, std::size_t end, Memory& memory) {
   using S = Native<T>;
   const ConstraintRows<T>& constraints = *job.constraints;
-  const int nv = tree.nv, m = constraints.n_rows, n_out = nv + m + 3;
+  const int nv = tree.nv, m = constraints.n_ends, n_out = nv + m + 3;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   S *out = arena.take<S>(n_out), *forces = arena.take<S>(m), *loaded = arena.take<S>(m), *targets = arena.take<S>(m);
-  S *mask = arena.take<S>(constraints.n_constraints), *active = arena.take<S>(m);
+  S *mask = arena.take<S>(constraints.n_closures), *active = arena.take<S>(m);
   Method method(tree, constraints, arena);
   const ConstrainedSettings settings{job.tolerance, job.max_iterations};
   Watch<S> watch;
 
   const auto load_rows = [&](const Pack& pack) {
     load(job.targets, pack, m, loaded, watch);
-    if (job.active.data) load(job.active, pack, constraints.n_constraints, mask, watch);
+    if (job.active.data) load(job.active, pack, constraints.n_closures, mask, watch);
     for (int r = 0; r < m; ++r) {
-      targets[r] = loaded[constraints.rows[r].row];
-      active[r] = job.active.data ? mask[constraints.rows[r].constraint] : S(1);
+      targets[r] = loaded[constraints.ends[r].row];
+      active[r] = job.active.data ? mask[constraints.ends[r].closure] : S(1);
     }
   };
   const bool shared = job.targets.stride == 0 && job.active.stride == 0;  // by all samples
@@ -65,7 +65,7 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
     ConstrainedAnswer<S> answer{out, forces, S(0), S(1), S(1)};
     method.solve(ConstrainedProblem<S, T>{tree, constraints, in.q, in.v, in.x, in.f_ext, targets, active}, settings,
                  answer);
-    for (int r = 0; r < m; ++r) out[nv + constraints.rows[r].row] = forces[r];
+    for (int r = 0; r < m; ++r) out[nv + constraints.ends[r].row] = forces[r];
     out[nv + m] = answer.residual;
     out[nv + m + 1] = answer.iterations;
     out[nv + m + 2] = answer.converged;

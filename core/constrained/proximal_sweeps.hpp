@@ -23,16 +23,16 @@ class ProximalSweeps {
  public:
   template <class C>
   ProximalSweeps(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : k_(arena.take<S>(constraints.n_rows)),
-        rho_(arena.take<S>(constraints.n_rows)),
-        unreachable_(arena.take<S>(constraints.n_rows)),
+      : k_(arena.take<S>(constraints.n_ends)),
+        rho_(arena.take<S>(constraints.n_ends)),
+        unreachable_(arena.take<S>(constraints.n_ends)),
         motion_(arena.take<Motion<S>>(tree.n_links)) {}
 
   template <class Sweeps, class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings, Sweeps& sweeps,
              ConstrainedAnswer<S>& answer) {
     using T = ElementOf<S>;
-    const int m = problem.constraints.n_rows;
+    const int m = problem.constraints.n_ends;
     const S eps = S(T(sweeps.eps()));
     sweeps.prepare(problem, k_);
     S largest(0);
@@ -101,7 +101,7 @@ class ProximalSweeps {
       for (int j = 0; j < 3; ++j) clear(motion_[i].lin[j]), clear(motion_[i].ang[j]);
       for (int j = 0; j < l.nv; ++j) clear(answer.a[l.v + j]);
     });
-    for (int r = 0; r < problem.constraints.n_rows; ++r) clear(answer.forces[r]);
+    for (int r = 0; r < problem.constraints.n_ends; ++r) clear(answer.forces[r]);
   }
   template <class Sweeps, class C>
   void add(const ConstrainedProblem<S, C>& problem, const Sweeps& sweeps, const S& live, ConstrainedAnswer<S>& answer) {
@@ -110,13 +110,13 @@ class ProximalSweeps {
       add_scaled(motion_[i].ang, sweeps.motion[i].ang, live);
       for (int j = 0; j < l.nv; ++j) answer.a[l.v + j] = answer.a[l.v + j] + live * sweeps.a[l.v + j];
     });
-    for (int r = 0; r < problem.constraints.n_rows; ++r) answer.forces[r] = answer.forces[r] + live * sweeps.f[r];
+    for (int r = 0; r < problem.constraints.n_ends; ++r) answer.forces[r] = answer.forces[r] + live * sweeps.f[r];
     answer.iterations = answer.iterations + live;
   }
   // k - K a - R f
   template <class C>
   FW_INLINE S missed(const ConstrainedProblem<S, C>& problem, const ConstrainedAnswer<S>& answer, int r) const {
-    const ConstraintRow<C>& row = problem.constraints.rows[r];
+    const RowEnd<C>& row = problem.constraints.ends[r];
     const Force<C> K = row_direction(row);
     const Motion<S>& a = motion_[row.link];
     return k_[r] - problem.active[r] * (dot(K.lin, a.lin) + dot(K.ang, a.ang) + answer.forces[r] * row.compliance);
@@ -127,7 +127,7 @@ class ProximalSweeps {
   void drop_idle_forces(const ConstrainedProblem<S, C>& problem, Sweeps& sweeps, const S& dependent,
                         ConstrainedAnswer<S>& answer) {
     using T = ElementOf<S>;
-    const int m = problem.constraints.n_rows;
+    const int m = problem.constraints.n_ends;
     const S eps = S(T(sweeps.eps()));
     S largest(0), settled(0);
     for (int r = 0; r < m; ++r) rho_[r] = answer.forces[r], largest = larger(largest, abs(rho_[r]));

@@ -17,18 +17,18 @@ class PvSweeps {
 
   template <class C>
   PvSweeps(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : L(arena.take<S>(triangle(constraints.n_rows, 0))),
-        r(arena.take<S>(constraints.n_rows)),
+      : L(arena.take<S>(triangle(constraints.n_ends, 0))),
+        r(arena.take<S>(constraints.n_ends)),
         aba_(tree, arena),
         gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
+        rows_(arena.take<Row<S>>(constraints.n_ends)),
         G_(arena.take<S>(constraints.n_entries)) {}
 
   template <class C>
   void inward(const ConstrainedProblem<S, C>& problem) {
     const Tree<C>& tree = problem.tree;
     const ConstraintRows<C>& constraints = problem.constraints;
-    const int m = constraints.n_rows;
+    const int m = constraints.n_ends;
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
     move_outward(tree, problem.q, problem.v, aba_,
@@ -51,7 +51,7 @@ class PvSweeps {
     const Motion<S> world = minus_gravity<S>(tree);
     for (int k = 0; k < m; ++k) {
       r[k] = rows_[k].k - rows_[k].K * world;
-      L[triangle(k, k)] = L[triangle(k, k)] + own_compliance(constraints.rows[k], problem.active[k]);
+      L[triangle(k, k)] = L[triangle(k, k)] + own_compliance(constraints.ends[k], problem.active[k]);
     }
   }
 
@@ -83,12 +83,12 @@ class Pv {
  public:
   template <class C>
   Pv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : sweeps_(tree, constraints, arena), root_(constraints.n_rows, arena) {}
+      : sweeps_(tree, constraints, arena), root_(constraints.n_ends, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings&, ConstrainedAnswer<S>& answer) {
     sweeps_.inward(problem);
-    root_.solve(problem.constraints.n_rows, sweeps_.L, sweeps_.r, answer.forces, answer);
+    root_.solve(problem.constraints.n_ends, sweeps_.L, sweeps_.r, answer.forces, answer);
     sweeps_.outward(problem, answer.forces, answer.a);
   }
 

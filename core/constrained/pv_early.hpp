@@ -27,13 +27,13 @@ class EarlySweeps {
   template <class C>
   EarlySweeps(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : a(arena.take<S>(tree.nv)),
-        f(arena.take<S>(constraints.n_rows)),
+        f(arena.take<S>(constraints.n_ends)),
         motion(arena.take<Motion<S>>(tree.n_links)),
         aba_(tree, arena),
         gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
-        scale_(arena.take<S>(constraints.n_rows)),
-        blocks_(arena.take<HeldRows<S>>(tree.n_accumulators + 1)),
+        rows_(arena.take<Row<S>>(constraints.n_ends)),
+        scale_(arena.take<S>(constraints.n_ends)),
+        blocks_(arena.take<RowStack<S>>(tree.n_accumulators + 1)),
         held_(arena.take<S>(most_unfolded * (tree.n_accumulators + 1))),
         G_(arena.take<S>(most_rows * tree.nv)),
         u_(arena.take<S>(tree.nv)),
@@ -41,8 +41,8 @@ class EarlySweeps {
         passages_(arena.take<Passage>(tree.n_links)),
         removed_(arena.take<RemovedRow<S>>(most_rows * tree.n_links)),
         folds_(arena.take<Fold<S>>(RowPlan<C>{tree, constraints}.n_folds())) {
-    for (int r = 0; r < constraints.n_rows; ++r)
-      if (constraints.rows[r].mobility > mobility_) mobility_ = constraints.rows[r].mobility;
+    for (int r = 0; r < constraints.n_ends; ++r)
+      if (constraints.ends[r].mobility > mobility_) mobility_ = constraints.ends[r].mobility;
   }
 
   double eps() const { return relative_eps * mobility_; }
@@ -57,8 +57,8 @@ class EarlySweeps {
     for (int i = 0; i < problem.tree.n_links; ++i)
       start_rows(problem, i, aba_.motion[i], gravity_[i], rows_ + constraints.of_link[i].begin);
     largest_start_ = 0;
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const double least = least_mobility * mobility_, own = constraints.rows[r].mobility;
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const double least = least_mobility * mobility_, own = constraints.ends[r].mobility;
       const double mobility = own > least ? own : least;
       if (eps() / mobility > largest_start_) largest_start_ = eps() / mobility;
       scale_[r] = S(C(1 / library_sqrt(mobility)));
@@ -81,7 +81,7 @@ class EarlySweeps {
         [&](int i, auto joint, Outboard<S>& outboard) {
           if (!plan.outboard(i)) return;
           const Link<C>& l = problem.tree.links[i];
-          HeldRows<S>& block = blocks_[depth_ - 1];
+          RowStack<S>& block = blocks_[depth_ - 1];
           const int first = passages_[i].begin, n = passages_[i].end - first;
           pass_joint(joint, l, aba_.state + l.state, factor_of(joint, l, aba_.factors),
                      JointMotion<S>{aba_.motion[i], problem.v + l.v},
@@ -165,13 +165,13 @@ class EarlySweeps {
   void gather(const ConstrainedProblem<S, C>& problem, const RowPlan<C>& plan, int i, const S* k) {
     using T = ElementOf<S>;
     if (!plan.of_children(i)) blocks_[depth_++].n = 0;
-    HeldRows<S>& block = blocks_[depth_ - 1];
+    RowStack<S>& block = blocks_[depth_ - 1];
     passages_[i].folds = next_fold_;
     int r = problem.constraints.of_link[i].begin;
     for (const int end = r + plan.own(i); r < end;) {
       const int n_before = block.n;
       for (; r < end && block.n < most_unfolded; ++r) {
-        const S scale = scale_[r], own = own_compliance(problem.constraints.rows[r], problem.active[r]);
+        const S scale = scale_[r], own = own_compliance(problem.constraints.ends[r], problem.active[r]);
         block.append({{rows_[r].K.lin * scale, rows_[r].K.ang * scale}, k[r] * scale},
                      (own + S(T(eps()))) * scale * scale, problem.active[r]);
       }
@@ -188,7 +188,7 @@ class EarlySweeps {
   template <class C>
   void hand_on(const RowPlan<C>& plan, int i, Outboard<S>& outboard) {
     using T = ElementOf<S>;
-    HeldRows<S>& block = blocks_[depth_ - 1];
+    RowStack<S>& block = blocks_[depth_ - 1];
     const bool to_world = plan.tree.links[i].parent < 0;
     for (int r = passages_[i].begin; r < passages_[i].end; ++r) {
       if (to_world) {
@@ -201,7 +201,7 @@ class EarlySweeps {
     if (to_world) {
       --depth_;
     } else if (plan.waiting(i)) {
-      HeldRows<S>& parent = blocks_[depth_ - 2];
+      RowStack<S>& parent = blocks_[depth_ - 2];
       const int n_before = parent.n;
       parent.append(block);
       if (plan.folds_at_parent(i)) (next_fold_++)->fold(parent, n_before, weakest_);
@@ -268,7 +268,7 @@ class EarlySweeps {
   S weakest_;                 // smallest pivot at the world or in a fold, scaled
   // the stack of blocks; in increments and outward only their k, or f
   int depth_;
-  HeldRows<S>* blocks_;
+  RowStack<S>* blocks_;
   S* held_;
   // what the factorisation leaves for increments and the way out
   S *G_, *u_;

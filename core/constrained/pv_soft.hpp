@@ -26,8 +26,8 @@ class PvSoft {
     });
     accelerate_outward(tree, problem.v, aba_, answer.a);
 
-    for (int r = 0; r < problem.constraints.n_rows; ++r) {
-      const ConstraintRow<T>& row = problem.constraints.rows[r];
+    for (int r = 0; r < problem.constraints.n_ends; ++r) {
+      const RowEnd<T>& row = problem.constraints.ends[r];
       const S missed = (stiffness_.k[r] - row_direction(row) * aba_.motion[row.link]) * problem.active[r];
       answer.forces[r] = missed * stiffness_.per_miss[r];
       answer.residual = larger(answer.residual, abs(missed - answer.forces[r] * row.compliance));

@@ -12,10 +12,10 @@ template <class N, class S, class C>
 FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, N n, const Motion<S>& v,
                           const Vec3<S>& gravity, Row<S>* rows) {
   const int first = problem.constraints.of_link[i].begin;
-  const ConstraintRow<C>* constraints = problem.constraints.rows + first;
+  const RowEnd<C>* constraints = problem.constraints.ends + first;
   Vec3<S> given = gravity;
   for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-    if (r == 0 || constraints[r].constraint != constraints[r - 1].constraint)
+    if (r == 0 || constraints[r].closure != constraints[r - 1].closure)
       given = given_acceleration(constraints[r], v, gravity);
     const S active = problem.active[first + r];
     rows[r] = {active_row(constraints[r], active),

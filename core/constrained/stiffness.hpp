@@ -17,17 +17,17 @@ class Stiffness {
   T* per_miss;  // force per acceleration that a row misses, 1 / R
 
   Stiffness(const ConstraintRows<T>& constraints, Arena& arena)
-      : k(arena.take<S>(constraints.n_rows)),
-        per_miss(arena.take<T>(constraints.n_rows)),
-        inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_constraints)) {}
+      : k(arena.take<S>(constraints.n_ends)),
+        per_miss(arena.take<T>(constraints.n_ends)),
+        inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_closures)) {}
 
   // For compliances increased by eps. Once, before the first pack.
   void prepare(const ConstraintRows<T>& constraints, const T& eps) {
-    for (int c = 0; c < constraints.n_constraints; ++c) inertia_[c] = zero_inertia<T>();
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const Force<T> K = row_direction(constraints.rows[r]);
-      const T w = per_miss[r] = T(1) / (constraints.rows[r].compliance + eps);
-      ArticulatedInertia<T>& I = inertia_[constraints.rows[r].constraint];
+    for (int c = 0; c < constraints.n_closures; ++c) inertia_[c] = zero_inertia<T>();
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const Force<T> K = row_direction(constraints.ends[r]);
+      const T w = per_miss[r] = T(1) / (constraints.ends[r].compliance + eps);
+      ArticulatedInertia<T>& I = inertia_[constraints.ends[r].closure];
       I.A = minus_outer(I.A, K.lin, K.lin * -w);
       I.B = minus_outer(I.B, K.lin, K.ang * -w);
       I.C = minus_outer(I.C, K.ang, K.ang * -w);
@@ -40,11 +40,11 @@ class Stiffness {
     const ConstraintRows<T>& constraints = problem.constraints;
     const RowRange range = constraints.of_link[i];
     for (int r = range.begin; r < range.own_end;) {
-      const int c = constraints.rows[r].constraint;
+      const int c = constraints.ends[r].closure;
       stiffen(inertia_[c], problem.active[r], outboard.I);
-      const Vec3<S> bias = given_acceleration(constraints.rows[r], v, gravity);  // the rows of a constraint share it
-      for (; r < range.own_end && constraints.rows[r].constraint == c; ++r) {
-        const Force<T> K = row_direction(constraints.rows[r]);
+      const Vec3<S> bias = given_acceleration(constraints.ends[r], v, gravity);  // the rows of a constraint share it
+      for (; r < range.own_end && constraints.ends[r].closure == c; ++r) {
+        const Force<T> K = row_direction(constraints.ends[r]);
         k[r] = problem.targets[r] - dot(K.lin, bias);
         const S f = k[r] * (problem.active[r] * -per_miss[r]);
         add_scaled(outboard.p.lin, K.lin, f);

@@ -19,18 +19,18 @@ class CabaOsim {
   template <class C>
   CabaOsim(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : matrix_(tree, constraints, arena),
-        W_(arena.take<S>(constraints.n_rows)),
-        held_(arena.take<S>(constraints.n_rows)),
-        scale_(arena.take<S>(constraints.n_rows)),
-        column_(arena.take<S>(constraints.n_rows)) {}
+        W_(arena.take<S>(constraints.n_ends)),
+        held_(arena.take<S>(constraints.n_ends)),
+        scale_(arena.take<S>(constraints.n_ends)),
+        column_(arena.take<S>(constraints.n_ends)) {}
 
   template <class C>
   S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
     const ConstraintRows<C>& constraints = problem.constraints;
-    const int m = constraints.n_rows;
+    const int m = constraints.n_ends;
     bool all_springs = true;
     for (int r = 0; r < m; ++r) {
-      const auto is_spring = S(C(softest) * constraints.rows[r].mobility) <= damping[r];
+      const auto is_spring = S(C(softest) * constraints.ends[r].mobility) <= damping[r];
       held_[r] = select(is_spring, S(0), S(1));
       W_[r] = select(is_spring, S(1) / damping[r], S(0));
       scale_[r] = W_[r] + held_[r];
@@ -66,12 +66,12 @@ class CabaOsim {
   template <class C>
   [[gnu::noinline]] S sweep_held(const ConstraintRows<C>& constraints, S* M) {
     S weakest(0);
-    for (int r = 0; r < constraints.n_rows; ++r) {
+    for (int r = 0; r < constraints.n_ends; ++r) {
       if (!any(held_[r], held_[r] > S(0))) continue;
-      const S pivot = sweep_row(constraints.n_rows, 0, r, held_[r], M, static_cast<Row<S>*>(nullptr), column_);
-      weakest = larger(weakest, abs(pivot) * constraints.rows[r].mobility);
+      const S pivot = sweep_row(constraints.n_ends, 0, r, held_[r], M, static_cast<Row<S>*>(nullptr), column_);
+      weakest = larger(weakest, abs(pivot) * constraints.ends[r].mobility);
     }
-    for (std::size_t k = 0; k < triangle(constraints.n_rows, 0); ++k) M[k] = -M[k];
+    for (std::size_t k = 0; k < triangle(constraints.n_ends, 0); ++k) M[k] = -M[k];
     return weakest;
   }
 

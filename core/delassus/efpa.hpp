@@ -17,7 +17,7 @@ class Efpa {
       : articulated_(tree, arena),
         E_(arena.take<Force<S>>(constraints.n_entries)),
         u_(arena.take<S>(constraints.n_entries)),
-        a_(arena.take<Motion<S>>(constraints.n_rows)) {}
+        a_(arena.take<Motion<S>>(constraints.n_ends)) {}
 
   template <class C>
   void compute(const DelassusProblem<S, C>& problem, S* delta) {

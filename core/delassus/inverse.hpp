@@ -14,9 +14,9 @@ namespace featherweight::FW_ISA {
 template <class S, class C>
 [[gnu::noinline]] S sweep_all(const ConstraintRows<C>& constraints, S* M, S* c) {
   S weakest(0);
-  for (int r = 0; r < constraints.n_rows; ++r)
-    weakest = larger(weakest, abs(sweep_row(constraints.n_rows, 0, r, S(1), M, static_cast<Row<S>*>(nullptr), c)) *
-                                  constraints.rows[r].mobility);
+  for (int r = 0; r < constraints.n_ends; ++r)
+    weakest = larger(weakest, abs(sweep_row(constraints.n_ends, 0, r, S(1), M, static_cast<Row<S>*>(nullptr), c)) *
+                                  constraints.ends[r].mobility);
   return weakest;
 }
 
@@ -26,14 +26,14 @@ class DenseInverse {
  public:
   template <class C>
   DenseInverse(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : matrix_(tree, constraints, arena), column_(arena.take<S>(constraints.n_rows)) {}
+      : matrix_(tree, constraints, arena), column_(arena.take<S>(constraints.n_ends)) {}
 
   template <class C>
   S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
     matrix_.compute(problem, inverse);
-    for (int r = 0; r < problem.constraints.n_rows; ++r) inverse[triangle(r, r)] = inverse[triangle(r, r)] + damping[r];
+    for (int r = 0; r < problem.constraints.n_ends; ++r) inverse[triangle(r, r)] = inverse[triangle(r, r)] + damping[r];
     const S weakest = sweep_all(problem.constraints, inverse, column_);
-    for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) inverse[k] = -inverse[k];
+    for (std::size_t k = 0; k < triangle(problem.constraints.n_ends, 0); ++k) inverse[k] = -inverse[k];
     return weakest;
   }
 
@@ -48,7 +48,7 @@ template <class Method, class T>
 unsigned inverse_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, std::size_t end, Memory& memory) {
   using S = Native<T>;
   const ConstraintRows<T>& constraints = *job.constraints;
-  const int m = constraints.n_rows, n_full = m * m;
+  const int m = constraints.n_ends, n_full = m * m;
   const std::size_t n_packed = triangle(m, 0);
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);

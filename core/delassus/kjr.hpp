@@ -32,18 +32,18 @@ class Kjr {
   Kjr(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : articulated_(tree, arena),
         omega_(arena.take<Compliance<S>>(tree.n_links)),
-        first_(arena.take<Force<S>>(constraints.n_rows)),
-        second_(arena.take<Force<S>>(constraints.n_rows)),
-        a_(arena.take<Motion<S>>(constraints.n_rows)),
-        unused_(arena.take<S>(6 * static_cast<std::size_t>(constraints.n_rows))) {}
+        first_(arena.take<Force<S>>(constraints.n_ends)),
+        second_(arena.take<Force<S>>(constraints.n_ends)),
+        a_(arena.take<Motion<S>>(constraints.n_ends)),
+        unused_(arena.take<S>(6 * static_cast<std::size_t>(constraints.n_ends))) {}
 
   template <class C>
   void compute(const DelassusProblem<S, C>& problem, S* delta) {
     const ConstraintRows<C>& constraints = problem.constraints;
     articulate(problem.tree, problem.q, articulated_);
     for (int s = 0; s < constraints.n_supporting; ++s) set_compliance(problem.tree, constraints.supporting[s].link);
-    for (int r = 0; r < constraints.n_rows; r = constraints.of_link[constraints.rows[r].link].own_end)
-      meet_all_before(problem, constraints.rows[r].link, delta);
+    for (int r = 0; r < constraints.n_ends; r = constraints.of_link[constraints.ends[r].link].own_end)
+      meet_all_before(problem, constraints.ends[r].link, delta);
   }
 
  private:
@@ -93,7 +93,7 @@ class Kjr {
   FW_INLINE int meet(const DelassusProblem<S, C>& problem, int i, int link, int end, S* delta) {
     const ConstraintRows<C>& constraints = problem.constraints;
     const RowRange rows = constraints.of_link[link];
-    const int other = constraints.rows[end - 1].link, begin = constraints.of_link[other].begin;
+    const int other = constraints.ends[end - 1].link, begin = constraints.of_link[other].begin;
     for (int s = begin; s < end; ++s) second_[s - begin] = problem.K[s];
     for (int j = other; j != i; j = problem.tree.links[j].parent) cross_joint(problem.tree, j, end - begin, second_);
     for (int r = rows.begin; r < rows.own_end; ++r)

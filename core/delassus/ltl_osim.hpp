@@ -17,19 +17,19 @@ class LtlOsim {
         H_(arena.take<S>(tree.row[tree.nv])),
         J_(arena.take<S>(constraints.n_entries)),
         scaled_(arena.take<S>(tree.nv)),
-        rows_(arena.take<Row<S>>(constraints.n_rows)) {}
+        rows_(arena.take<Row<S>>(constraints.n_ends)) {}
 
   template <class C>
   void compute(const DelassusProblem<S, C>& problem, S* delta) {
     const Tree<C>& tree = problem.tree;
     const ConstraintRows<C>& constraints = problem.constraints;
     crba(tree, problem.q, crba_, H_);
-    for (int r = 0; r < constraints.n_rows; ++r) rows_[r].K = problem.K[r];
+    for (int r = 0; r < constraints.n_ends; ++r) rows_[r].K = problem.K[r];
     project_rows_inward(tree, constraints, crba_.state, rows_, J_);
 
     factorise_ltl(tree, H_);
-    for (int r = 0; r < constraints.n_rows; ++r) {
-      const ConstraintRow<C>& row = constraints.rows[r];
+    for (int r = 0; r < constraints.n_ends; ++r) {
+      const RowEnd<C>& row = constraints.ends[r];
       solve_path_inward(tree, H_, last_freedom(tree, row.link), path_of(tree, row, J_));
     }
     delassus_of_paths(tree, constraints, H_, J_, scaled_, delta);

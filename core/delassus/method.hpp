@@ -28,18 +28,18 @@ class DelassusInputs {
   S* active;  // per end
 
   DelassusInputs(const Tree<T>& tree, const Job<T>& job, Arena& arena)
-      : active(arena.take<S>(job.constraints->n_rows)),
+      : active(arena.take<S>(job.constraints->n_ends)),
         job_(job),
         constraints_(*job.constraints),
-        mask_(arena.take<S>(constraints_.n_constraints)),
+        mask_(arena.take<S>(constraints_.n_closures)),
         ends_(tree, constraints_, arena),
         constant_(job.active.stride == 0 && !RowEnds<S>::depends_on_q(constraints_)) {}
 
   DelassusProblem<S, T> problem(const Tree<T>& tree, const S* q, const Pack& pack) {
     if (!constant_ || !set_) {
-      if (job_.active.data) load(job_.active, pack, constraints_.n_constraints, mask_, watch_);
-      for (int r = 0; r < constraints_.n_rows; ++r)
-        active[r] = job_.active.data ? mask_[constraints_.rows[r].constraint] : S(1);
+      if (job_.active.data) load(job_.active, pack, constraints_.n_closures, mask_, watch_);
+      for (int r = 0; r < constraints_.n_ends; ++r)
+        active[r] = job_.active.data ? mask_[constraints_.ends[r].closure] : S(1);
       ends_.set(tree, constraints_, q, active);
       set_ = true;
     }
@@ -61,24 +61,24 @@ template <class S, class T>
 FW_INLINE void load_damping(const Job<T>& job, const Pack& pack, const S* active, S* loaded, S* damping,
                             Watch<S>& watch) {
   const ConstraintRows<T>& constraints = *job.constraints;
-  load(job.targets, pack, constraints.n_rows, loaded, watch);
-  for (int r = 0; r < constraints.n_rows; ++r)
-    damping[r] = select(active[r] > S(0), loaded[constraints.rows[r].row], S(1));
+  load(job.targets, pack, constraints.n_ends, loaded, watch);
+  for (int r = 0; r < constraints.n_ends; ++r)
+    damping[r] = select(active[r] > S(0), loaded[constraints.ends[r].row], S(1));
 }
 
 // The full matrix of the user's rows from the triangle of the ends.
 template <class S, class C>
 FW_INLINE void add_up_ends(const ConstraintRows<C>& constraints, const S* delta, S* full) {
-  const std::size_t m = static_cast<std::size_t>(constraints.n_user_rows);
+  const std::size_t m = static_cast<std::size_t>(constraints.n_rows);
   const auto place = [&](int r, int s) FW_LAMBDA_INLINE -> S& {
-    return full[static_cast<std::size_t>(constraints.rows[r].row) * m + constraints.rows[s].row];
+    return full[static_cast<std::size_t>(constraints.ends[r].row) * m + constraints.ends[s].row];
   };
-  if (constraints.n_user_rows == constraints.n_rows) {
-    for (int r = 0; r < constraints.n_rows; ++r)
+  if (constraints.n_rows == constraints.n_ends) {
+    for (int r = 0; r < constraints.n_ends; ++r)
       for (int s = 0; s <= r; ++s) place(r, s) = place(s, r) = delta[triangle(r, s)];
   } else {
     for (std::size_t k = 0; k < m * m; ++k) full[k] = S(0);
-    for (int r = 0; r < constraints.n_rows; ++r)
+    for (int r = 0; r < constraints.n_ends; ++r)
       for (int s = 0; s <= r; ++s) {
         place(r, s) = place(r, s) + delta[triangle(r, s)];
         if (s != r) place(s, r) = place(s, r) + delta[triangle(r, s)];
@@ -91,8 +91,8 @@ template <class Method, class T>
 unsigned delassus_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, std::size_t end, Memory& memory) {
   using S = Native<T>;
   const ConstraintRows<T>& constraints = *job.constraints;
-  const std::size_t n_packed = triangle(constraints.n_rows, 0);
-  const int n_full = constraints.n_user_rows * constraints.n_user_rows;
+  const std::size_t n_packed = triangle(constraints.n_ends, 0);
+  const int n_full = constraints.n_rows * constraints.n_rows;
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   DelassusInputs<T> rows(tree, job, arena);

@@ -18,7 +18,7 @@ unsigned for_each_side(const Tree<T>& tree, const Job<T>& job, std::size_t begin
                        F&& f) {
   using S = Native<T>;
   const ConstraintRows<T>& constraints = *job.constraints;
-  const int m = constraints.n_rows, n = m * job.n_sides;
+  const int m = constraints.n_ends, n = m * job.n_sides;
   Arena arena(memory);
   S *sides = arena.take<S>(n), *side = arena.take<S>(m), *result = arena.take<S>(m);
   if (!arena.fits()) return fault::memory;
@@ -31,9 +31,9 @@ unsigned for_each_side(const Tree<T>& tree, const Job<T>& job, std::size_t begin
     DelassusOperator<S> delassus(tree, constraints, of_pack);
     load(job.targets, pack, n, sides, watch);
     for (int k = 0; k < job.n_sides; ++k) {
-      for (int r = 0; r < m; ++r) side[r] = sides[constraints.rows[r].row * job.n_sides + k];
+      for (int r = 0; r < m; ++r) side[r] = sides[constraints.ends[r].row * job.n_sides + k];
       f(delassus, side, result);
-      for (int r = 0; r < m; ++r) sides[constraints.rows[r].row * job.n_sides + k] = result[r];
+      for (int r = 0; r < m; ++r) sides[constraints.ends[r].row * job.n_sides + k] = result[r];
     }
     store(sides, n, pack, job.out, job.out_stride);
   }
@@ -57,7 +57,7 @@ unsigned KernelOf<T>::operator_factorise(const Tree<T>& tree, const Job<T>& job,
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   DelassusInputs<T> rows(tree, job, arena);
-  S *loaded = arena.take<S>(constraints.n_rows), *damping = arena.take<S>(constraints.n_rows);
+  S *loaded = arena.take<S>(constraints.n_ends), *damping = arena.take<S>(constraints.n_ends);
   Watch<S> watch;
   const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
     const DelassusProblem<S, T> problem = rows.problem(tree, in.q, pack);

@@ -16,13 +16,13 @@ class PvOsim {
 
   template <class C>
   PvOsim(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : rows(arena.take<Row<S>>(constraints.n_rows)),
+      : rows(arena.take<Row<S>>(constraints.n_ends)),
         articulated_(tree, arena),
         G_(arena.take<S>(constraints.n_entries)) {}
 
   template <class C>
   void compute(const DelassusProblem<S, C>& problem, S* delta) {
-    for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) delta[k] = S(0);
+    for (std::size_t k = 0; k < triangle(problem.constraints.n_ends, 0); ++k) delta[k] = S(0);
     carry_inward(problem, delta, Unobserved{});
   }
 

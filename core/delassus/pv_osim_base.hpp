@@ -20,13 +20,13 @@ class PvOsimBase {
   template <class C>
   PvOsimBase(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : carried_(tree, constraints, arena),
-        column_(arena.take<S>(constraints.n_rows)),
-        careful_(arena.take<S>(triangle(constraints.n_rows, 0))) {}
+        column_(arena.take<S>(constraints.n_ends)),
+        careful_(arena.take<S>(triangle(constraints.n_ends, 0))) {}
 
   template <class C>
   S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
     using T = ElementOf<S>;
-    const std::size_t n = triangle(problem.constraints.n_rows, 0);
+    const std::size_t n = triangle(problem.constraints.n_ends, 0);
     S stiffness(0), weakest(0);
     const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
       for_each_ending(*problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
@@ -56,8 +56,8 @@ class PvOsimBase {
   // As pv_osim, from the damping on.
   template <class C, class Before>
   void carry_inward(const DelassusProblem<S, C>& problem, const S* damping, S* M, const Before& before) {
-    for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) M[k] = S(0);
-    for (int r = 0; r < problem.constraints.n_rows; ++r) M[triangle(r, r)] = damping[r];
+    for (std::size_t k = 0; k < triangle(problem.constraints.n_ends, 0); ++k) M[k] = S(0);
+    for (int r = 0; r < problem.constraints.n_ends; ++r) M[triangle(r, r)] = damping[r];
     carried_.carry_inward(problem, M, before);
   }
 
@@ -71,7 +71,7 @@ class PvOsimBase {
     with_row_count(range.end - range.begin, [&](auto n) {
       for (int slot = group.begin; slot < group.end; ++slot)
         stiffness = larger(stiffness, sweep_and_stiffen(n, range.begin, order[slot] - range.begin,
-                                                        S(problem.constraints.rows[order[slot]].mobility), M, I));
+                                                        S(problem.constraints.ends[order[slot]].mobility), M, I));
     });
     return stiffness;
   }

@@ -88,16 +88,16 @@ class PvOsimr {
   template <class C>
   PvOsimr(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : articulated_(tree, arena),
-        rows_(arena.take<Row<S>>(constraints.n_rows)),
-        accelerations_(arena.take<Motion<S>>(constraints.n_rows)),
+        rows_(arena.take<Row<S>>(constraints.n_ends)),
+        accelerations_(arena.take<Motion<S>>(constraints.n_ends)),
         leaps_(arena.take<Leap<S>>(constraints.stops->n_stops)),
-        G_(arena.take<S>(6 * (constraints.n_rows < 6 ? 6 : constraints.n_rows))) {}
+        G_(arena.take<S>(6 * (constraints.n_ends < 6 ? 6 : constraints.n_ends))) {}
 
   // `before(i, I)` may add to the articulated inertias (dynamics/articulate.hpp).
   template <class C, class Before = Unobserved>
   void compute(const DelassusProblem<S, C>& problem, S* delta, const Before& before = {}) {
     const StopPlan& plan = *problem.constraints.stops;
-    for (std::size_t k = 0; k < triangle(problem.constraints.n_rows, 0); ++k) delta[k] = S(0);
+    for (std::size_t k = 0; k < triangle(problem.constraints.n_ends, 0); ++k) delta[k] = S(0);
 
     // sweep 1, leaf to root: project out each joint; rows pass it by themselves, or the six of a stop do
     articulate(problem.tree, problem.q, articulated_, before, [&](int i, auto joint) {

@@ -31,7 +31,7 @@ FW_INLINE void rotate_gravity(J, const Tree<C>& tree, const ConstraintRows<C>& c
 
 // What the rows of a constraint have before the sweeps give them anything: gravity and, for a material point, w x v.
 template <class S, class C>
-FW_INLINE Vec3<S> given_acceleration(const ConstraintRow<C>& row, const Motion<S>& v, const Vec3<S>& gravity) {
+FW_INLINE Vec3<S> given_acceleration(const RowEnd<C>& row, const Motion<S>& v, const Vec3<S>& gravity) {
   Vec3<S> given = gravity;
   if (row.of_point) {
     Vec3<S> v_point = v.lin;
@@ -42,13 +42,13 @@ FW_INLINE Vec3<S> given_acceleration(const ConstraintRow<C>& row, const Motion<S
 }
 
 template <class C>
-FW_INLINE Force<C> row_direction(const ConstraintRow<C>& constraint) {
+FW_INLINE Force<C> row_direction(const RowEnd<C>& constraint) {
   return {{constraint.K[0], constraint.K[1], constraint.K[2]}, {constraint.K[3], constraint.K[4], constraint.K[5]}};
 }
 
 // An inactive row is all zeros.
 template <class S, class C>
-FW_INLINE Force<S> active_row(const ConstraintRow<C>& constraint, const S& active) {
+FW_INLINE Force<S> active_row(const RowEnd<C>& constraint, const S& active) {
   const Force<C> K = row_direction(constraint);
   return {Vec3<S>{active * K.lin[0], active * K.lin[1], active * K.lin[2]},
           Vec3<S>{active * K.ang[0], active * K.ang[1], active * K.ang[2]}};
@@ -56,7 +56,7 @@ FW_INLINE Force<S> active_row(const ConstraintRow<C>& constraint, const S& activ
 
 // What a row yields to its own force; one that is inactive yields as usual, to no force.
 template <class S, class C>
-FW_INLINE S own_compliance(const ConstraintRow<C>& constraint, const S& active) {
+FW_INLINE S own_compliance(const RowEnd<C>& constraint, const S& active) {
   return constraint.compliance * active + (S(1) - active) * constraint.mobility;
 }
 

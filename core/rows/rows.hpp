@@ -1,8 +1,13 @@
-// rows/rows.hpp -- equality constraints as kernels read them: rows K a = k on links. Plain data, no code.
+// rows/rows.hpp -- rows as kernels read them. Plain data, no code, shared by all instruction sets.
 //
-// A row is a force-like six-vector fixed to its link: K^T lambda is the force it exerts there, K a the acceleration it
-// constrains. Rows are sorted by link, so those outboard of a link are a contiguous range. A row between two links is
-// compiled to two, its ends: one on each (rows/ends.hpp).
+//   sum_l K_l a_l + sum_j E_j a_j = k
+//
+// A row names links and joints. It takes hold of a link by an end, a force-like six-vector fixed to the link: K^T lambda
+// is the force it exerts there, K a the acceleration it constrains. It takes hold of a joint by a term: E lambda is the
+// force it exerts along a degree of freedom. Equality constraints, joint limits, dry friction, servos and contacts are
+// all rows; they differ in the law that their force obeys.
+//
+// Ends are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once
 #include "model/tree.hpp"
 
@@ -11,43 +16,65 @@ namespace featherweight {
 struct StopPlan;  // delassus/stops.hpp
 struct LimbPlan;  // articulated/limbs.hpp
 
+// Two frames held together, or one held in the world: its rows are components of the motion of frame a as seen from
+// frame b, in the axes of a.
 template <class C>
-struct ConstraintRow {
+struct Closure {
+  Mount<C> a, b;  // on compiled links; link -1: the world
+  int of_point;   // 1: of the points at the origins of both frames; 0: of frame a, as if the other link were extended
+  int n_rows;
+  int axes[6];  // of each row: 0..2 along, 3..5 about
+};
+
+// Where a row takes hold of an axis joint.
+template <class C>
+struct JointTerm {
+  int link;       // compiled link that the joint carries
+  int dof, q;     // its degree of freedom, and its coordinate
+  C coefficient;  // E
+};
+
+// Where a row takes hold of a link. The first end of a closure's row is fixed to its link. The second is written in the
+// axes of the first, which is fixed to another link, so its K depends on the configuration (rows/ends.hpp).
+template <class C>
+struct RowEnd {
   int link;        // compiled link it acts on
-  int constraint;  // the user's constraint it belongs to, for the activity mask
+  int closure;     // that it belongs to, for the activity mask
   int row;         // its place in the user's vector of all rows
   int path_end;    // where its entries along the path to the root end (articulated/path_rows.hpp)
   int axis;        // which of its frame's axes: 0..2 along, 3..5 about
-  int first_link;  // of the second end of a row between two links: the link of the first; else -1
-  int of_point;    // 1: its constraint is of a material point, which adds n . (w x v) to the spatial acceleration
+  int first_link;  // of the second end of a row: the link of the first; else -1
+  int of_point;    // 1: its closure is of a material point, which adds n . (w x v) to the spatial acceleration
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
   C compliance;    // acceleration per force the row yields [1/kg] or [1/(kg m^2)]; 0: rigid
   C mobility;      // acceleration per force at typical configurations, the entry of J H^-1 J^T: what is small for it
 };
 
-// The rows outboard of each compiled link: [begin, end), its own first, and where their entries G = K S are kept.
+// The ends outboard of each compiled link: [begin, end), its own first, and where their entries G = K S are kept.
 struct RowRange {
   int begin, own_end, end, entries;
 };
 
-// A link that has rows, or has them outboard.
+// A link that has ends, or has them outboard.
 struct SupportingLink {
   int link;           // compiled link
   int is_tip;         // 1: has none outboard
   int arrives_first;  // 1: in an inward sweep it is the first of its siblings
 };
 
+// A set of closures, compiled.
 template <class C>
 struct ConstraintRows {
-  int n_rows, n_constraints, n_entries, n_supporting;
-  int n_user_rows;  // less than n_rows where rows have two ends
-  const ConstraintRow<C>* rows;
+  int n_rows, n_closures;
+  int n_ends;  // more than rows where some are between two links
+  int n_entries, n_supporting;
+  const RowEnd<C>* ends;
   const RowRange* of_link;
   const SupportingLink* supporting;  // level by level from the root
-  const Mount<C>* frames;            // of each constraint
-  const StopPlan* stops;             // where pv_osimr has six rows take the place of many
-  const LimbPlan* limbs;             // where limb_pv carries rows; null if some are between two links
+  const Closure<C>* closures;
+  const StopPlan* stops;  // where pv_osimr has six rows take the place of many
+  const LimbPlan* limbs;  // where limb_pv carries rows; null if some are between two links
 };
 
 }  // namespace featherweight

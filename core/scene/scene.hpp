@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "collision/shape.hpp"
-#include "model/tree.hpp"
+#include "rows/rows.hpp"
 
 namespace featherweight {
 
@@ -36,15 +36,14 @@ struct ScenePair {
   int ball;              // the place of such a pair among those that slide and do no more, or -1 (ball_points.hpp)
 };
 
-// A freedom with a row of its own in the cone problem.
+// A row of the cone problem along one joint. An upper limit pushes backwards.
 struct JointRow {
   enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
-  int link, freedom, q;  // compiled link, index in velocities and in configurations
-  double bound;          // limit [m or rad], or largest friction [N or N m]
-  int actuator;          // servo: whose law it is
+  JointTerm<double> term;
+  double bound;  // limit [m or rad], or largest friction [N or N m]
+  int actuator;  // servo: whose law it is
 
   bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
-  double direction() const { return kind == upper_limit ? -1 : 1; }  // of impulses along the freedom
 };
 
 // A spring along a freedom: force = stiffness * (rest - position).
@@ -52,14 +51,6 @@ struct Spring {
   int freedom, q;
   double stiffness;  // [N/m] or [N m/rad]
   double rest;       // [m] or [rad]
-};
-
-// One constraint that holds always: the frame on link a stays in that on link b (-1: world).
-struct HeldFrame {
-  int link_a, link_b;
-  double R_a[9], p_a[3], R_b[9], p_b[3];  // the frame on either link
-  int n_rows;
-  int rows[6];  // in rising order: 0 1 2 along the axes of frame a, 3 4 5 about them
 };
 
 // A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within bounds.
@@ -87,20 +78,20 @@ struct Scene {
   const int* last_freedom;  // of each link: the last one of its joint
   const int* root;          // of each link: the root of its tree
   const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
-  const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or held frames
+  const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or closures
   int n_balls;              // pairs whose rows are found on lanes
-  int n_shapes, n_pairs, n_materials, n_joint_rows, n_held, n_held_rows, n_springs, n_actuators;
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_closure_rows, n_springs, n_actuators;
   const PlacedShape* shapes;
   const Shape* const* own_shapes;  // of each shape: one an environment in its place, or null; null: none has any
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
   const JointRow* joint_rows;  // from the tips inward
-  const HeldFrame* held;
+  const Closure<double>* closures;  // axes of each in rising order
   const Spring* springs;
   const Actuator* actuators;
   int has_restitution;
-  int n_row_freedoms;         // freedoms inboard of the links of all joint rows and held frames, those counted twice
+  int n_row_freedoms;         // freedoms inboard of the links of all joint rows and closures, those counted twice
   int most_contact_freedoms;  // of one contact, likewise
 };
 

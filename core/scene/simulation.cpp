@@ -119,15 +119,12 @@ void Simulation::add_shapes(SceneSpec& spec) {
 void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRowSpec& row : spec.joint_rows) {
     const int link = link_of_freedom(row.freedom);
-    joint_rows_.push_back({row.kind, link, row.freedom, links_[link].q, row.bound, -1});
+    const double along = row.kind == JointRow::upper_limit ? -1 : 1;
+    joint_rows_.push_back({row.kind, {link, row.freedom, links_[link].q, along}, row.bound, -1});
   }
-  for (const HeldSpec& h : spec.held) {
-    HeldFrame held{};
-    held.link_a = place(h.link_a, h.placement_a, held.R_a, held.p_a);
-    held.link_b = place(h.link_b, h.placement_b, held.R_b, held.p_b);
-    for (int row : h.rows) held.rows[held.n_rows++] = row;
-    held_.push_back(held);
-    scene_.n_held_rows += held.n_rows;
+  for (const ClosureSpec& c : spec.closures) {
+    closures_.push_back(compile_closure(scene_.tree, c));
+    scene_.n_closure_rows += closures_.back().n_rows;
   }
   actuators_ = spec.actuators;
   for (std::size_t k = 0; k < actuators_.size(); ++k) {
@@ -136,21 +133,21 @@ void Simulation::add_rows(const SceneSpec& spec) {
     a.q = links_[link].q;
     a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
                a.kd + dt_ * a.kp > 0;
-    if (a.is_row) joint_rows_.push_back({JointRow::servo, link, a.freedom, a.q, 0, static_cast<int>(k)});
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.freedom, a.q, 1}, 0, static_cast<int>(k)});
   }
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
-                   [](const JointRow& x, const JointRow& y) { return x.link > y.link; });
+                   [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
-  scene_.n_held = static_cast<int>(held_.size());
+  scene_.n_closures = static_cast<int>(closures_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_freedom_[link]] + 1; };
-  for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.link);
-  for (const HeldFrame& held : held_) scene_.n_row_freedoms += 2 * (path(held.link_a) + path(held.link_b));
+  for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.term.link);
+  for (const Closure<double>& c : closures_) scene_.n_row_freedoms += 2 * (path(c.a.link) + path(c.b.link));
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
   const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
   scene_.most_contact_freedoms = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
-  scene_.held = held_.data();
+  scene_.closures = closures_.data();
   scene_.actuators = actuators_.data();
 }
 
@@ -214,8 +211,8 @@ void Simulation::find_touchable() {
   };
   for (const ScenePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
-  for (const JointRow& row : joint_rows_) touch(row.link);
-  for (const HeldFrame& held : held_) touch(held.link_a), touch(held.link_b);
+  for (const JointRow& row : joint_rows_) touch(row.term.link);
+  for (const Closure<double>& c : closures_) touch(c.a.link), touch(c.b.link);
   for (std::size_t i = 0; i < links_.size(); ++i)
     touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
   scene_.touchable = touchable_.data();

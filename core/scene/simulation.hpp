@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/model.hpp"
+#include "rows/compile.hpp"
 #include "scene/pair_rules.hpp"
 #include "scene/scene.hpp"
 
@@ -20,18 +21,13 @@ struct JointRowSpec {
   int freedom;
   double bound;
 };
-struct HeldSpec {
-  int link_a, link_b;
-  PoseArray placement_a, placement_b;  // of the frame on either link
-  std::vector<int> rows;               // see HeldFrame
-};
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
   std::vector<ScenePair> pairs;
   std::unique_ptr<PairRules> rules;  // instead of pairs, where there are too many
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
-  std::vector<HeldSpec> held;
+  std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<Spring> springs;      // q is filled in
   std::vector<Actuator> actuators;  // q and is_row are filled in
   std::vector<double> damping;      // one a freedom
@@ -48,7 +44,7 @@ class Simulation {
   const Model& model() const { return model_; }
   const Scene& scene() const { return scene_; }
   double dt() const { return dt_; }
-  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.n_held_rows; }
+  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.n_closure_rows; }
   // Whether the gains of actuators are part of the inertia.
   bool has_servo_inertia() const { return !servo_inertias_.empty(); }
   // Inertias of all compiled links (see RolloutJob) with factors on those of the user's links and on the gains of
@@ -83,7 +79,7 @@ class Simulation {
   std::vector<ScenePair> pairs_;
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
-  std::vector<HeldFrame> held_;
+  std::vector<Closure<double>> closures_;
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   Scene scene_{};

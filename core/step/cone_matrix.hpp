@@ -82,7 +82,7 @@ class ConeMatrix {
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
   }
 
-  FW_INLINE RowBlock couple_balls(const RowGroup& a, const RowGroup& b) const {
+  FW_INLINE Block4 couple_balls(const Quartet& a, const Quartet& b) const {
     const S* const e = rows_.balls().block(a.ball, b.ball);
     const LaneOf<S> lane = rows_.lane();
     const auto column = [&](int c) FW_LAMBDA_INLINE {
@@ -93,7 +93,7 @@ class ConeMatrix {
 
   // Blocks from the first to the last: what is below a block is written after its zeros.
   void write_balls(double* values, int stride) const {
-    const auto write = [&](const RowBlock& block, int row, int column) FW_LAMBDA_INLINE {
+    const auto write = [&](const Block4& block, int row, int column) FW_LAMBDA_INLINE {
       double* const to = values + static_cast<std::size_t>(column) * stride + row;
       *reinterpret_cast<LooseRows*>(to) = block.columns[0];
       *reinterpret_cast<LooseRows*>(to + stride) = block.columns[1];
@@ -101,7 +101,7 @@ class ConeMatrix {
     };
     for (int i = 0; i < rows_.n_groups; ++i) {
       for (int j = 0; j < i; ++j) {
-        const RowBlock block = couple_balls(rows_.groups[i], rows_.groups[j]);
+        const Block4 block = couple_balls(rows_.groups[i], rows_.groups[j]);
         write(transposed(block), 3 * j, 3 * i);
         write(block, 3 * i, 3 * j);
       }
@@ -109,7 +109,7 @@ class ConeMatrix {
     }
   }
   void write_groups(double* values, int stride) const {
-    const auto write = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+    const auto write = [&](const Block4& block, const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
       const auto put = [&](int c)
                            FW_LAMBDA_INLINE { *reinterpret_cast<LooseRows*>(column + c * stride) = block.columns[c]; };
@@ -118,21 +118,21 @@ class ConeMatrix {
       if (b.rows > 2) put(2);
       if (b.rows > 3) put(3);
     };
-    const auto couple_groups = [&](const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+    const auto couple_groups = [&](const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       return a.ball < 0 || b.ball < 0 ? couple(scene_, a, b) : couple_balls(a, b);
     };
-    const auto write_both = [&](const RowBlock& block, const RowGroup& a, const RowGroup& b) FW_LAMBDA_INLINE {
+    const auto write_both = [&](const Block4& block, const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       if (&a != &b) write(transposed(block), b, a);
       write(block, a, b);
     };
-    const RowGroup* const groups = rows_.groups;
+    const Quartet* const groups = rows_.groups;
     for (int i = 0; i < rows_.n_groups; ++i) {
-      const RowGroup &a = groups[i], &b = groups[i + 1];
+      const Quartet &a = groups[i], &b = groups[i + 1];
       const bool two = i + 1 < rows_.n_groups && a.ball < 0 && b.ball < 0 && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
-        const RowGroup& c = groups[j];
+        const Quartet& c = groups[j];
         if (!share_a_tree(a, c)) {
-          const RowBlock none = {};
+          const Block4 none = {};
           write(none, c, a), write(none, a, c);
           if (two) write(none, c, b), write(none, b, c);
         } else if (two && c.rows < 4) {
@@ -164,8 +164,8 @@ class ConeMatrix {
     products_ = product_.products();
     std::size_t v = 0;
     for (int i = 0, j = 0; i < rows_.n_groups; ++i) {
-      const RowGroup& group = rows_.groups[i];
-      const RowBlock own = couple(scene_, group, group);
+      const Quartet& group = rows_.groups[i];
+      const Block4 own = couple(scene_, group, group);
       for (; j < rows_.n_blocks && rows_.blocks[j].first < group.first + group.rows; ++j) {
         const Block& block = rows_.blocks[j];
         at[j] = v;
@@ -205,8 +205,8 @@ class ConeMatrix {
     carve_all();
 
     // groups by tree, in rising order
-    const auto root_of = [&](const RowGroup& g, int end) { return scene_.root[g.ends[end].link]; };
-    const auto new_root = [&](const RowGroup& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
+    const auto root_of = [&](const Quartet& g, int end) { return scene_.root[g.ends[end].link]; };
+    const auto new_root = [&](const Quartet& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
     const auto list_roots = [&] {
       for (int k = 0; k <= n_roots; ++k) first_of_root[k] = 0;
       for (int i = 0; i < rows_.n_groups; ++i)
@@ -227,7 +227,7 @@ class ConeMatrix {
 
     // f(other group) for every group that shares a tree with group i, in rising order, itself included
     const auto for_neighbours = [&](int i, auto&& f) {
-      const RowGroup& group = rows_.groups[i];
+      const Quartet& group = rows_.groups[i];
       int at_root[2] = {0, 0}, end_root[2] = {0, 0}, n = 0;
       for (int e = 0; e < group.n_ends; ++e)
         if (new_root(group, e)) {
@@ -263,9 +263,9 @@ class ConeMatrix {
     place_columns();
 
     // columns of group i in rows of a group that comes next to those it has so far
-    const auto append = [&](int other, int i, const RowBlock& both) FW_LAMBDA_INLINE {
+    const auto append = [&](int other, int i, const Block4& both) FW_LAMBDA_INLINE {
       Columns& own = columns[i];
-      const RowGroup &rows = rows_.groups[other], &group = rows_.groups[i];
+      const Quartet &rows = rows_.groups[other], &group = rows_.groups[i];
       for (int j = first_block[i]; j < first_block[i + 1]; ++j) {
         const Block& column = rows_.blocks[j];
         const int c0 = column.first - group.first;
@@ -285,7 +285,7 @@ class ConeMatrix {
     for (int i = 0; i < rows_.n_groups; ++i)
       for_neighbours(i, [&](int other) {
         if (other > i) return;
-        RowBlock both = couple(scene_, rows_.groups[other], rows_.groups[i]);
+        Block4 both = couple(scene_, rows_.groups[other], rows_.groups[i]);
         if (other == i)
           for (int r = 0; r < rows_.groups[i].rows; ++r)
             both.columns[r][r] += rows_.rows[rows_.groups[i].first + r].compliance;

@@ -1,4 +1,4 @@
-// step/cone_rows.hpp -- the rows of one environment's cone problem: from contacts, joints and held frames.
+// step/cone_rows.hpp -- the rows of one environment's cone problem: from contacts, joints and closures.
 //
 // Velocities are those at the end of the step. A normal row with gap d obeys
 //   apart, d > d0     0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
@@ -10,8 +10,8 @@
 #pragma once
 #include "cones/problem.hpp"
 #include "memory/arena.hpp"
+#include "rows/closure.hpp"
 #include "step/ball_points.hpp"
-#include "step/held_frames.hpp"
 #include "step/job.hpp"
 
 namespace featherweight::FW_ISA {
@@ -43,7 +43,7 @@ class ConeRows {
  public:
   int m = 0, n_blocks = 0, n_groups = 0, n_bounces = 0;
   Block* blocks;
-  RowGroup* groups;
+  Quartet* groups;
   ConeBounce* bounces;
   ConeRow* rows;
   double* g;                // velocity without impulses of each row, and the shift of its law
@@ -52,7 +52,7 @@ class ConeRows {
   int n_pushes = 0;
   double scale;             // [m/s]
   double deepest = 0;       // overlap [m]
-  double drift = 0;         // of held frames [m]
+  double drift = 0;         // of closures [m]
   bool left_out = false;    // some contacts open too fast to matter
   bool is_soft = false;     // some rows have compliance
   bool has_others = false;  // than those of balls
@@ -71,8 +71,8 @@ class ConeRows {
     scale = fall > 0 ? fall : dt_;
     closed_ = 0.01 * fall * dt_;
     make_room(memory, contacts, job.options.matrix_free);
-    double* held_impulse = joint_impulses + scene_.n_joint_rows;
-    for (int k = 0; k < scene_.n_held; ++k) held_impulse += add(scene_.held[k], held_impulse);
+    double* closure_impulse = joint_impulses + scene_.n_joint_rows;
+    for (int k = 0; k < scene_.n_closures; ++k) closure_impulse += add(scene_.closures[k], closure_impulse);
     add_joint_rows(near, n_near, joint_impulses);
     for (int k = 0; k < contacts.count; ++k) meet(contacts.data[k], meetings_[k]);
     for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], meetings_[k]);
@@ -137,13 +137,13 @@ class ConeRows {
   void make_room(Memory& memory, const ContactList& contacts, bool matrix_free) {
     const std::size_t n = contacts.count;
     const std::size_t n_y = scene_.n_row_freedoms + n * scene_.most_contact_freedoms;
-    const std::size_t most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_held;
-    const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_held;
-    const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_held_rows;
+    const std::size_t most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
+    const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
+    const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_closure_rows;
     carve_out(memory, [&](Arena& scratch) FW_LAMBDA_INLINE {
       next_y_ = scratch.take<Rows>(n_y);
       meetings_ = scratch.template take<Meeting>(n);
-      groups = scratch.take<RowGroup>(most_groups);
+      groups = scratch.take<Quartet>(most_groups);
       bounces = scratch.take<ConeBounce>(n);
       blocks = scratch.take<Block>(most_blocks);
       rows = scratch.take<ConeRow>(most_rows);
@@ -167,22 +167,22 @@ class ConeRows {
     b = {law, m, rows, 0, 0, 0, 0};
     return b;
   }
-  FW_INLINE RowGroup& add_group(int rows) {
-    RowGroup& group = groups[n_groups++];
+  FW_INLINE Quartet& add_group(int rows) {
+    Quartet& group = groups[n_groups++];
     group.first = m, group.rows = rows, group.n_ends = 0, group.ball = -1;
     return group;
   }
   // The forces of a group at one of its ends go to the root.
   template <class Motors = NoMotors>
-  FW_INLINE void add_end(RowGroup& group, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
+  FW_INLINE void add_end(Quartet& group, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
     has_others = true;
     if (forces) forces[2 * (&group - groups) + group.n_ends] = force;
     const int count = scene_.depth[scene_.last_freedom[link]] + 1;
     walk_inward(scene_, lane_, motion_.freedom, link, force, place_end(group, link, count).y, motors);
   }
   // count: of the freedoms from the root to the link.
-  FW_INLINE RowEnd& place_end(RowGroup& group, int link, int count) {
-    RowEnd& end = group.ends[group.n_ends++];
+  FW_INLINE QuartetEnd& place_end(Quartet& group, int link, int count) {
+    QuartetEnd& end = group.ends[group.n_ends++];
     end = {link, scene_.root[link], count, next_y_};
     next_y_ += count;
     return end;
@@ -256,7 +256,7 @@ class ConeRows {
   // Of which rows and velocities are known.
   FW_INLINE void add_ball(Contact& c, const PairMaterial& material, const Normal& normal) {
     const BallPoint<S>& point = balls_.walked(c.ball);
-    RowGroup& group = add_group(3);
+    Quartet& group = add_group(3);
     group.ball = c.ball;
     place_end(group, point.link, point.count);
     add_block(Law::point, 3).mu = material.friction * friction_;
@@ -276,7 +276,7 @@ class ConeRows {
     if (!slides) c.impulse[0] = c.impulse[1] = 0;
     if (!rolls) c.impulse[3] = c.impulse[4] = 0;
     if (!spins) c.impulse[5] = 0;
-    RowGroup& group = add_group(n_rows + (spins ? 1 : 0));
+    Quartet& group = add_group(n_rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Vec3<double> x = t1 * sign(side), y = t2 * sign(side), z = n * sign(side), none = zero3<double>();
@@ -292,7 +292,7 @@ class ConeRows {
     const int bound = m - 1;
     if (spins) add_disc(1, bound, material.torsional), add_row(dot(n, w), 0, 0, c.impulse + 5);
     if (rolls) {
-      RowGroup& moments = add_group(2);
+      Quartet& moments = add_group(2);
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
         add_end(moments, links[side], moments_about(row_axes(t1 * sign(side), t2 * sign(side), zero3<double>())));
@@ -332,16 +332,17 @@ class ConeRows {
 
   // Rows of joints that are inboard of each other walk together, up to four; they come from the tips inward.
   FW_INLINE void join_chain(const JointRow& row, double along) {
-    const Link<double>& l = scene_.tree.links[row.link];
-    if (n_chain_ == 4 || (n_chain_ > 0 && !(row.link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
-    if (n_chain_ == 0) chain_tip_ = row.link, chain_first_ = m;
-    if (pushes) pushes[n_pushes++] = {m, row.freedom, along};
-    chain_freedom_[n_chain_] = row.freedom;
+    const int link = row.term.link;
+    const Link<double>& l = scene_.tree.links[link];
+    if (n_chain_ == 4 || (n_chain_ > 0 && !(link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
+    if (n_chain_ == 0) chain_tip_ = link, chain_first_ = m;
+    if (pushes) pushes[n_pushes++] = {m, row.term.dof, along};
+    chain_freedom_[n_chain_] = row.term.dof;
     chain_along_[n_chain_++] = along;
   }
   void end_chain() {
     if (n_chain_ == 0) return;
-    RowGroup& group = add_group(n_chain_);
+    Quartet& group = add_group(n_chain_);
     group.first = chain_first_;
     add_end(group, chain_tip_, no_forces(), Chain{*this});
     n_chain_ = 0;
@@ -360,20 +361,20 @@ class ConeRows {
   }
 
   void add(const JointRow& row, double* impulse) {
-    const int f = row.freedom;
+    const int f = row.term.dof;
     if (row.kind == JointRow::servo && lane_(motion_.gain_scale[row.actuator]) == 0) {  // it has no force
       *impulse = 0;
       return;
     }
     const bool is_limit = row.is_limit();
-    const double direction = row.direction();
+    const double direction = row.term.coefficient;
     const double velocity = direction * lane_(motion_.v_free[f]);
     double gap = 0, shift = 0;
     if (is_limit) {
-      gap = direction * (lane_(motion_.q[row.q]) - row.bound);
+      gap = direction * (lane_(motion_.q[row.term.q]) - row.bound);
       shift = gap > 0 ? gap * per_dt_ : 0;
     }
-    join_chain(row, direction * scene_.tree.links[row.link].sign);
+    join_chain(row, direction * scene_.tree.links[row.term.link].sign);
     if (!is_limit) {
       Block& block = add_block(Law::interval, 1);
       if (row.kind == JointRow::servo) {
@@ -382,7 +383,7 @@ class ConeRows {
         block.lower = a.lower * dt_, block.upper = a.upper * dt_;
         const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
         const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
-        add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.q])) / rate, per_dt_ / scaled, impulse);
+        add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.term.q])) / rate, per_dt_ / scaled, impulse);
       } else {
         block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
         add_row(velocity, 0, 0, impulse);
@@ -396,38 +397,37 @@ class ConeRows {
   }
 
   // Returns how many rows it has.
-  int add(const HeldFrame& held, double* impulse) {
-    const HeldPoses at = poses_of(held, lane_, motion_.pose);
-    const Pose<double> X[2] = {at.a, at.b};
-    const int links[2] = {held.link_a, held.link_b};
+  int add(const Closure<double>& closure, double* impulse) {
+    const Pose<double> X[2] = {frame_of(closure.a, lane_, motion_.pose), frame_of(closure.b, lane_, motion_.pose)};
+    const int links[2] = {closure.a.link, closure.b.link};
     double errors[6];
-    held_errors(held, at, errors);
+    position_errors(closure, X[0], X[1], errors);
     int next = 0;
     for (int half = 0; half < 6; half += 3) {
       const int first = next;
-      while (next < held.n_rows && held.rows[next] < half + 3) ++next;
+      while (next < closure.n_rows && closure.axes[next] < half + 3) ++next;
       const int n = next - first;
       if (n == 0) continue;
-      RowGroup& group = add_group(n);
+      Quartet& group = add_group(n);
       Vec3<double> u = zero3<double>();
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
         const Place p = place(links[side], X[side].p, motion_.velocity);
         u += (half == 0 ? p.moves() : p.velocity.ang) * sign(side);
         Vec3<double> axes[3] = {zero3<double>(), zero3<double>(), zero3<double>()};
-        for (int r = 0; r < n; ++r) axes[r] = column(X[0].R, held.rows[first + r] - half) * sign(side);
+        for (int r = 0; r < n; ++r) axes[r] = column(X[0].R, closure.axes[first + r] - half) * sign(side);
         const RowAxes four = row_axes(axes[0], axes[1], axes[2]);
         add_end(group, links[side], half == 0 ? forces_at(four, p.r) : moments_about(four));
       }
       add_block(Law::equality, n);
       for (int r = 0; r < n; ++r) {
         const double error = errors[first + r];
-        add_row(dot(column(X[0].R, held.rows[first + r] - half), u), 0, 0, impulse + first + r);
+        add_row(dot(column(X[0].R, closure.axes[first + r] - half), u), 0, 0, impulse + first + r);
         ask_position(error * per_dt_, Slack::both_sided);
         drift = error > drift ? error : -error > drift ? -error : drift;
       }
     }
-    return held.n_rows;
+    return closure.n_rows;
   }
 };
 

@@ -28,7 +28,7 @@ struct ThreadMemory {
     release(memory.bounds);
     release(memory.sweeps);
     for (Memory& each : memory.rows) release(each);
-    for (Memory& each : memory.held) release(each);
+    for (Memory& each : memory.closures) release(each);
     release(memory.matrix);
     release(memory.next);
   }

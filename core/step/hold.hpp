@@ -1,30 +1,31 @@
-// step/hold.hpp -- held frames brought together again at the end of a step.
+// step/hold.hpp -- closures brought together again at the end of a step.
 //
 // A step moves along tangents, so that frames held together come apart by the square of the step. Newton's iteration
 // with the matrix of the step takes that out of the coordinates; velocities stay. Contacts are not looked at: it is a
 // matter of micrometres.
 #pragma once
 #include "linalg/dense_ldl.hpp"
-#include "step/held_frames.hpp"
+#include "rows/closure.hpp"
+#include "step/rows.hpp"
 
 namespace featherweight::FW_ISA {
 
-// The rows of one environment's held frames, which are the first of its problem, and their matrix, factorised.
-class HeldRows {
+// The rows of one environment's closures, which are the first of its problem, and their matrix, factorised.
+class ClosureSystem {
  public:
-  HeldRows() = default;
-  HeldRows(const Scene& scene, const RowGroup* groups, Memory& memory)
-      : groups_(groups), n_((scene.n_held_rows + 3) / 4 * 4) {
+  ClosureSystem() = default;
+  ClosureSystem(const Scene& scene, const Quartet* groups, Memory& memory)
+      : groups_(groups), n_((scene.n_closure_rows + 3) / 4 * 4) {
     const std::size_t n = n_;
     reserve(memory, (n * n + n + 4) * sizeof(double));
     L_ = static_cast<double*>(memory.data);
     impulses_ = L_ + n * n;
     for (std::size_t k = 0; k < n * n; ++k) L_[k] = k % (n + 1) == 0 ? 1 : 0;  // what is beyond the rows stays so
     double largest = 0;
-    while (first_after_ < scene.n_held_rows) first_after_ += groups[n_groups_++].rows;
+    while (first_after_ < scene.n_closure_rows) first_after_ += groups[n_groups_++].rows;
     for (int i = 0; i < n_groups_; ++i)
       for (int j = 0; j <= i; ++j) {
-        const RowBlock block = couple(scene, groups[i], groups[j]);
+        const Block4 block = couple(scene, groups[i], groups[j]);
         for (int c = 0; c < groups[j].rows; ++c)
           for (int r = 0; r < groups[i].rows; ++r) {
             const double x = block.columns[c][r];
@@ -33,36 +34,37 @@ class HeldRows {
           }
       }
     // redundant rows share what they have to do
-    for (int k = 0; k < scene.n_held_rows; ++k) L_[k * (n + 1)] += 1e-12 * largest;
+    for (int k = 0; k < scene.n_closure_rows; ++k) L_[k * (n + 1)] += 1e-12 * largest;
     factorise_dense(n_, 1e-15 * largest + 1e-300, L_);
   }
 
   bool empty() const { return n_groups_ == 0; }
   int n_groups() const { return n_groups_; }
-  const RowGroup* groups() const { return groups_; }
+  const Quartet* groups() const { return groups_; }
   const double* impulses() const { return impulses_; }
 
   // The impulses whose velocities close the errors in a time dt; returns the largest error.
   template <class S>
   double solve(const Scene& scene, LaneOf<S> lane, const Pose<S>* poses, double dt) {
     double* next = impulses_;
-    for (int k = 0; k < scene.n_held; ++k) {
-      held_errors(scene.held[k], poses_of(scene.held[k], lane, poses), next);
-      next += scene.held[k].n_rows;
+    for (int k = 0; k < scene.n_closures; ++k) {
+      const Closure<double>& closure = scene.closures[k];
+      position_errors(closure, frame_of(closure.a, lane, poses), frame_of(closure.b, lane, poses), next);
+      next += closure.n_rows;
     }
     double largest = 0;
-    for (int k = 0; k < scene.n_held_rows; ++k) {
+    for (int k = 0; k < scene.n_closure_rows; ++k) {
       const double size = impulses_[k] < 0 ? -impulses_[k] : impulses_[k];
       largest = size > largest ? size : largest;
       impulses_[k] /= -dt;
     }
-    for (int k = scene.n_held_rows; k < n_ + 4; ++k) impulses_[k] = 0;
+    for (int k = scene.n_closure_rows; k < n_ + 4; ++k) impulses_[k] = 0;
     solve_dense(n_, L_, impulses_);
     return largest;
   }
 
  private:
-  const RowGroup* groups_ = nullptr;
+  const Quartet* groups_ = nullptr;
   int n_ = 0, n_groups_ = 0, first_after_ = 0;
   double *L_ = nullptr, *impulses_ = nullptr;
 };

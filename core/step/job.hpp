@@ -31,7 +31,7 @@ struct RolloutJob {
   int n_steps;
   SolverOptions options;
   double *q, *v;                       // one row an environment
-  double* joint_impulses;              // one a joint row and held row: warm starts
+  double* joint_impulses;              // one a joint row and row of a closure: warm starts
   ContactList* contacts;               // one an environment
   StepReport* reports;                 // one an environment
   double *acceleration, *applied;      // of the last step, one row of nv an environment: mean, and joint forces
@@ -54,8 +54,8 @@ class Broadphase;
 // Memory of one thread.
 struct StepMemory {
   Memory sweeps;              // of the sweeps on lanes: see Arena
-  Memory rows[8];             // of one environment's rows; of each lane's, where frames are held
-  Memory held[8];             // their factors
+  Memory rows[8];             // of one environment's rows; of each lane's, where there are closures
+  Memory closures[8];         // their factors
   Memory matrix;              // of one environment's cone problem
   ContactList next;           // contacts being found
   Memory placements, bounds;  // of one environment's shapes

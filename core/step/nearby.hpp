@@ -38,7 +38,7 @@ inline constexpr double joint_reach = 10;
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
 template <class S, class D>
 FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {
-  return larger((motion.q[row.q] - row.bound) * (direction * per_dt), S(0));
+  return larger((motion.q[row.term.q] - row.bound) * (direction * per_dt), S(0));
 }
 
 // Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative. `change`: of
@@ -48,26 +48,26 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
                            const Near& near) {
   const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
     const S excess =
-        closing_speed(row, motion, direction, per_dt) + motion.v_free[row.freedom] * direction - joint_reach;
-    return change ? excess - larger(change[row.freedom] * -direction, S(0)) : excess;
+        closing_speed(row, motion, direction, per_dt) + motion.v_free[row.term.dof] * direction - joint_reach;
+    return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
   };
   // Joints are mostly far from both of their limits, whichever way they go.
   const auto is_far = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
-    const S &q = motion.q[lower.q], below = q - lower.bound, above = S(upper.bound) - q;
-    S speed = abs(motion.v_free[lower.freedom]);
-    if (change) speed = speed + abs(change[lower.freedom]);
+    const S &q = motion.q[lower.term.q], below = q - lower.bound, above = S(upper.bound) - q;
+    S speed = abs(motion.v_free[lower.term.dof]);
+    if (change) speed = speed + abs(change[lower.term.dof]);
     const S spare = select(below < above, below, above) * per_dt - speed;
     return !any(spare, spare < S(joint_reach));
   };
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];
     const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
-                     next.kind == JointRow::upper_limit && next.freedom == row.freedom;
+                     next.kind == JointRow::upper_limit && next.term.dof == row.term.dof;
     if (two && is_far(row, next)) {
       ++k;
       continue;
     }
-    const S excess = row.is_limit() ? excess_of(row, S(row.direction())) : S(-1);
+    const S excess = row.is_limit() ? excess_of(row, S(row.term.coefficient)) : S(-1);
     if (any(excess, excess < S(0))) near(k, excess);
   }
 }

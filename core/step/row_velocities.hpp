@@ -43,7 +43,7 @@ class WalkedVelocities {
   const Scene& scene_;
   const ConeRows<S>& rows_;
   double* response_;       // Y^T lambda
-  const RowGroup* group_;  // of the last row: the next one is near
+  const Quartet* group_;  // of the last row: the next one is near
 
   // f(y, freedom) along the paths of a row.
   template <class F>
@@ -51,7 +51,7 @@ class WalkedVelocities {
     if (row < group_->first) group_ = rows_.groups;
     while (row >= group_->first + group_->rows) ++group_;
     for (int e = 0; e < group_->n_ends; ++e) {
-      const RowEnd& end = group_->ends[e];
+      const QuartetEnd& end = group_->ends[e];
       for_path(scene_, end.link, end.count,
                [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
     }

@@ -15,7 +15,7 @@ namespace featherweight::FW_ISA {
 typedef double Rows __attribute__((vector_size(32)));
 typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias));
 
-struct RowEnd {
+struct QuartetEnd {
   int link, root;  // root of the link's tree
   int count;       // freedoms from the root to the link
   Rows* y;         // one of each
@@ -26,11 +26,11 @@ FW_INLINE void for_path(const Scene& scene, int link, int count, const F& f) {
   int freedom = scene.last_freedom[link];
   for (int k = count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
 }
-struct RowGroup {
+struct Quartet {
   int first, rows;
   int n_ends;
   int ball;  // whose rows these are (ball_points.hpp), or -1
-  RowEnd ends[2];
+  QuartetEnd ends[2];
 };
 
 // A row that acts along a freedom of an axis joint: 1 or -1 times its force.
@@ -59,6 +59,12 @@ struct LaneOf {
     return {(*this)(d.axis), (*this)(d.carry), (*this)(d.weight)};
   }
 };
+
+// One lane's frame of a closure, in the world.
+template <class S>
+FW_INLINE Pose<double> frame_of(const Mount<double>& frame, LaneOf<S> lane, const Pose<S>* poses) {
+  return compose(frame.link < 0 ? identity_pose<double>() : lane(poses[frame.link]), frame);
+}
 
 // All lanes at once.
 template <class S>
@@ -170,10 +176,10 @@ FW_INLINE int shared_freedoms(const Scene& scene, int a, int b) {
 }
 
 // Four columns of four rows.
-struct RowBlock {
+struct Block4 {
   Rows columns[4];
 };
-FW_INLINE RowBlock transposed(const RowBlock& m) {
+FW_INLINE Block4 transposed(const Block4& m) {
   const Rows a = __builtin_shufflevector(m.columns[0], m.columns[1], 0, 4, 2, 6);
   const Rows b = __builtin_shufflevector(m.columns[0], m.columns[1], 1, 5, 3, 7);
   const Rows c = __builtin_shufflevector(m.columns[2], m.columns[3], 0, 4, 2, 6);
@@ -184,7 +190,7 @@ FW_INLINE RowBlock transposed(const RowBlock& m) {
 
 // f(end of a, end of b, number of freedoms inboard of both) for all ends.
 template <class F>
-FW_INLINE void for_shared_paths(const Scene& scene, const RowGroup& a, const RowGroup& b, const F& f) {
+FW_INLINE void for_shared_paths(const Scene& scene, const Quartet& a, const Quartet& b, const F& f) {
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) {
       const int p = a.ends[i].link, q = b.ends[j].link;
@@ -194,7 +200,7 @@ FW_INLINE void for_shared_paths(const Scene& scene, const RowGroup& a, const Row
 
 // G(a, b) by columns: column c has the rows of a. Most groups have three rows.
 template <bool fourth>
-FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+FW_INLINE Block4 couple_columns(const Scene& scene, const Quartet& a, const Quartet& b) {
   Rows g[2][4] = {};  // of even and odd freedoms: half as long a chain of additions
   for_shared_paths(scene, a, b, [&](int i, int j, int n) FW_LAMBDA_INLINE {
     const Rows *const x = a.ends[i].y, *const y = b.ends[j].y;
@@ -211,12 +217,12 @@ FW_INLINE RowBlock couple_columns(const Scene& scene, const RowGroup& a, const R
   });
   return {{g[0][0] + g[1][0], g[0][1] + g[1][1], g[0][2] + g[1][2], g[0][3] + g[1][3]}};
 }
-FW_INLINE RowBlock couple(const Scene& scene, const RowGroup& a, const RowGroup& b) {
+FW_INLINE Block4 couple(const Scene& scene, const Quartet& a, const Quartet& b) {
   return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
 }
 
 // Whether they act on a tree in common.
-FW_INLINE bool share_a_tree(const RowGroup& a, const RowGroup& b) {
+FW_INLINE bool share_a_tree(const Quartet& a, const Quartet& b) {
   bool shared = false;
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) shared |= a.ends[i].root == b.ends[j].root;
@@ -225,7 +231,7 @@ FW_INLINE bool share_a_tree(const RowGroup& a, const RowGroup& b) {
 
 // Whether groups, so many at most, act on trees that nothing joins.
 template <int most_groups>
-bool fall_apart(const RowGroup* groups, int n_groups) {
+bool fall_apart(const Quartet* groups, int n_groups) {
   int root[2 * most_groups], joined[2 * most_groups],
       n = 0;  // of trees; joined: to an earlier one, or to none (itself)
   const auto tree = [&](int r) {
@@ -246,16 +252,16 @@ bool fall_apart(const RowGroup* groups, int n_groups) {
 }
 
 // Whether all they act on is the same.
-FW_INLINE bool act_together(const RowGroup& a, const RowGroup& b) {
+FW_INLINE bool act_together(const Quartet& a, const Quartet& b) {
   return a.n_ends == b.n_ends && a.ends[0].link == b.ends[0].link &&
          (a.n_ends == 1 || a.ends[1].link == b.ends[1].link);
 }
 
 struct TwoBlocks {
-  RowBlock first, second;
+  Block4 first, second;
 };
 // G(a, c) and G(b, c) of groups that act together, with no more than three rows in c.
-FW_INLINE TwoBlocks couple_two(const Scene& scene, const RowGroup& a, const RowGroup& b, const RowGroup& c) {
+FW_INLINE TwoBlocks couple_two(const Scene& scene, const Quartet& a, const Quartet& b, const Quartet& c) {
   Rows g0 = Rows{}, g1 = g0, g2 = g0, h0 = g0, h1 = g0, h2 = g0;
   for_shared_paths(scene, a, c, [&](int i, int j, int n) FW_LAMBDA_INLINE {
     const Rows *const x = a.ends[i].y, *const y = b.ends[i].y;

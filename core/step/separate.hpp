@@ -2,7 +2,7 @@
 //
 // By impulses mu whose velocities move the environment in this step and are then forgotten, so they bring no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
-// for normals and limits, and equality for held frames. A few sweeps of Gauss-Seidel: what they leave comes next time.
+// for normals and limits, and equality for closures. A few sweeps of Gauss-Seidel: what they leave comes next time.
 #pragma once
 #include "step/row_velocities.hpp"
 

@@ -30,7 +30,7 @@ struct StepWorkspace {
   FreeMotion<S> motion;
   BallPoints<S> balls;
   Motion<S>* response;  // of links, about the roots of their trees
-  Pose<S>* placed;      // links at the end of the step, where frames are held
+  Pose<S>* placed;      // links at the end of the step, where there are closures
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
@@ -38,7 +38,7 @@ struct StepWorkspace {
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
   bool looks[width_of<S>];     // environments whose contacts are looked for
   bool left_out[width_of<S>];  // those with contacts that open too fast to matter
-  HeldRows held[width_of<S>];
+  ClosureSystem closures[width_of<S>];
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
       : q(arena.take<S>(scene.tree.nq)),
@@ -68,7 +68,7 @@ struct StepWorkspace {
     motion.response = arena.take<S>(tree.nv);
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
-    placed = arena.take<Pose<S>>(scene.n_held ? tree.n_links : 0);
+    placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);
@@ -228,14 +228,14 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
 
 // Y^T lambda, those of balls aside. Impulses are padded by three numbers; beyond the rows of a group y is zero.
 template <class S>
-FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_groups, const double* impulse,
+FW_INLINE void add_impulses(const Scene& scene, const Quartet* groups, int n_groups, const double* impulse,
                             LaneOf<S> lane, S* response) {
   for (int i = 0; i < n_groups; ++i) {
-    const RowGroup& group = groups[i];
+    const Quartet& group = groups[i];
     if (group.ball >= 0) continue;
     const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
     for (int e = 0; e < group.n_ends; ++e) {
-      const RowEnd& end = group.ends[e];
+      const QuartetEnd& end = group.ends[e];
       for_path(scene, end.link, end.count, [&](int k, int f) FW_LAMBDA_INLINE {
         const Rows y = end.y[k] * x;
         lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
@@ -248,7 +248,7 @@ FW_INLINE void add_impulses(const Scene& scene, const RowGroup* groups, int n_gr
 template <class S, class Of>
 FW_INLINE void hand_back(const ConeRows<S>& rows, const double* impulse, LaneOf<S> lane, const Of& of) {
   for (int i = 0; i < rows.n_groups; ++i) {
-    const RowGroup& group = rows.groups[i];
+    const Quartet& group = rows.groups[i];
     if (group.ball < 0) continue;
     S* const x = of(rows.balls().walked(group.ball));
     for (int r = 0; r < 3; ++r) lane.set(x[r], impulse[group.first + r]);
@@ -274,14 +274,14 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   StepReport& report = job.reports[environment];
   ContactList& contacts = job.contacts[environment];
   double* joint_impulses =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_held_rows);
-  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, environment, memory.rows[scene.n_held ? lane.lane : 0], contacts,
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, environment, memory.rows[scene.n_closures ? lane.lane : 0], contacts,
                    w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses, reach);
   w.left_out[lane.lane] = rows.left_out;
   report.contacts = contacts.count;
   report.last.penetration = rows.deepest;
   if (rows.m == 0) return false;
-  if (scene.n_held) w.held[lane.lane] = HeldRows(scene, rows.groups, memory.held[lane.lane]);
+  if (scene.n_closures) w.closures[lane.lane] = ClosureSystem(scene, rows.groups, memory.closures[lane.lane]);
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   SolverReport r;
   const auto solve = [&] { r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch); };
@@ -319,7 +319,7 @@ FW_INLINE bool is_finite(const S& poison, int lane) {
   return LaneOf<S>{lane}(poison) == 0;
 }
 
-// Coordinates move until held frames are where they should be, to a hundredth of a nanometre, or no nearer. (A link
+// Coordinates move until closures are where they should be, to a hundredth of a nanometre, or no nearer. (A link
 // that turns too fast for the matrix of the step stays as it is.)
 template <class S>
 void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
@@ -339,14 +339,14 @@ void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
     for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
     bool moves = false;
     for (int lane = 0; lane < pack.count; ++lane) {
-      if (w.held[lane].empty()) continue;
-      const double error = w.held[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
+      if (w.closures[lane].empty()) continue;
+      const double error = w.closures[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
       const bool goes_on = error > 1e-11 && error < 0.5 * last[lane];
       last[lane] = goes_on ? error : 0;
       if (!goes_on) continue;
       moves = true;
-      HeldRows& held = w.held[lane];
-      add_impulses(scene, held.groups(), held.n_groups(), held.impulses(), LaneOf<S>{lane}, w.motion.correct);
+      ClosureSystem& own = w.closures[lane];
+      add_impulses(scene, own.groups(), own.n_groups(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
     }
     if (!moves) return;
     repeat_last_lane(pack, tree.nv, w.motion.correct);
@@ -412,7 +412,7 @@ bool meet_and_solve(const RolloutJob& job, const Pack& pack, bool is_first, Step
     memory.next = old;
     report.contacts = 0;
     // without contacts, impulses of joints may have to be forgotten
-    if (contacts.count + scene.n_joint_rows + scene.n_held == 0) continue;
+    if (contacts.count + scene.n_joint_rows + scene.n_closures == 0) continue;
     solved = true;
     separated |= solve_environment(job, w, own, environment, is_first ? resting_reach : 1e300, memory);
   }
@@ -452,7 +452,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
   for (int lane = 0; lane < pack.count; ++lane) {
     w.looks[lane] = !job.reports[pack.first + lane].failed && is_finite(poison, lane);
     w.left_out[lane] = false;
-    if (scene.n_held) w.held[lane] = {};
+    if (scene.n_closures) w.closures[lane] = {};
   }
   Outcome outcome;
   for (int look = 0; look < most_looks; ++look) {
@@ -495,7 +495,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
     add_turning_of_axes(tree, w.centers, w.kept_v, S(-1), w.a);
   }
   advance(tree, w.centers, w.moved, dt, w.q, w.v);
-  if (scene.n_held) hold_together(job, pack, w);
+  if (scene.n_closures) hold_together(job, pack, w);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -29,8 +29,8 @@ FW_INLINE void raise(S& most, const S& x) {
 template <class S>
 FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
   if (!row.is_limit()) return S(-1);
-  const double direction = row.direction();
-  return (motion.v_free[row.freedom] + change[row.freedom]) * -direction -
+  const double direction = row.term.coefficient;
+  return (motion.v_free[row.term.dof] + change[row.term.dof]) * -direction -
          closing_speed(row, motion, direction, per_dt) - unseen;
 }
 // The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.

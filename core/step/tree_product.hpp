@@ -60,7 +60,7 @@ class TreeProduct {
 
  private:
   const Scene& scene_;
-  const RowGroup* groups_;
+  const Quartet* groups_;
   int n_groups_;
   const RowForces<Rows>* forces_;
   const JointPush* pushes_;
@@ -139,7 +139,7 @@ class TreeProduct {
       for (int k = l.v; k < l.v + l.nv; ++k) y[k] = 0;
     });
     for (int i = 0; i < n_groups_; ++i) {
-      const RowGroup& group = groups_[i];
+      const Quartet& group = groups_[i];
       Rows four = Rows{};
       for (int r = 0; r < group.rows; ++r) four[r] = x[group.first + r];
       for (int e = 0; e < group.n_ends; ++e) {
@@ -179,7 +179,7 @@ class TreeProduct {
 
   void look(double* seen) const {
     for (int i = 0; i < n_groups_; ++i) {
-      const RowGroup& group = groups_[i];
+      const Quartet& group = groups_[i];
       Rows four = Rows{};
       for (int e = 0; e < group.n_ends; ++e) {
         const RowForces<Rows>& along = forces_[2 * i + e];

@@ -390,7 +390,7 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
             for law in scene.laws
         ],
         "joint_rows": rows,
-        "held": [
+        "closures": [
             (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(),
              sorted(ROWS.index(row) for row in c.constraint.rows))
             for c in scene.constraints
@@ -418,7 +418,7 @@ def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]]
 
 
 def _check_smooth(arguments: dict[str, Any]) -> None:
-    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "held": "constraints"}
+    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "closures": "constraints"}
     for what, name in (names | {"joint_rows": "limits or dry friction of joints"}).items():
         if arguments[what]:
             raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {name}; use "semi_implicit"')

@@ -1,4 +1,4 @@
-// constrained/held_rows.hpp -- the constraint rows on one link, K a + L f = k, in methods that solve for f on the way.
+// constrained/row_stack.hpp -- the constraint rows on one link, K a + L f = k, in methods that solve for f on the way.
 //
 // Six rows say all there is to say about the acceleration of a link, so no more ever leave it; until they are folded
 // (constrained/fold_rows.hpp) there may be twelve. How many rows are where depends on the constraints alone. What lanes
@@ -41,7 +41,7 @@ struct RowPlan {
 };
 
 template <class S>
-struct HeldRows {
+struct RowStack {
   int n;
   Row<S> rows[most_unfolded];
   S L[most_unfolded * (most_unfolded + 1) / 2];  // lower triangle by rows
@@ -65,7 +65,7 @@ struct HeldRows {
     alive[n] = is_alive;
     ++n;
   }
-  [[gnu::noinline]] void append(const HeldRows& other) {
+  [[gnu::noinline]] void append(const RowStack& other) {
     const int first = n;
     for (int r = 0; r < other.n; ++r) {
       append(other.rows[r], other.L[triangle(r, r)], other.alive[r]);

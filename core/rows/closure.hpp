@@ -1,0 +1,62 @@
+// rows/closure.hpp -- how far two frames that should coincide are apart.
+//   Turns by the logarithm, right up to a half turn; what a closure leaves free does not count as an error.
+//   Oracle: finite differences (where frames coincide, errors change with the velocities of the rows).
+#pragma once
+#include "kinematics/forward.hpp"
+#include "kinematics/integrate.hpp"
+#include "rows/rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+// The rotation vector of a quaternion's part about axis k, the twist.
+template <class S>
+FW_INLINE void twist_about(int k, const S* q, S* twist) {
+  const S length2 = q[k] * q[k] + q[3] * q[3];
+  const auto is_some = length2 > S(1e-30);  // none: the axis is turned upside down, and any twist will do
+  const S scale = S(1) / square_root(select(is_some, length2, S(1)));
+  for (int i = 0; i < 3; ++i) twist[i] = S(0);
+  twist[k] = select(is_some, q[k] * scale, S(0));
+  twist[3] = select(is_some, q[3] * scale, S(1));
+}
+
+// The turn of frame a as seen from frame b, in the axes of a [rad]. held: bit k for a row about axis k. With all three it
+// is the logarithm; a hinge leaves the twist about its free axis out, however far it turned; one row alone sees nothing
+// but the twist about its axis. So small errors change with the velocity of the rows, whatever the free turn.
+template <class S>
+FW_INLINE Vec3<S> turn_error(const Mat3<S>& R_a, const Mat3<S>& R_b, int held) {
+  const Mat3<S> inverse{column(R_b, 0), column(R_b, 1), column(R_b, 2)};
+  S q[4], part[4], rest[4];
+  matrix_quaternion(inverse * R_a, q);
+  switch (held) {
+    case 1:
+    case 2:
+    case 4: twist_about(held / 2, q, part); return logarithm(part);
+    case 3:
+    case 5:
+    case 6: {
+      twist_about(held == 6 ? 0 : held == 5 ? 1 : 2, q, part);
+      for (int k = 0; k < 3; ++k) part[k] = -part[k];
+      multiply(part, q, rest);  // q = twist * rest
+      return logarithm(rest);
+    }
+    default: return logarithm(q);
+  }
+}
+
+// The frame of a closure in the world, on a link at `poses`.
+template <class S, class C>
+FW_INLINE Pose<S> frame_in_world(const Mount<C>& frame, const Pose<S>* poses) {
+  return compose(frame.link < 0 ? identity_pose<S>() : poses[frame.link], frame);
+}
+
+// Of each row of the closure: along the axes of frame a [m], about them [rad].
+template <class S, class C>
+FW_INLINE void position_errors(const Closure<C>& closure, const Pose<S>& a, const Pose<S>& b, S* errors) {
+  int held = 0;
+  for (int r = 0; r < closure.n_rows; ++r) held |= closure.axes[r] < 3 ? 0 : 1 << (closure.axes[r] - 3);
+  const Vec3<S> apart = transposed_times(a.R, a.p - b.p), turn = held ? turn_error(a.R, b.R, held) : zero3<S>();
+  for (int r = 0; r < closure.n_rows; ++r)
+    errors[r] = closure.axes[r] < 3 ? apart[closure.axes[r]] : turn[closure.axes[r] - 3];
+}
+
+}  // namespace featherweight::FW_ISA

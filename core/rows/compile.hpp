@@ -1,0 +1,50 @@
+// rows/compile.hpp -- from what a user holds together to rows.
+#pragma once
+#include <vector>
+
+#include "model/model.hpp"
+#include "rows/rows.hpp"
+
+namespace featherweight {
+
+// Two frames to be held together. Links and frames are the user's, numbered as the model's mounts.
+struct ClosureSpec {
+  int frame_a = -1;    // link or frame, -1: the world
+  PoseArray pose_a{};  // of the closure's frame in it
+  int frame_b = -1;
+  PoseArray pose_b{};
+  bool of_point = true;  // see Closure
+  std::vector<int> axes;
+  std::vector<double> compliance;  // one per row; none: rigid
+};
+
+Closure<double> compile_closure(const Tree<double>& tree, const ClosureSpec& spec);
+
+// Owns the arrays that ConstraintRows points into.
+class RowStorage {
+ public:
+  // Throws std::invalid_argument naming the culprit.
+  RowStorage(const Model& model, const std::vector<ClosureSpec>& specs);
+  RowStorage(const RowStorage&) = delete;
+  RowStorage& operator=(const RowStorage&) = delete;
+
+  const ConstraintRows<double>& compiled() const { return compiled_; }
+  bool between_links() const { return compiled_.n_rows < compiled_.n_ends; }  // some of them
+
+  // What is found out about them.
+  void set_mobility(const std::vector<double>& of_ends);
+  void set_stops(const StopPlan* stops) { compiled_.stops = stops; }
+  void set_limbs(const LimbPlan* limbs) { compiled_.limbs = limbs; }
+
+ private:
+  void add_closure(const Model& model, const ClosureSpec& spec);
+  void sort_ends(const Tree<double>& tree);
+
+  std::vector<Closure<double>> closures_;
+  std::vector<RowEnd<double>> ends_;
+  std::vector<RowRange> of_link_;
+  std::vector<SupportingLink> supporting_;
+  ConstraintRows<double> compiled_{};
+};
+
+}  // namespace featherweight
