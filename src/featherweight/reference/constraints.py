@@ -84,8 +84,27 @@ def frame_rows(
     error = np.zeros(6)
     if target is not None:
         error[:3] = X_WF[:3, :3].T @ (X_WF[:3, 3] - target[:3, 3])
-        error[3:] = _rotation_vector(target[:3, :3].T @ X_WF[:3, :3])
+        error[3:] = turn_error(target[:3, :3].T @ X_WF[:3, :3], [axis - 3 for axis in axes if axis >= 3])
     return _rows(model, frame, list(axes), -kp * error - kd * frame_velocity(model, q, v, frame), desired)
+
+
+def turn_error(R: Array, held: Sequence[int]) -> Array:
+    """By how much R is turned away from the identity about the axes that are held, (3,) [rad] in the turned axes.
+
+    The rotation vector if all three are; with one axis free, the shortest turn that brings that axis back, however far
+    R turned about it; with one axis held, the turn about it.
+    """
+    if len(held) == 2:
+        free = np.eye(3)[({0, 1, 2} - set(held)).pop()]
+        was = R.T @ free
+        axis = np.cross(was, free)
+        sine = float(np.linalg.norm(axis))
+        if sine > 1e-12:
+            return np.asarray(axis / sine * np.arctan2(sine, was @ free))
+    if len(held) == 1:
+        k, i, j = held[0], (held[0] + 1) % 3, (held[0] + 2) % 3
+        return np.asarray(np.eye(3)[k] * np.arctan2(R[j, i] - R[i, j], R[i, i] + R[j, j]))
+    return _rotation_vector(R)
 
 
 def spans(rows: Sequence[Rows]) -> list[slice]:
