@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from benchmarks import machine
+from benchmarks.report import Row
 from featherweight import _core
-from featherweight.bench import machine
-from featherweight.bench.report import Row
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

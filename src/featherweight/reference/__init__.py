@@ -34,13 +34,7 @@ from featherweight.reference.delassus.operator import DelassusOperator
 from featherweight.reference.delassus.pv_osim import pv_osim
 from featherweight.reference.delassus.pv_osim_base import pv_osim_base
 from featherweight.reference.delassus.pv_osimr import pv_osimr
-from featherweight.reference.energy import (
-    center_of_mass,
-    centroidal_momentum,
-    kinetic_energy,
-    masses,
-    potential_energy,
-)
+from featherweight.reference.energy import center_of_mass, centroidal_momentum, kinetic_energy, masses, potential_energy
 from featherweight.reference.impulse import impulse_dynamics
 from featherweight.reference.kinematics import (
     forward_kinematics,
