@@ -87,7 +87,7 @@ def measure_heap(count: int, shape: str = "four layers", *, steps: int = STEPS, 
 
 
 def _mujoco_milliseconds(scene: fw.Scene, steps: int) -> float | None:
-    """Of a step of the same heap in MuJoCo, as :mod:`featherweight.bench.mujoco_twin` has it."""
+    """Of a step of the same heap in MuJoCo, as :mod:`benchmarks.mujoco_twin` has it."""
     compiled = scene.compile()
     motion = Motion("heap", compiled, 2, compiled.q0[None], np.zeros((1, compiled.model.nv)), None, steps)
     with ExitStack() as stack:

@@ -168,7 +168,7 @@ class ModelBuilder:
         lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each. A spring pulls
         with -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and dry friction are
         forces of the simulator: ``aba`` and the other functions of a model know nothing of them.
-        Units as in :class:`featherweight.description.Joint`.
+        Units as in :class:`featherweight.model.description.Joint`.
         """
         element = f"joint {checked_name('joint', name)!r}"
         if name in self._joints:

@@ -120,7 +120,7 @@ def four_bar() -> Model:
 
 
 def free_body(shape: Shape, size: Sequence[float], mass: float = 1.0, *, name: str = "body") -> Model:
-    """One free solid of uniform density; ``size`` as in :class:`featherweight.description.Geometry`."""
+    """One free solid of uniform density; ``size`` as in :class:`featherweight.Geometry`."""
     builder = ModelBuilder(name)
     builder.solid(name, shape, size, mass=mass, rgba=_ORANGE)
     return builder.build(floating_base=True)
