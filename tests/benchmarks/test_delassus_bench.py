@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from benchmarks import oracle
+from benchmarks import oracle, update_docs
 from benchmarks.cases import Case, load_cases
 from benchmarks.constrained_growth import Curve
 from benchmarks.contenders import PinRobot
@@ -29,6 +29,7 @@ from benchmarks.delassus import (
 from benchmarks.delassus_kernels import INVERSE_METHODS, METHODS, DelassusKernel
 from benchmarks.delassus_report import DelassusReport
 from benchmarks.main import main
+from benchmarks.peers.build import FOLDER, PROGRAMS, sources
 from benchmarks.pin_delassus import Way
 from benchmarks.robots import BUILTIN_ROBOTS, Array, Samples, load_robots
 
@@ -147,10 +148,7 @@ def test_part_is_run_by_name(
     assert json.loads((tmp_path / "delassus.json").read_text())["growth"] == []
 
 
-def test_the_page_has_a_place_for_everything_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks import update_docs
-
+def test_the_page_has_a_place_for_everything_measured(tmp_path: Path) -> None:
     DelassusReport({"processor": "any"}, [row("pv_osim", 1.0)], [CURVE]).save(tmp_path)
     page = tmp_path / "page.md"
     page.write_text((ROOT / "docs" / "delassus.md").read_text())
@@ -160,10 +158,7 @@ def test_the_page_has_a_place_for_everything_measured(tmp_path: Path, monkeypatc
     assert "![" in page.read_text()
 
 
-def test_a_program_is_rebuilt_when_a_header_of_its_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks.peers.build import FOLDER, PROGRAMS, sources
-
+def test_a_program_is_rebuilt_when_a_header_of_its_changes() -> None:
     for program in PROGRAMS:
         names = [source.name for source in sources(FOLDER / f"{program}.cpp")]
         assert names[0] == f"{program}.cpp"
