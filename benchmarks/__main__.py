@@ -1,10 +1,9 @@
-"""``python -m benchmarks``: as ``featherweight bench``, with Pinocchio's C++ beside (``--build-peers`` builds it)."""
+"""``python -m benchmarks``: as ``featherweight bench``."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks.peers import pinocchio_cpp
-from featherweight.bench import main
+from benchmarks.main import main
 
-sys.exit(main(peers=pinocchio_cpp))
+sys.exit(main())

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from featherweight.bench.conditioning import Hardship, conditioning_table
-from featherweight.bench.constrained_growth import Curve, growth_table
-from featherweight.bench.delassus import DelassusRow
-from featherweight.bench.delassus_report import DelassusReport
-from featherweight.bench.report import markdown_table
-from featherweight.bench.settling import Heap
-from featherweight.bench.simulation import OURS, THEIRS, SimulationRow, both
-from featherweight.bench.simulation_report import SimulationReport
+from benchmarks.conditioning import Hardship, conditioning_table
+from benchmarks.constrained_growth import Curve, growth_table
+from benchmarks.delassus import DelassusRow
+from benchmarks.delassus_report import DelassusReport
+from benchmarks.report import markdown_table
+from benchmarks.settling import Heap
+from benchmarks.simulation import OURS, THEIRS, SimulationRow, both
+from benchmarks.simulation_report import SimulationReport
 
 ROOT = Path(__file__).parents[1]
 #: The robots of README's table; docs/benchmarks.md has all.

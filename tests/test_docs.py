@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from benchmarks import machine, update_docs
+from benchmarks.report import Row
 from featherweight import _core
-from featherweight.bench import machine
-from featherweight.bench.report import Row
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,13 +84,8 @@ def test_readme_lists_every_function_of_a_model() -> None:
 
 
 @pytest.mark.parametrize("peers", [(), ("pin wheel",), ("pin wheel", "pin g++", "pin clang")])
-def test_readme_shows_the_last_benchmark(
-    peers: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readme_shows_the_last_benchmark(peers: tuple[str, ...], tmp_path: Path) -> None:
     """With whatever peers took part, and without the robots that only docs/benchmarks.md lists."""
-    monkeypatch.syspath_prepend(ROOT)
-    from benchmarks import update_docs
-
     times = {"core float64": 0.5, "core float32": 0.25} | dict.fromkeys(peers, 4.0)
     rows = [
         Row(robot, 18, algorithm, 256, times, {}, 0.0, 1.0, 100)

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from featherweight.bench.machine import compiler_version, processor_name
+from benchmarks.machine import compiler_version, processor_name
 
 FOLDER = Path(__file__).parent
 CACHE = FOLDER.parents[1] / "build" / "peers"

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 
+from benchmarks.cases import Case
+from benchmarks.contenders import PinRobot
 from benchmarks.peers.build import build, cached
 from benchmarks.peers.process import PinocchioProcess, numbers
-from featherweight.bench.cases import Case
-from featherweight.bench.contenders import PinRobot
-from featherweight.bench.pin_constrained import Peer, Proximal, held_joints
-from featherweight.bench.pin_delassus import Way
-from featherweight.bench.race import Contender
-from featherweight.bench.robots import Array, Samples
+from benchmarks.pin_constrained import Peer, Proximal, held_joints
+from benchmarks.pin_delassus import Way
+from benchmarks.race import Contender
+from benchmarks.robots import Array, Samples
 
 __all__ = ["build", "constrained", "contenders", "delassus"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from featherweight.bench.robots import Array, Samples
+from benchmarks.robots import Array, Samples
 
 
 class PinocchioProcess:

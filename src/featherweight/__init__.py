@@ -8,9 +8,10 @@
 array([ 0.  ,  0.  , -9.81])
 """
 
-from importlib.metadata import version as _version
+import importlib
+import sys
+from typing import TYPE_CHECKING
 
-from . import convert, models
 from ._core import (
     aba,
     bias_forces,
@@ -29,37 +30,46 @@ from ._core import (
     potential_energy,
     rnea,
 )
-from .builder import ModelBuilder
-from .compiled_scene import CompiledScene, CompiledShape, PairTable
-from .constrained import ConstrainedSolution, constrained_dynamics
-from .constraint_terms import (
+from .constraints.constraint_set import ConstraintSet, FrameConstraint, PointConstraint
+from .constraints.delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
+from .constraints.dynamics import ConstrainedSolution, constrained_dynamics
+from .constraints.impulse_dynamics import ImpulseSolution, impulse_dynamics
+from .constraints.inverse_dynamics import InverseSolution, constrained_inverse_dynamics
+from .constraints.terms import (
     constraint_bias,
     constraint_jacobian,
     constraint_position_error,
     constraint_residual,
     constraint_velocity,
 )
-from .constraints import ConstraintSet, FrameConstraint, PointConstraint
-from .delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
-from .description import Actuator, Closure, ContactPair, Geometry, ImportNote, Inertia, Mimic, ModelDescription
 from .errors import ModelError, ModelImportError
-from .impulse import ImpulseSolution, impulse_dynamics
-from .inverse import InverseSolution, constrained_inverse_dynamics
-from .load import load, loads
-from .materials import ContactLaw, Material
-from .model import ImportReport, Model
-from .parameters import Parameters
-from .poses import pose
-from .scene import Scene
-from .scene_compilation import SceneObject
-from .sensors import IMU, ContactForceSensor, ForceTorque, FrameSensor, JointSensor
-from .shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
-from .simulator import Simulator, Trajectory
-from .solids import solid_inertia
-from .solvers import ADMM, Automatic, GaussSeidel, Newton
-from .state import Contacts, State
+from .io.load import load, loads
+from .model import convert, models
+from .model.builder import ModelBuilder
+from .model.description import Actuator, Closure, ContactPair, Geometry, ImportNote, Inertia, Mimic, ModelDescription
+from .model.materials import ContactLaw, Material
+from .model.model import ImportReport, Model
+from .model.poses import pose
+from .model.solids import solid_inertia
+from .scene.compilation import SceneObject
+from .scene.compiled import CompiledScene, CompiledShape, PairTable
+from .scene.scene import Scene
+from .scene.shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
+from .sensors.contact_forces import ContactForceSensor
+from .sensors.force_torque import ForceTorque
+from .sensors.frames import FrameSensor
+from .sensors.imu import IMU
+from .sensors.joints import JointSensor
+from .simulation.parameters import Parameters
+from .simulation.simulator import Simulator, Trajectory
+from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
+from .simulation.state import Contacts, State
 
-__version__ = _version("featherweight")
+if TYPE_CHECKING:  # what is imported when it is first asked for, below
+    from . import reference
+    from .view.draw import draw
+
+    __version__: str
 
 __all__ = [
     "ADMM",
@@ -126,6 +136,7 @@ __all__ = [
     "cylinder",
     "delassus",
     "delassus_inverse",
+    "draw",
     "ellipsoid",
     "forward_kinematics",
     "frame_acceleration",
@@ -143,7 +154,32 @@ __all__ = [
     "operational_space_inertia",
     "pose",
     "potential_energy",
+    "reference",
     "rnea",
     "solid_inertia",
     "sphere",
 ]
+
+_DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__", "__version__")
+
+for _module in (convert, models):  # so that `from featherweight.models import arm` works
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
+
+
+def __dir__() -> list[str]:
+    return [*_DUNDERS, *__all__]
+
+
+if not TYPE_CHECKING:  # a type checker would take any name for granted
+
+    def __getattr__(name: str) -> object:
+        if name == "reference":
+            return importlib.import_module(".reference", __name__)
+        if name == "draw":
+            value = importlib.import_module(".view.draw", __name__).draw
+        elif name == "__version__":
+            value = importlib.import_module("importlib.metadata").version(__name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value  # found there from now on
+        return value

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 
 @contextmanager
@@ -38,3 +39,28 @@ def progress_bar(total: int, label: str, *, enabled: bool = True, width: int = 3
     finally:
         if enabled:
             draw("\n")
+
+
+class ProgressBar:
+    """A line that fills up, on a terminal; nothing elsewhere."""
+
+    WIDTH = 40
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = stream.isatty()
+        self._start = time.monotonic()
+
+    def update(self, fraction: float) -> None:
+        if not self._shown:
+            return
+        done = round(self.WIDTH * fraction)
+        left = (time.monotonic() - self._start) * (1.0 - fraction) / fraction
+        bar = "#" * done + "." * (self.WIDTH - done)
+        self._stream.write(f"\r[{bar}] {100 * fraction:3.0f} %, {left:.1f} s left ")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

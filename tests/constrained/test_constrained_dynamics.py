@@ -12,8 +12,8 @@ from helpers.forests import State, random_forest
 from numpy.typing import NDArray
 
 import featherweight as fw
-from featherweight.constrained import Method
-from featherweight.constraints import ROWS, Constraint
+from featherweight.constraints.constraint_set import ROWS, Constraint
+from featherweight.constraints.dynamics import Method
 from featherweight.reference.constraints import Rows, Solution, frame_rows, point_rows
 from featherweight.reference.kkt import equations, kkt
 

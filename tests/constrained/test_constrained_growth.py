@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from featherweight.bench.constrained_growth import Problem, broom, held_chain, held_tree
-from featherweight.bench.solvers import Solver
-from featherweight.constrained import Method
+from benchmarks.constrained_growth import Problem, broom, held_chain, held_tree
+from benchmarks.solvers import Solver
+from featherweight.constraints.dynamics import Method
 
 
 def operations(problem: Problem, method: Method) -> int:

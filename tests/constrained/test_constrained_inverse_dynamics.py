@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight import _core
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.kkt import equations
 

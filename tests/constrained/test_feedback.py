@@ -9,7 +9,7 @@ from helpers.constraints import random_constraints, twin_rows, with_gains
 from helpers.forests import random_forest
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference.kkt import equations, kkt
 
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.bench import oracle
-from featherweight.constrained import Method
-from featherweight.constraints import Constraint
-from featherweight.description import Array
+from benchmarks import oracle
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import Constraint
+from featherweight.constraints.dynamics import Method
 
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 SOLES = ["left_sole", "right_sole"]

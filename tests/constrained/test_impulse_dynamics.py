@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import featherweight as fw
-from featherweight.constrained import Method
-from featherweight.constraints import Constraint
-from featherweight.description import Array
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import Constraint
+from featherweight.constraints.dynamics import Method
 from featherweight.reference.impulse import impulse_dynamics
 from featherweight.reference.kkt import equations
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from benchmarks.solvers import METHODS
 from featherweight import _core
-from featherweight.bench.solvers import METHODS
 
 
 @pytest.fixture(scope="module")

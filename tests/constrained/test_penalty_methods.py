@@ -16,8 +16,8 @@ from helpers.constraints import dense_rows
 from helpers.forests import Forest, LinkPlan, random_forest
 
 import featherweight as fw
-from featherweight.constraints import ROWS, Constraint
-from featherweight.description import Array
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
 
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 

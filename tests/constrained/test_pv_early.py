@@ -10,10 +10,10 @@ from helpers.compare import assert_close, assert_same_bits, relative_error
 from helpers.forests import AxisKind, Forest, LinkPlan, random_forest
 
 import featherweight as fw
-from featherweight import _core
-from featherweight.constrained import ConstrainedSolution
-from featherweight.constraints import ROWS, Constraint
-from featherweight.description import Array, JointType
+from featherweight import ConstrainedSolution, _core
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
+from featherweight.model.description import JointType
 
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 

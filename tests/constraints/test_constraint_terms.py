@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight import _core, reference
-from featherweight.constraints import ROWS, Constraint
-from featherweight.description import Array
-from featherweight.poses import rotation_about
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
+from featherweight.model.poses import rotation_about
 from featherweight.reference.kkt import equations
 
 

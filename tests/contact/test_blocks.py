@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.cones import UNILATERAL, Block, Cones, disc, equality, interval, point
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 #: One visit of the block; the tolerance is too tight to be met by chance.
 ONCE: dict[str, Any] = {"solver": "gauss_seidel", "max_sweeps": 1, "tolerance": 1e-16}

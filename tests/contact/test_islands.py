@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.cones import Block, Cones, boxes, heap, random_mixture, random_points, robot
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 #: The natural residual of the oracle has De Saxce's term; ours has not. They vanish together.
 BETWEEN_RESIDUALS = 5.0

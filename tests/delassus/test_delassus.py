@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 import featherweight as fw
-from featherweight import _core, reference
-from featherweight.constraints import Constraint
-from featherweight.delassus import DelassusMethod, delassus
-from featherweight.description import Array
+from featherweight import _core, delassus, reference
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import Constraint
+from featherweight.constraints.delassus import DelassusMethod
 
 METHODS: tuple[DelassusMethod, ...] = get_args(DelassusMethod)
 AVAILABLE = [isa for isa in fw.build_info()["available_isas"] if isa != "counting"]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import _core
-from featherweight.bench.constrained_growth import Problem, broom, held_chain
-from featherweight.bench.growth import total_flops
-from featherweight.builder import ModelBuilder
+from benchmarks.constrained_growth import Problem, broom, held_chain
+from benchmarks.growth import total_flops
+from featherweight import ModelBuilder, _core
 
 
 def star(limbs: int, depth: int) -> Problem:

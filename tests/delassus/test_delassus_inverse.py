@@ -20,9 +20,9 @@ from helpers.forests import random_forest
 from numpy.typing import NDArray
 
 import featherweight as fw
-from featherweight.constraints import Constraint
-from featherweight.delassus import InverseMethod
-from featherweight.description import Array
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import Constraint
+from featherweight.constraints.delassus import InverseMethod
 
 METHODS = get_args(InverseMethod)
 DAMPINGS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)

@@ -11,12 +11,11 @@ from helpers.constraints import free_frames, random_constraints
 from helpers.forests import random_forest
 
 import featherweight as fw
-from featherweight import _core
-from featherweight.bench.constrained_growth import Problem, broom, held_chain, held_tree
-from featherweight.bench.growth import total_flops
-from featherweight.constraints import ROWS, Constraint, ConstraintSet
-from featherweight.delassus import delassus
-from featherweight.description import Array
+from benchmarks.constrained_growth import Problem, broom, held_chain, held_tree
+from benchmarks.growth import total_flops
+from featherweight import ConstraintSet, _core, delassus
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
 
 
 def operations(problem: Problem, kernel: str) -> int:

@@ -6,7 +6,9 @@ from helpers.compare import assert_close
 from helpers.forests import Forest, LinkPlan
 
 import featherweight as fw
-from featherweight.description import Array, Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import Joint, Link
 from featherweight.reference.spatial import quaternion_product, quaternion_rotation
 
 

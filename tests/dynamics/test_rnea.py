@@ -8,7 +8,7 @@ from hypothesis import given
 
 import featherweight as fw
 from featherweight import reference
-from featherweight.description import JointType
+from featherweight.model.description import JointType
 from featherweight.reference import dense
 
 

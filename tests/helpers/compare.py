@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 EPS = float(np.finfo(np.float64).eps)
 

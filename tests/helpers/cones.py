@@ -11,7 +11,7 @@ import numpy as np
 
 import featherweight as fw
 from featherweight import _core
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 #: law, rows, normal, mu, lower, upper
 Block = tuple[str, int, int, float, float, float]

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 import featherweight as fw
-from featherweight.constraints import ROWS, Constraint
-from featherweight.description import Array, ModelDescription
+from featherweight import ModelDescription
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
 from featherweight.reference.constraints import Rows, frame_rows, point_rows
 
 from .forests import Forest, random_pose

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import featherweight as fw
-from featherweight import reference
-from featherweight.constraints import ROWS, Constraint
-from featherweight.description import Array, ModelDescription
+from featherweight import ModelDescription, reference
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS, Constraint
 from featherweight.reference.delassus.ends import Constraint as TwinConstraint
 from featherweight.reference.spatial import skew
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 STEP = 1e-3
 #: f'(0) = sum of w (f(k h) - f(-k h)) / h, exact for polynomials up to degree six.

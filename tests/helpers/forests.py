@@ -13,7 +13,9 @@ from typing import Literal, get_args
 import numpy as np
 from hypothesis import strategies as st
 
-from featherweight.description import JOINT_SIZES, Array, Frame, Inertia, Joint, JointType, Link, ModelDescription
+from featherweight import Inertia, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import JOINT_SIZES, Frame, Joint, JointType, Link
 from featherweight.reference.spatial import pose, quaternion_rotation
 
 AxisKind = Literal["+x", "+y", "+z", "-x", "-y", "-z", "tilted"]

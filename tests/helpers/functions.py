@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 from .forests import Forest, State
 

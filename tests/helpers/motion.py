@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from featherweight import reference
-from featherweight.description import Array, ModelDescription
+from featherweight import ModelDescription, reference
+from featherweight.arrays import Array
 
 from .forests import State
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 from .forests import State
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight import poses
-from featherweight.description import Array, Geometry, ModelDescription
+from featherweight import Geometry, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model import poses
 from helpers.forests import Forest
 
 GRAVITY = 9.81

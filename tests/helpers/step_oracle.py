@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import featherweight as fw
-from featherweight.compiled_scene import CompiledScene, SceneConstraint
-from featherweight.constraints import ROWS
-from featherweight.description import Array
+from featherweight import CompiledScene
+from featherweight.arrays import Array
+from featherweight.constraints.constraint_set import ROWS
 from featherweight.reference import dense
-from featherweight.simulator import _arguments
+from featherweight.scene.compiled import SceneConstraint
+from featherweight.simulation.simulator import _arguments
 from helpers.cones import UNILATERAL, Block, Cones, disc, equality, interval, point
 
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from featherweight.description import Array, Inertia, Joint, JointType
+from featherweight import Inertia
+from featherweight.arrays import Array
+from featherweight.model.description import Joint, JointType
 
 from .forests import Forest, random_forest, random_inertia
 

@@ -7,8 +7,8 @@ from helpers.forests import Forest, LinkPlan, forests, random_forest
 from hypothesis import given
 
 import featherweight as fw
-from featherweight import reference
-from featherweight.description import Frame, Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription, reference
+from featherweight.model.description import Frame, Joint, Link
 
 
 @given(forests())

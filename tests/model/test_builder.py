@@ -11,10 +11,10 @@ import pytest
 from helpers.compare import assert_close
 
 import featherweight as fw
-from featherweight import poses
-from featherweight.description import Array, Frame, Geometry, Inertia, Joint, Link, Mimic, ModelDescription
-from featherweight.errors import ModelError
-from featherweight.solids import solid_inertia
+from featherweight import Geometry, Inertia, Mimic, ModelDescription, ModelError, solid_inertia
+from featherweight.arrays import Array
+from featherweight.model import poses
+from featherweight.model.description import Frame, Joint, Link
 
 
 def hinged(**options: Any) -> fw.ModelBuilder:

@@ -14,7 +14,8 @@ import pytest
 from helpers.compare import assert_close, assert_same_bits
 
 import featherweight as fw
-from featherweight.description import Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription
+from featherweight.model.description import Joint, Link
 
 DATA = Path(__file__).parents[1] / "data"
 

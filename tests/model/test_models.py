@@ -11,7 +11,7 @@ from helpers.compare import assert_close
 
 import featherweight as fw
 from featherweight import reference
-from featherweight.description import JOINT_SIZES
+from featherweight.model.description import JOINT_SIZES
 
 BUILT_IN: list[Callable[[], fw.Model]] = [
     fw.models.pendulum,

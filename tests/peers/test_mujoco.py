@@ -13,7 +13,7 @@ import pytest
 from helpers.compare import assert_close
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 mujoco = pytest.importorskip("mujoco", reason="the mujoco package is not installed")
 gymnasium = pytest.importorskip("gymnasium", reason="the gymnasium package is not installed")

@@ -22,8 +22,8 @@ from helpers.pinocchio_bridge import PinocchioTwin
 from helpers.urdf_text import random_urdf
 
 import featherweight as fw
-from featherweight.bench import oracle
-from featherweight.bench.extended import back_substitute, cholesky, forward_substitute
+from benchmarks import oracle
+from benchmarks.extended import back_substitute, cholesky, forward_substitute
 from featherweight.reference.kinematics import Reference
 
 pin = pytest.importorskip("pinocchio", reason="the pin package is not installed")

@@ -11,8 +11,8 @@ import pytest
 from helpers.pinocchio_bridge import PinocchioTwin
 
 import featherweight as fw
-from featherweight.bench.cases import mount
-from featherweight.constrained import Method
+from benchmarks.cases import mount
+from featherweight.constraints.dynamics import Method
 
 pin = pytest.importorskip("pinocchio", reason="the pin package is not installed")
 pytestmark = pytest.mark.robots

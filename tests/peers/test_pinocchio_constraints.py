@@ -9,7 +9,7 @@ from helpers.pinocchio_bridge import PinocchioTwin
 from helpers.urdf_text import random_urdf
 
 import featherweight as fw
-from featherweight.constraints import Constraint
+from featherweight.constraints.constraint_set import Constraint
 
 pin = pytest.importorskip("pinocchio", reason="the pin package is not installed")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from featherweight.physics.friction import ladder, ladder_threshold, pushed_box, squeezed_ball, tipping_acceleration
+from physics.friction import ladder, ladder_threshold, pushed_box, squeezed_ball, tipping_acceleration
 
 WIDTH, HEIGHT, MASS, G = 0.2, 0.4, 3.0, 9.81
 TIPS = MASS * G * WIDTH / (2.0 * HEIGHT)  # [N]

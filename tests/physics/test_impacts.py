@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.description import Geometry
-from featherweight.physics.collisions import box_hit_by_ball, first_hit, robot_hit_by_ball, struck_at_wall
-from featherweight.physics.impacts import bouncing_grid, cradle, time_to_rest
-from featherweight.poses import pose
+from featherweight import Geometry, pose
+from physics.collisions import box_hit_by_ball, first_hit, robot_hit_by_ball, struck_at_wall
+from physics.impacts import bouncing_grid, cradle, time_to_rest
 
 
 @pytest.mark.parametrize("restitution", [0.3, 0.5, 0.8])

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from featherweight.physics.incline import ANGLES, FRICTIONS, creep, sliding_errors, stopping, threshold
+from physics.incline import ANGLES, FRICTIONS, creep, sliding_errors, stopping, threshold
 
 STICKING = {angle: [mu for mu in FRICTIONS if math.tan(math.radians(angle)) <= mu] for angle in ANGLES}
 SLIDING = {angle: [mu for mu in FRICTIONS if math.tan(math.radians(angle)) > mu] for angle in ANGLES}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from featherweight.physics.joints import dry_friction, pendulum_at_stop
+from physics.joints import dry_friction, pendulum_at_stop
 
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from featherweight.physics.resting import sag, sphere_pile, stack
+from physics.resting import sag, sphere_pile, stack
 
 MASSES = {
     "ten alike": [1.0] * 10,

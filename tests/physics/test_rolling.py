@@ -4,13 +4,7 @@ import math
 
 import pytest
 
-from featherweight.physics.rolling import (
-    cylinder_error,
-    rolling_error,
-    rolling_friction,
-    slide_to_roll,
-    spinning_friction,
-)
+from physics.rolling import cylinder_error, rolling_error, rolling_friction, slide_to_roll, spinning_friction
 
 
 @pytest.mark.parametrize("angle", [10.0, 30.0, 60.0])

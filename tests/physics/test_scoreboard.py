@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from featherweight import cli
-from featherweight.physics import mujoco_peer
-from featherweight.physics.scores import CASES, Score
-from featherweight.scoreboard import Scoreboard, measure
+from featherweight.cli.main import main
+from physics import mujoco_peer
+from physics.scoreboard import Scoreboard, measure
+from physics.scores import CASES, Score
 
 
 def test_the_command_prints_a_table_and_writes_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    assert cli.main(["scoreboard", "--case", "joints", "cradle", "--out", str(tmp_path)]) == 0
+    assert main(["scoreboard", "--case", "joints", "cradle", "--out", str(tmp_path)]) == 0
     out, _ = capsys.readouterr()
     assert "| pendulum on its stop " in out
     assert "(-1/3, 2/3, 2/3)" in out
@@ -24,7 +24,7 @@ def test_the_command_prints_a_table_and_writes_results(tmp_path: Path, capsys: p
 
 
 def test_an_unknown_case_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["scoreboard", "--case", "perpetuum"]) == 2
+    assert main(["scoreboard", "--case", "perpetuum"]) == 2
     _, err = capsys.readouterr()
     assert "'perpetuum'" in err
     assert all(name in err for name in CASES)

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import ellipk, ellipkm1
 
 import featherweight as fw
-from featherweight.physics.smooth import (
+from featherweight.simulation.simulator import Integrator
+from physics.smooth import (
     PENDULUM_PERIOD,
     TUMBLING_PERIOD,
     energy_drift,
@@ -16,7 +17,6 @@ from featherweight.physics.smooth import (
     pendulum_period,
     tumbling,
 )
-from featherweight.simulator import Integrator
 
 
 def test_the_exact_periods_are_those_of_elliptic_integrals() -> None:

@@ -11,8 +11,9 @@ from helpers.compare import assert_close, relative_error
 from helpers.forests import Forest, LinkPlan, State, forests, leg, random_forest
 from hypothesis import assume, given
 
-from featherweight import reference
-from featherweight.description import Array, Frame, Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription, reference
+from featherweight.arrays import Array
+from featherweight.model.description import Frame, Joint, Link
 from featherweight.reference import dense
 from featherweight.reference.articulated import articulate, compliances, rigid_bodies
 from featherweight.reference.constrained_aba import constrained_aba

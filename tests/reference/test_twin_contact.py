@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.cones import Cones, boxes, point, random_mixture, random_points, robot
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference import ConeBlock, admm, gauss_seidel, natural_residual, newton, solve_block
 
 

@@ -12,8 +12,9 @@ from helpers.compare import EPS, assert_close
 from helpers.forests import Forest, LinkPlan, forests, leg, random_forest
 from hypothesis import given
 
-from featherweight import reference
-from featherweight.description import Array, JointType, ModelDescription
+from featherweight import ModelDescription, reference
+from featherweight.arrays import Array
+from featherweight.model.description import JointType
 from featherweight.reference import DelassusOperator, caba_osim, efpa, kjr, ltl_osim, pv_osim, pv_osim_base, pv_osimr
 from featherweight.reference.constraints import Rows
 from featherweight.reference.delassus.ends import Constraint

@@ -9,8 +9,8 @@ from helpers.forests import Forest, LinkPlan, forests
 from helpers.motion import motion_through
 from hypothesis import given
 
-from featherweight import reference
-from featherweight.description import Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription, reference
+from featherweight.model.description import Joint, Link
 from featherweight.reference import dense
 
 

@@ -7,7 +7,9 @@ import pytest
 from helpers.compare import assert_close
 from helpers.forests import random_forest
 
-from featherweight.description import Array, Inertia, Joint, Link, ModelDescription
+from featherweight import Inertia, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import Joint, Link
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.constraints import Rows, frame_rows, point_rows
 from featherweight.reference.impulse import impulse_dynamics

@@ -10,7 +10,8 @@ from helpers.forests import Forest, LinkPlan, forests
 from hypothesis import given
 
 from featherweight import reference
-from featherweight.description import JOINT_SIZES, Array, Joint, JointType
+from featherweight.arrays import Array
+from featherweight.model.description import JOINT_SIZES, Joint, JointType
 from featherweight.reference import dense, joints
 
 EVERY_TYPE = get_args(JointType)

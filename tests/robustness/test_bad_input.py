@@ -9,7 +9,7 @@ from helpers.forests import Forest, LinkPlan, random_forest
 from helpers.functions import FUNCTIONS, Function, arrays_of, batch_of
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 PLANS = (
     LinkPlan("free"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import featherweight as fw
-from featherweight.description import ModelDescription
+from featherweight import ModelDescription
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = 10_000

@@ -10,7 +10,8 @@ import pytest
 from helpers.compare import assert_close
 
 import featherweight as fw
-from featherweight.scene import Scene
+from featherweight import Scene
+from featherweight.model import poses
 
 Pairs = set[tuple[str, str]]
 
@@ -236,7 +237,7 @@ def test_built_in_robots_do_not_overlap_at_rest(build: Any) -> None:
         kind = getattr(mujoco.mjtGeom, f"mjGEOM_{shape.kind.upper()}")
         size = (*shape.size, 0.0, 0.0)[:3]
         geom = spec.worldbody.add_geom(name=str(k), type=kind, size=size, pos=X[:3, 3])
-        geom.quat = np.roll(fw.poses.quaternion_from_rotation(X[:3, :3]), 1)
+        geom.quat = np.roll(poses.quaternion_from_rotation(X[:3, :3]), 1)
     m = spec.compile()
     data = mujoco.MjData(m)
     mujoco.mj_forward(m, data)

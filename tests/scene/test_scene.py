@@ -11,9 +11,9 @@ import pytest
 from helpers.compare import assert_close, assert_same_bits
 
 import featherweight as fw
-from featherweight import poses
-from featherweight.description import Array
-from featherweight.scene import Scene
+from featherweight import Scene
+from featherweight.arrays import Array
+from featherweight.model import poses
 
 DATA = Path(__file__).parents[1] / "data"
 TURNED = poses.pose((0.3, -0.2, 0.9), rpy=(0.4, -1.1, 2.5))

@@ -12,7 +12,7 @@ import pytest
 from helpers.compare import assert_close
 
 import featherweight as fw
-from featherweight import hulls
+from featherweight.scene import hulls
 
 trimesh = pytest.importorskip("trimesh")
 

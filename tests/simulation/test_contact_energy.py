@@ -9,7 +9,8 @@ import pytest
 from helpers.scenes import drop, energy, random_body, tumbled
 
 import featherweight as fw
-from featherweight.description import Array
+from featherweight.arrays import Array
+from featherweight.model import poses
 
 
 def gain(sim: fw.Simulator, state: fw.State, steps: int, tau: Array | None = None) -> float:
@@ -69,7 +70,7 @@ def test_momentum_of_colliding_bodies(restitution: float, last: str) -> None:
     sim = fw.Simulator(scene, dt=1e-3)
     q, v = sim.scene.q0, np.zeros(sim.model.nv)
     for k in range(6):  # towards the middle, turning
-        R = fw.poses.rotation_from_quaternion(q[7 * k + 3 : 7 * k + 7])
+        R = poses.rotation_from_quaternion(q[7 * k + 3 : 7 * k + 7])
         v[6 * k : 6 * k + 3] = R.T @ (-2.0 * q[7 * k : 7 * k + 3])
         v[6 * k + 3 : 6 * k + 6] = rng.normal(size=3)
     trajectory = sim.rollout(sim.state(v=v), n_steps=400, record_contacts=True)
@@ -86,7 +87,7 @@ def _momentum(sim: fw.Simulator, q: Array, v: Array) -> Array:
     total = np.zeros(6)
     for k, link in enumerate(sim.model.description.links):
         assert link.inertia is not None
-        R = fw.poses.rotation_from_quaternion(q[7 * k + 3 : 7 * k + 7])
+        R = poses.rotation_from_quaternion(q[7 * k + 3 : 7 * k + 7])
         w = v[6 * k + 3 : 6 * k + 6]
         p = link.inertia.mass * R @ (v[6 * k : 6 * k + 3] + np.cross(w, link.inertia.com))
         x = q[7 * k : 7 * k + 3] + R @ link.inertia.com
@@ -127,6 +128,6 @@ def test_a_leaving_body_that_is_struck_does_not_enter_the_ground() -> None:
 def test_tips_of_spinning_rods_are_seen_before_they_touch() -> None:
     """A rod spinning in place, above the ground by a bit less than half its length."""
     scene = fw.Scene(ground=fw.Plane(friction=0.0), gravity=(0, 0, 0))
-    scene.add(fw.capsule(0.02, 1.0), pose=fw.poses.pose((0, 0, 0.45), rpy=(0, np.pi / 2, 0)))
+    scene.add(fw.capsule(0.02, 1.0), pose=fw.pose((0, 0, 0.45), rpy=(0, np.pi / 2, 0)))
     sim = fw.Simulator(scene, dt=2e-3)
     assert sim.rollout(sim.state(v=[0, 0, 0, 0, 200.0, 0]), n_steps=50).penetration < 2e-3

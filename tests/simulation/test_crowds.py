@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.bench.motions import DT
-from featherweight.description import Array
+from benchmarks.motions import DT
+from featherweight.arrays import Array
 
 
 def crowd(n: int) -> fw.Simulator:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.description import Actuator, Array
-from featherweight.scene_compilation import SelfCollision
+from featherweight import Actuator
+from featherweight.arrays import Array
+from featherweight.scene.compilation import SelfCollision
 
 
 def gymnasium_robots() -> list[Path]:

@@ -20,8 +20,7 @@ from helpers.scenes import drop, random_body, spiky, tumbled
 from helpers.step_oracle import judge
 
 import featherweight as fw
-from featherweight import _core
-from featherweight.solvers import Automatic
+from featherweight import Automatic, _core
 
 EXACT: dict[str, Any] = {"tolerance": 1e-10, "max_iterations": 5000}
 

@@ -12,8 +12,9 @@ import pytest
 from helpers.compare import assert_close, assert_same_bits
 
 import featherweight as fw
-from featherweight.description import Array, Inertia
-from featherweight.simulator import Integrator
+from featherweight import Inertia
+from featherweight.arrays import Array
+from featherweight.simulation.simulator import Integrator
 
 
 def block_on_a_slope() -> fw.Simulator:

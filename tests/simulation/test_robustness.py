@@ -10,9 +10,8 @@ from helpers.compare import assert_same_bits
 from helpers.scenes import KINDS, drop, energy, random_body, tumbled
 
 import featherweight as fw
-from featherweight import _core
-from featherweight.poses import quaternion_from_rotation, rotation_from_rpy
-from featherweight.shapes import Body
+from featherweight import Body, _core
+from featherweight.model.poses import quaternion_from_rotation, rotation_from_rpy
 
 
 def humanoid_scene() -> fw.Scene:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import featherweight as fw
-from featherweight.bench.motions import DT
-from featherweight.bench.settling import heap_scene
+from benchmarks.motions import DT
+from benchmarks.settling import heap_scene
 
 
 def test_a_settling_heap_is_solved_almost_every_step() -> None:

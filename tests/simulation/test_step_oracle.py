@@ -15,8 +15,8 @@ from helpers.scenes import KINDS, drop, random_body, spiky, tumbled
 from helpers.step_oracle import Verdict, center, judge
 
 import featherweight as fw
-from featherweight import poses
-from featherweight.description import Array
+from featherweight.arrays import Array
+from featherweight.model import poses
 
 MOMENTUM, LAWS = 1e-10, 1e-7
 UNCONVERGED = 1e-4  # where the step says that it missed its tolerance

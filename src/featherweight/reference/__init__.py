@@ -1,12 +1,11 @@
 """NumPy twins of the core: every algorithm as its page in the literature, evaluated on a model description.
 
 They take one sample at a time and are meant to be read, and to be an independent oracle: they work directly on the
-:class:`~featherweight.description.ModelDescription`, in the frames its author chose, and share no code with the
-compiled core.
+:class:`~featherweight.ModelDescription`, in the frames its author chose, and share no code with the compiled core.
 
 >>> import numpy as np
 >>> from featherweight import reference
->>> from featherweight.description import Inertia, Joint, Link, ModelDescription
+>>> from featherweight.model.description import Inertia, Joint, Link, ModelDescription
 >>> bob = Link("bob", Inertia(1.0, np.array([0.0, 0.0, -1.0]), np.zeros((3, 3))))
 >>> hinge = Joint("hinge", "revolute", "world", "bob", axis=np.array([0.0, 1.0, 0.0]))
 >>> pendulum = ModelDescription("pendulum", (bob,), (hinge,))
@@ -34,13 +33,7 @@ from featherweight.reference.delassus.operator import DelassusOperator
 from featherweight.reference.delassus.pv_osim import pv_osim
 from featherweight.reference.delassus.pv_osim_base import pv_osim_base
 from featherweight.reference.delassus.pv_osimr import pv_osimr
-from featherweight.reference.energy import (
-    center_of_mass,
-    centroidal_momentum,
-    kinetic_energy,
-    masses,
-    potential_energy,
-)
+from featherweight.reference.energy import center_of_mass, centroidal_momentum, kinetic_energy, masses, potential_energy
 from featherweight.reference.impulse import impulse_dynamics
 from featherweight.reference.kinematics import (
     forward_kinematics,

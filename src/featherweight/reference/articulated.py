@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.spatial import force_cross, motion_cross
 from featherweight.reference.tree import WORLD, LinkState, evaluate
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import accelerate, articulate, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, row_values, rows_by_link, solution, targets
 from featherweight.reference.proximal import largest_mobility, proximal_point

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, jacobian, link_motion
 from featherweight.reference.spatial import inverse, motion_transform, quaternion_log
 from featherweight.reference.tree import sizes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.tree import WORLD, evaluate, sizes
 
 

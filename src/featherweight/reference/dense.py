@@ -12,7 +12,8 @@ from functools import reduce
 
 import numpy as np
 
-from featherweight.description import Array, Joint, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import Joint, ModelDescription
 
 Jet = tuple[Array, Array, Array]  # a matrix along a motion, its first and its second rate
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.kinematics import forward_kinematics, link_motion
 from featherweight.reference.spatial import inverse, motion_transform, pose
 from featherweight.reference.tree import evaluate

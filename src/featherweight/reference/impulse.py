@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows, spans
 from featherweight.reference.kkt import equations
 

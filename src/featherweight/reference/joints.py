@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array, Joint
+from featherweight.arrays import Array
+from featherweight.model.description import Joint
 from featherweight.reference.spatial import (
     pose,
     quaternion_exp,

@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.spatial import inverse, motion_cross, motion_transform, pose
 from featherweight.reference.tree import WORLD, evaluate, sizes
 

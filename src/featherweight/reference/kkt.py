@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows, Solution, row_jacobian, solution
 from featherweight.reference.crba import crba
 from featherweight.reference.kinematics import link_motion

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import Bodies, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, rows_by_link, solution, spans, targets
 from featherweight.reference.elimination import Block, ldl

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.tree import evaluate, sizes
 
 

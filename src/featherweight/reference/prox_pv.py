@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, solution
 from featherweight.reference.proximal import proximal_point

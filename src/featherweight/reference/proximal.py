@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference.articulated import Bodies, articulate, mobilities
 
 #: (target, drive) -> (a, f): the motion that solves J a + eps f = target, with all other forces and velocity terms

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.spatial import force_cross, motion_cross
 from featherweight.reference.tree import WORLD, evaluate, world_acceleration
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 #: Below this angle [rad] the exponentials use their series; the first dropped term is then smaller than rounding.
 SMALL_ANGLE = 1e-4

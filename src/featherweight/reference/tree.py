@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference import joints
 from featherweight.reference.spatial import inverse, motion_transform, spatial_inertia
 

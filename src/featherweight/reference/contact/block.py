@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 
 Law = Literal["equality", "unilateral", "interval", "point", "disc"]
 

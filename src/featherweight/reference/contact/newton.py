@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array
+from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock, slices
 from featherweight.reference.contact.residuals import natural_residual
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import Joint, articulate, carry
 from featherweight.reference.constraints import Rows, spans, targets
 from featherweight.reference.tree import WORLD, LinkState, evaluate, path

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import mobilities
 from featherweight.reference.constraints import rows_by_link, solve_independent
 from featherweight.reference.delassus.bodies import articulated_bodies

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows, frame_rows, point_rows
 from featherweight.reference.kinematics import find_frame, frame_placement
 from featherweight.reference.spatial import inverse, motion_transform, pose

@@ -12,7 +12,8 @@ from functools import reduce
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import compliances
 from featherweight.reference.constraints import Rows
 from featherweight.reference.delassus.bodies import articulated_bodies, pairwise_matrix

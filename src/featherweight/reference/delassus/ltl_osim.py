@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import row_jacobian
 from featherweight.reference.crba import crba
 from featherweight.reference.delassus.ends import Constraint, split

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.articulated import accelerate, mobilities
 from featherweight.reference.constraints import row_values, rows_by_link, solve_factored
 from featherweight.reference.delassus.bodies import ArticulatedBodies, articulated_bodies

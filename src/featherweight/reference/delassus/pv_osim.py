@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import rows_by_link
 from featherweight.reference.delassus.bodies import articulated_bodies
 from featherweight.reference.delassus.ends import Constraint, split

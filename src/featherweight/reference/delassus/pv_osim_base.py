@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows, cholesky, rows_by_link, solve_factored, solve_independent, spans
 from featherweight.reference.delassus.bodies import articulated_bodies
 from featherweight.reference.tree import WORLD

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight.description import Array, ModelDescription
+from featherweight.arrays import Array
+from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows
 from featherweight.reference.delassus.bodies import ArticulatedBodies, articulated_bodies, pairwise_matrix
 from featherweight.reference.delassus.ends import Constraint, split

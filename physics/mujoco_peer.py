@@ -1,0 +1,186 @@
+"""The same cases in MuJoCo, described in its own format: what featherweight's numbers are shown beside.
+
+Each function measures what its namesake elsewhere in this package does. ``options`` are attributes of MuJoCo's
+<option>, such as cone="elliptic" impratio="100"; contact parameters stay at their defaults unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from featherweight.arrays import Array
+from physics.incline import EDGE, downhill, sliding_acceleration
+from physics.motion import GRAVITY, steps
+from physics.smooth import zero_crossings
+
+
+def installed() -> str | None:
+    """MuJoCo's version, or None."""
+    return importlib.metadata.version("mujoco") if importlib.util.find_spec("mujoco") else None
+
+
+def compiled(body: str, dt: float, options: str = "", gravity: float = GRAVITY) -> tuple[Any, Any]:
+    import mujoco
+
+    text = f"""<mujoco>
+      <option timestep="{dt!r}" gravity="0 0 {-gravity!r}" {options}/>
+      <size memory="256M"/>
+      <worldbody>{body}</worldbody>
+    </mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    return model, mujoco.MjData(model)
+
+
+def advanced(model: Any, data: Any, n: int) -> Any:
+    import mujoco
+
+    mujoco.mj_step(model, data, n)
+    return data
+
+
+def _incline(theta: float, frictions: Sequence[float], dt: float, options: str, geom: str) -> tuple[Any, Any]:
+    turn = math.degrees(theta)
+    body = f'<geom type="plane" size="0 0 1" euler="0 {turn!r} 0" friction="0 0 0" {_DIM}/>'
+    for k, mu in enumerate(frictions):
+        x, z = 0.5 * EDGE * math.sin(theta), 0.5 * EDGE * math.cos(theta)
+        body += f'<body pos="{x!r} {3 * EDGE * k} {z!r}" euler="0 {turn!r} 0"><freejoint/>'
+        body += f'<geom {geom} friction="{mu} 0 0" {_DIM}/></body>'
+    return compiled(body, dt, options)
+
+
+_DIM = 'condim="3"'
+_BOX = f'type="box" size="{EDGE / 2} {EDGE / 2} {EDGE / 2}"'
+_BALL = f'type="sphere" size="{EDGE / 2}"'
+
+
+def creep(
+    theta: float, frictions: Sequence[float], *, dt: float = 1e-3, seconds: float = 10.0, options: str = ""
+) -> Array:
+    """Mean speed downhill [m/s] over ``seconds`` after one to settle, (frictions,)."""
+    model, data = _incline(theta, frictions, dt, options, _BOX)
+    start = advanced(model, data, steps(1.0, dt)).qpos.reshape(-1, 7)[:, :3].copy()
+    advanced(model, data, steps(seconds, dt))
+    return np.asarray(np.abs((data.qpos.reshape(-1, 7)[:, :3] - start) @ downhill(theta)) / seconds)
+
+
+def path_downhill(
+    theta: float, mu: float, *, dt: float = 1e-3, seconds: float = 10.0, samples: int = 100, options: str = ""
+) -> Array:
+    """Way downhill [m] at ``samples`` times."""
+    model, data = _incline(theta, (mu,), dt, options, _BOX)
+    start = data.qpos[:3].copy()
+    n = steps(seconds / samples, dt)
+    return np.array([(advanced(model, data, n).qpos[:3] - start) @ downhill(theta) for _ in range(samples)])
+
+
+def sliding_errors(
+    theta: float, frictions: Sequence[float], *, dt: float = 1e-3, seconds: float = 3.0, options: str = ""
+) -> Array:
+    model, data = _incline(theta, frictions, dt, options, _BOX)
+    advanced(model, data, steps(seconds, dt))
+    exact = seconds * np.array([sliding_acceleration(theta, mu) for mu in frictions])
+    return np.asarray(np.abs(data.qvel.reshape(-1, 6)[:, :3] @ downhill(theta) / exact - 1.0))
+
+
+def rolling_error(theta: float, mu: float, exact: float, *, dt: float = 1e-3, seconds: float = 3.0) -> float:
+    model, data = _incline(theta, (mu,), dt, "", _BALL)
+    advanced(model, data, steps(seconds, dt))
+    return abs(float(data.qvel[:3] @ downhill(theta)) / (exact * seconds) - 1.0)
+
+
+def stopping_distance(mu: float, v0: float, *, direction: float = 0.0, dt: float = 1e-3) -> float:
+    model, data = _incline(0.0, (mu,), dt, "", _BOX)
+    data.qvel[:2] = v0 * math.cos(direction), v0 * math.sin(direction)
+    advanced(model, data, math.ceil((v0 / (mu * GRAVITY) + 0.1) / dt))
+    return float(np.linalg.norm(data.qpos[:2]))
+
+
+def slide_to_roll_speed(v0: float, mu: float, *, dt: float = 1e-3) -> float:
+    model, data = _incline(0.0, (mu,), dt, "", _BALL)
+    data.qvel[0] = v0
+    advanced(model, data, math.ceil(3.0 * v0 / (7.0 * mu * GRAVITY) / dt))
+    return float(data.qvel[0])
+
+
+def slowing_rate(
+    friction: str, condim: int, v: Sequence[float], which: int, seconds: float, *, dt: float = 1e-3
+) -> float:
+    """Deceleration of a ball on the flat that starts with velocities ``v`` (6,), its spin included."""
+    surface = f'friction="{friction}" condim="{condim}"'
+    body = f'<geom type="plane" size="0 0 1" {surface}/><body pos="0 0 {EDGE / 2}"><freejoint/>'
+    model, data = compiled(f"{body}<geom {_BALL} {surface}/></body>", dt)
+    data.qvel[:] = v
+    advanced(model, data, steps(seconds, dt))
+    return (float(v[which]) - float(data.qvel[which])) / seconds
+
+
+def stack_drift(
+    masses: Sequence[float], *, edge: float = 0.2, friction: float = 0.6, dt: float = 1e-3, seconds: float = 10.0
+) -> float:
+    """Largest way of any box from where it began [m]."""
+    body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0"/>'
+    for k, mass in enumerate(masses):
+        body += f'<body pos="0 0 {edge * (k + 0.5)!r}"><freejoint/>'
+        body += (
+            f'<geom type="box" size="{edge / 2} {edge / 2} {edge / 2}" mass="{mass}" friction="{friction} 0 0"/></body>'
+        )
+    model, data = compiled(body, dt)
+    start = data.qpos.reshape(-1, 7)[:, :3].copy()
+    advanced(model, data, steps(seconds, dt))
+    return float(np.linalg.norm(data.qpos.reshape(-1, 7)[:, :3] - start, axis=1).max())
+
+
+def pile_penetration(
+    places: Array,
+    *,
+    radius: float = 0.1,
+    mass: float = 10.0,
+    friction: float = 0.8,
+    dt: float,
+    seconds: float,
+    every: float,
+) -> float:
+    """Mean overlap [m] of balls dropped from ``places`` (n, 3)."""
+    body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0"/>'
+    for x, y, z in places:
+        body += f'<body pos="{float(x)!r} {float(y)!r} {float(z)!r}"><freejoint/>'
+        body += f'<geom type="sphere" size="{radius}" mass="{mass}" friction="{friction} 0 0"/></body>'
+    model, data = compiled(body, dt)
+    overlaps = []
+    for _ in range(steps(seconds, every)):
+        advanced(model, data, steps(every, dt))
+        if data.ncon:
+            overlaps.append(float(np.maximum(-data.contact.dist, 0.0).mean()))
+    return float(np.mean(overlaps))
+
+
+def tumbling_crossings(*, dt: float = 1e-3, seconds: float = 10.6) -> Array:
+    """Times [s] at which the middle component of the angular velocity is zero, by MuJoCo's RK4."""
+    body = '<body><joint type="ball"/><inertial pos="0 0 0" mass="1" diaginertia="1 2 3"/></body>'
+    model, data = compiled(body, dt, 'integrator="RK4"', gravity=0.0)
+    data.qvel[:] = 0.01, 5.0, 0.0
+    return zero_crossings(_followed(model, data, steps(seconds, dt), lambda: data.qvel[1]), dt)
+
+
+def pendulum_period(exact: float, *, dt: float = 1e-3) -> float:
+    """Period [s] of 1 kg on 1 m released horizontally, by MuJoCo's RK4, over ten swings."""
+    inertial = '<inertial pos="0 0 -1" mass="1" diaginertia="1e-15 1e-15 1e-15"/>'
+    body = f'<body><joint type="hinge" axis="0 1 0"/>{inertial}</body>'
+    model, data = compiled(body, dt, 'integrator="RK4"')
+    data.qpos[0] = 0.5 * math.pi
+    down = zero_crossings(_followed(model, data, math.ceil(11.0 * exact / dt), lambda: data.qpos[0]), dt)
+    return float(down[20] - down[0]) / 10.0
+
+
+def _followed(model: Any, data: Any, n: int, look: Any) -> Array:
+    values = [float(look())]
+    for _ in range(n):
+        advanced(model, data, 1)
+        values.append(float(look()))
+    return np.array(values)

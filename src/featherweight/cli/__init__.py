@@ -1,0 +1,1 @@
+"""The command ``featherweight``; its parts are imported when they are called for."""

@@ -1,0 +1,277 @@
+"""The command ``featherweight``: look at a model, simulate it, measure physics and speed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import featherweight as fw
+
+from ..model.model import Model
+from ..progress import ProgressBar
+from .checkout import import_from_checkout
+from .info import builtin_models, describe, find_model
+
+#: Errors larger than this, relative to what was to be simulated, mean that something is wrong.
+DEMO_TOLERANCE = 1e-4
+
+#: Bytes of motion that one simulation may record.
+MAX_RECORD = 2e9
+
+EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with ``argv`` (``sys.argv[1:]`` when left out); returns the exit code.
+
+    0: done; 1: a simulation broke down, or the physics check of the demo failed; 2: wrong usage, a bad file or a
+    missing package; 130: Ctrl-C.
+    """
+    parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if rest and options.command != "bench":
+        parser.error(f"unknown arguments: {' '.join(rest)}")
+    try:
+        return int(options.run(options, rest))
+    except (ValueError, OSError, ImportError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, `head` or a pager, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"featherweight {options.command}: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="featherweight", description="Robot dynamics on the vector lanes of a plain CPU.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    info = commands.add_parser("info", help="what a robot is made of", description="Print what a robot is made of.")
+    _add_model_options(info)
+    info.set_defaults(run=_info)
+
+    text = "Drop a robot on the ground, or hold it where it is fixed; print how it went, save the motion and a picture."
+    simulate = commands.add_parser("simulate", help="a robot on the ground, recorded and drawn", description=text)
+    _add_model_options(simulate)
+    simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="of simulated time (%(default)s)")
+    simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
+    simulate.add_argument("--batch", type=_positive_int, default=1, help="robots at once, a little different each (1)")
+    simulate.add_argument("--seed", type=_whole, default=0, help="of those differences (%(default)s)")
+    simulate.add_argument(
+        "--controller",
+        choices=("hold", "zero"),
+        default="hold",
+        help="servos that keep the posture, or no forces (hold)",
+    )
+    simulate.add_argument(
+        "--integrator", choices=("implicit", "semi_implicit", "rk4"), default="implicit", help="(%(default)s)"
+    )
+    simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
+    simulate.add_argument(
+        "--height", type=_height, default=None, metavar="M", help="of the lowest point above the ground [m], or auto"
+    )
+    simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
+    simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
+    simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
+    simulate.set_defaults(run=_simulate)
+
+    text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
+    demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
+    demo.add_argument("--out", type=Path, default=Path("out/free_fall.png"), help="picture to write (%(default)s)")
+    demo.add_argument("--batch", type=_positive_int, default=1024, help="robots at once (%(default)s)")
+    demo.add_argument("--seconds", type=_positive_float, default=1.0, help="of simulated time (%(default)s)")
+    demo.set_defaults(run=_demo)
+
+    text = "Measure cases of physics with exact answers, beside MuJoCo if installed, and what others published."
+    scores = commands.add_parser("scoreboard", help="physics with exact answers, beside MuJoCo", description=text)
+    scores.add_argument("--case", nargs="+", metavar="NAME", help="some of the cases; a wrong name lists them")
+    scores.add_argument("--out", type=Path, default=Path("build/scoreboard"), help="folder for results (%(default)s)")
+    scores.set_defaults(run=_scoreboard)
+
+    bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
+    bench.set_defaults(run=_bench)
+    return parser
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
+    )
+    command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
+    command.add_argument("--strict", action="store_true", help="fail on anything in the file that is not honoured")
+    command.add_argument(
+        "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
+    )
+
+
+def _model_of(options: argparse.Namespace) -> Model:
+    return find_model(
+        options.model, floating_base=options.floating_base, strict=options.strict, package_dirs=options.package_dir
+    )
+
+
+# -- info ----------------------------------------------------------------------------------------------------------
+
+
+def _info(options: argparse.Namespace, rest: list[str]) -> int:
+    print(describe(_model_of(options)))
+    sys.stdout.flush()  # here, so that a closed pipe is noticed here
+    return 0
+
+
+# -- simulate ------------------------------------------------------------------------------------------------------
+
+
+def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
+    from .simulate import Drop
+    from .simulate_picture import figure_class, save_picture
+
+    model = _model_of(options)
+    for path in filter(None, (options.out, options.plot)):  # found out before, not after, the work
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a directory; a file is wanted")
+    if options.plot is not None:
+        figure_class()
+    _check_size(model, options)
+    drop = Drop(
+        model,
+        options.dt,
+        controller=options.controller,
+        integrator=options.integrator,
+        ground=options.ground == "plane",
+        height=options.height,
+    )
+    print(f"{model!r}, base {'free' if drop.free else 'fixed'}")
+    if not drop.simulator.scene.shapes[options.ground == "plane" :]:
+        print("it has no collision shapes: nothing can touch it")
+    if model.import_report.not_honoured:
+        print(f"{len(model.import_report.not_honoured)} things in the file are not honoured: see featherweight info")
+    sys.stdout.flush()
+
+    record = drop.run(
+        options.seconds, batch=options.batch, seed=options.seed, every=options.every, progress=sys.stderr.isatty()
+    )
+    if record.interrupted:
+        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; what follows is up to there")
+    print(_lines(record.summary()))
+    if options.out is not None:
+        record.save(options.out)
+        print(f"motion{', up to there' if record.interrupted else ''}: {options.out}")
+    if options.plot is not None:
+        save_picture(record, options.plot)
+        print(f"picture: {options.plot}")
+    if record.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_CHECK_FAILED if record.failed else 0
+
+
+def _check_size(model: Model, options: argparse.Namespace) -> None:
+    rows = options.seconds / options.dt / options.every * options.batch
+    size = 8 * rows * (model.nq + model.nv + 4)
+    if size > MAX_RECORD:
+        every = int(np.ceil(options.every * size / MAX_RECORD))
+        raise ValueError(f"the record would take {size / 1e9:.1f} GB: record less often, with --every {every} or more")
+
+
+def _lines(facts: dict[str, str]) -> str:
+    width = max(map(len, facts))
+    return "\n".join(f"  {what:<{width}}  {fact}" for what, fact in facts.items())
+
+
+# -- demo ----------------------------------------------------------------------------------------------------------
+
+
+def _demo(options: argparse.Namespace, rest: list[str]) -> int:
+    from .demo import free_fall, save_picture
+
+    model = fw.models.quadruped()
+    print(describe(model))
+    build = fw.build_info()
+    print(
+        f"\nfree fall of {options.batch} quadrupeds for {options.seconds:g} s, "
+        f"random postures and velocities, on {build['threads']} threads\n"
+        f"instruction set {build['isa']}: {build['lanes_float64']} simulations per vector register\n"
+    )
+    bar = ProgressBar(sys.stderr)
+    try:
+        result = free_fall(model, options.batch, options.seconds, progress=bar.update)
+    finally:
+        bar.clear()
+
+    total = result.steps * result.batch
+    print(f"{total:,} steps of {result.times[-1] / result.steps:.3g} s in {result.seconds:.2f} s:", end=" ")
+    print(
+        f"{total / result.seconds:,.0f} steps/s, {1e6 * result.seconds / total:.3f} us each (two evaluations of aba)\n"
+    )
+    passed = True
+    for what, error in result.relative_errors.items():
+        good = error <= DEMO_TOLERANCE
+        passed &= good
+        print(f"  {what:<32} {error:.1e}  {'ok' if good else f'TOO LARGE, expected {DEMO_TOLERANCE:g} at most'}")
+    print("  (largest of the batch, relative to: depth fallen, momentum, work of gravity)\n")
+    save_picture(result, options.out)
+    print(f"picture: {options.out}")
+    return 0 if passed else EXIT_CHECK_FAILED
+
+
+def _positive_int(text: str) -> int:
+    value = int(text) if text.isdecimal() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
+    return value
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return int(text)
+
+
+def _height(text: str) -> float | None:
+    return None if text == "auto" else _positive_float(text)
+
+
+def _positive_float(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return value
+
+
+# -- scoreboard ----------------------------------------------------------------------------------------------------
+
+
+def _scoreboard(options: argparse.Namespace, rest: list[str]) -> int:
+    scoreboard = import_from_checkout("physics.scoreboard", target="scoreboard")
+    board = scoreboard.measure(options.case)
+    print(board.text())
+    board.save(options.out)
+    try:
+        board.plot(options.out)
+        if options.case is None or "incline" in options.case:
+            scoreboard.plot_creep(options.out)
+    except ImportError:
+        print("note: pictures need matplotlib (pip install matplotlib)", file=sys.stderr)
+    print(f"\nalso as JSON and Markdown in {options.out}")
+    return 0
+
+
+# -- bench ---------------------------------------------------------------------------------------------------------
+
+
+def _bench(options: argparse.Namespace, rest: list[str]) -> int:
+    return int(import_from_checkout("benchmarks.main", target="bench").main(rest))

@@ -1,0 +1,239 @@
+"""A first simulation of any robot: dropped on the ground, held by servos, recorded. ``featherweight simulate`` runs it.
+
+>>> drop = Drop(fw.models.quadruped(), dt=2e-3)
+>>> record = drop.run(seconds=0.5)
+>>> record.summary()["failed environments"]
+'0'
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..model.model import Model
+from ..progress import progress_bar
+from ..scene.scene import Scene
+from ..scene.shapes import Plane
+from ..simulation.posture import free_roots, holding_gains, lowest_point, start_posture
+from ..simulation.simulator import Integrator, Simulator
+from ..simulation.state import State
+
+Controller = Literal["hold", "zero"]
+
+CLEARANCE = 0.01  # [m] between the lowest point and the ground, unless told
+SPREAD = 0.05  # [rad] or [m]: by how much the postures of a batch differ
+OVERLAP = 1e-3  # [m]: more than this, beyond what the posture itself has, is not started from
+PUSH = 0.2  # [m/s]: and how fast its bases start
+
+
+class Drop:
+    """A scene with one robot just above the ground, its simulator, and what keeps its posture.
+
+    height: of its lowest point above the ground [m], for robots whose base is free. The ground under a fixed one is at
+    zero, or as much lower as the robot reaches in its start posture.
+    controller: "hold": its own position servos keep the posture, and joints without get one; "zero": no forces,
+    controls at zero.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dt: float = 2e-3,
+        *,
+        controller: Controller = "hold",
+        integrator: Integrator = "implicit",
+        ground: bool = True,
+        height: float | None = None,
+    ) -> None:
+        self.robot = model
+        self.clearance = CLEARANCE if height is None else height
+        self.free = bool(free_roots(model))
+        q = start_posture(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated all the same
+            scene = Scene(gravity=model.gravity)
+            scene.add(model, name="robot", q=q, self_collision="apart")
+            self._lowest = scene.compile()
+            scene = Scene(ground=Plane(offset=self._ground_level(q)) if ground else None, gravity=model.gravity)
+            robot = scene.add(model, name="robot", q=self._lifted(q), self_collision="apart")
+        targets = self._hold(scene, robot.name, q) if controller == "hold" else {}
+        self.simulator = Simulator(scene, dt, integrator=integrator)
+        # The length of an actuator at the posture: what a position servo is to keep. Motors get nothing to do.
+        self.control = np.array([targets.get(actuator.name, 0.0) for actuator in self.simulator.actuators])
+
+    def _ground_level(self, q: Array) -> float:
+        lowest = float(lowest_point(self._lowest, q))
+        return 0.0 if self.free or not np.isfinite(lowest) else min(0.0, lowest - self.clearance)
+
+    def _lifted(self, q: Array) -> Array:
+        """``q`` (..., nq) with free bases so high that the lowest shape is just above the ground."""
+        lowest = lowest_point(self._lowest, q)
+        lifted = q.copy()
+        if np.isfinite(lowest).all():
+            for root in free_roots(self.robot):
+                lifted[..., root.q_slice.start + 2] += self.clearance - lowest
+        return lifted
+
+    def _hold(self, scene: Scene, part: str, q: Array) -> dict[str, float]:
+        """Puts servos where there are none; returns what each actuator is told."""
+        own = [actuator for actuator in self.robot.description.actuators if actuator.kind == "position"]
+        targets = {f"{part}/{each.name}": each.gear * float(q[self.robot.joint(each.joint).q_slice][0]) for each in own}
+        kp, kd = holding_gains(self.robot, q)
+        free = [j for j in self.robot.joints if j.nv == 1 and j.name not in {actuator.joint for actuator in own}]
+        if free:
+            at = [joint.v_slice.start for joint in free]
+            names = scene.servo([f"{part}/{joint.name}" for joint in free], kp=kp[at], kd=kd[at])
+            targets |= {name: float(q[joint.q_slice][0]) for name, joint in zip(names, free, strict=True)}
+        return targets
+
+    def start(self, batch: int = 1, seed: int = 0) -> State:
+        """The first environment stands still; others differ a little in posture and, if free, in velocity."""
+        sim, robot = self.simulator, self.robot
+        rng = np.random.default_rng(seed)
+        change = SPREAD * rng.standard_normal((batch, robot.nv))
+        v = np.zeros((batch, robot.nv))
+        for root in free_roots(robot):
+            change[:, root.v_slice] = 0.0
+            v[:, root.v_slice.start : root.v_slice.start + 3] = PUSH * rng.standard_normal((batch, 3))
+        change[0] = v[0] = 0.0
+        posture = np.tile(start_posture(robot), (batch, 1))
+        for _ in range(6):  # differences that push limbs into each other are made smaller
+            q = self._lifted(np.clip(robot.integrate(posture, change), robot.lower, robot.upper))
+            state = sim.state(batch, q=q, v=v)
+            overlap = sim.step(state).penetration
+            change[overlap > overlap[0] + OVERLAP] *= 0.5
+        return state
+
+    def run(
+        self, seconds: float = 5.0, *, batch: int = 1, seed: int = 0, every: int = 1, progress: bool = False
+    ) -> Record:
+        """Simulate; Ctrl-C ends it early. every: record each so many steps, which run without a look in between."""
+        sim = self.simulator
+        steps = max(1, round(seconds / sim.dt))
+        state = self.start(batch, seed)
+        control = self.control if sim.nu else None
+        rows = [_row(state)]
+        spent, unconverged, interrupted, done = 0.0, 0, False, 0
+        with progress_bar(steps, "simulating", enabled=progress) as advance:
+            try:
+                while done < steps and not interrupted:
+                    started = time.perf_counter()
+                    part = sim.rollout(state, control=control, n_steps=min(every, steps - done), record=False)
+                    spent += time.perf_counter() - started
+                    n = round((part.final.time - state.time) / sim.dt)
+                    if n:
+                        rows.append(_row(part.final) | {"residual": part.residual, "penetration": part.penetration})
+                        state, unconverged = part.final, unconverged + int(part.unconverged.sum())
+                    done, interrupted = done + n, part.interrupted
+                    advance(n)
+            except KeyboardInterrupt:
+                interrupted = True
+        columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+        return Record(self, state, columns, done, unconverged, spent, interrupted)
+
+
+def _row(state: State) -> dict[str, Array]:
+    contacts, batch = state.contacts, state.batch_size
+    normal = np.bincount(contacts.environment, weights=contacts.force[:, 2], minlength=batch)
+    return {
+        "time": np.array(state.time),
+        "q": np.array(state.q),
+        "v": np.array(state.v),
+        "contacts": np.bincount(contacts.environment, minlength=batch),
+        "normal_force": normal,
+        "residual": np.array(state.residual),
+        "penetration": np.array(state.penetration),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What was simulated. ``columns`` have time first, then the environment; row 0 is the start.
+
+    Contacts and forces are those of the step recorded, residual and penetration the worst since the row before.
+    """
+
+    drop: Drop
+    final: State
+    columns: dict[str, Array]
+    steps: int  # of every environment
+    unconverged: int  # steps of any environment that missed the solver's tolerance
+    seconds: float  # of computing
+    interrupted: bool
+
+    @property
+    def batch(self) -> int:
+        return self.final.batch_size
+
+    @property
+    def failed(self) -> int:
+        """Environments whose numbers stopped being finite."""
+        return int(np.count_nonzero(self.final.failed))
+
+    @property
+    def base_height(self) -> Array:
+        """(n, batch) [m]: of the first free base, else of the centre of mass."""
+        q: Array = self.columns["q"]
+        roots = free_roots(self.drop.simulator.model)
+        if roots:
+            return q[..., roots[0].q_slice.start + 2]
+        flat = _core.center_of_mass(self.drop.simulator.model, q.reshape(-1, q.shape[-1]))
+        return np.asarray(flat)[:, 2].reshape(q.shape[:2])
+
+    def energy(self, row: int) -> float:
+        """Kinetic and potential, springs included [J], the mean over environments, at a recorded row."""
+        scene, q, v = self.drop.simulator.scene, self.columns["q"][row], self.columns["v"][row]
+        potential = _core.potential_energy(scene.model, q) + scene.springs.energy(q)
+        return float(np.mean(_core.kinetic_energy(scene.model, q, v) + potential))
+
+    def summary(self) -> dict[str, str]:
+        """What to tell the user, line by line."""
+        sim, total = self.drop.simulator, self.steps * self.batch
+        contacts = self.columns["contacts"][1:] if self.steps else self.columns["contacts"]
+        rate = total / max(self.seconds, 1e-9)
+        height = self.base_height
+        what = "base" if self.drop.free else "centre of mass"
+        spread = "" if self.batch == 1 else f" (first), {height[-1].min():.4f} to {height[-1].max():.4f} m (all)"
+        return {
+            "simulated": f"{self.steps * sim.dt:g} s, {self.steps:,} steps of {sim.dt:g} s, {self.batch} environments",
+            "computed in": f"{self.seconds:.3g} s: {rate:,.0f} steps/s, {rate * sim.dt:,.1f} times real time",
+            "contacts": f"{contacts.mean():.1f} on average, {contacts.max()} at most",
+            "energy": f"{self.energy(0):.4g} J at the start, {self.energy(-1):.4g} J at the end",
+            "worst residual": f"{self.columns['residual'].max():.1e} of the velocities",
+            "unconverged steps": f"{self.unconverged:,} of {total:,}",
+            "deepest penetration": f"{1e3 * self.columns['penetration'].max():.2g} mm",
+            "failed environments": f"{self.failed}",
+            f"final height of the {what}": f"{height[-1, 0]:.4f} m{spread}",
+        }
+
+    def save(self, path: Path) -> None:
+        """An .npz file: arrays with the environment first, without it for a single one. Never a half-written one."""
+        arrays: dict[str, Any] = dict(self.columns)
+        for name in ("q", "v", "contacts", "normal_force", "residual", "penetration"):
+            arrays[name] = np.moveaxis(arrays[name], 1, 0)[0 if self.batch == 1 else slice(None)]
+        model = self.drop.simulator.model
+        arrays |= {
+            "dt": self.drop.simulator.dt,
+            "joint_names": np.array(model.joint_names),
+            "q_start": np.array([joint.q_slice.start for joint in model.joints]),  # of each joint's coordinates in q
+            "v_start": np.array([joint.v_slice.start for joint in model.joints]),
+            "failed": np.array(self.final.failed),
+            "interrupted": self.interrupted,
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, **arrays)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Held points and frames, and what they do to accelerations, velocities and forces."""

@@ -1,0 +1,103 @@
+"""What constraints say about a motion: Jacobian, bias, velocity, and how far it is from what they ask for.
+
+All rows of all constraints in the order given, (..., n_rows): those of a point in the axes of its frame, those of a
+frame [linear; angular] in its own axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from .. import _core
+from ..arrays import Array
+from ..model.model import Model
+from .constraint_set import Constraint, ConstraintSet, compiled_for
+
+
+def constraint_jacobian(
+    model: Model,
+    q: ArrayLike,
+    constraints: Sequence[Constraint] | ConstraintSet,
+    *,
+    num_threads: int | None = None,
+) -> Array:
+    """J, (..., n_rows, nv): the rows' velocity is J v, and forces f along them act on the joints as J^T f."""
+    return _core.constraint_jacobian(model, q, compiled_for(model, constraints), num_threads)
+
+
+def constraint_bias(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    constraints: Sequence[Constraint] | ConstraintSet,
+    *,
+    num_threads: int | None = None,
+) -> Array:
+    """gamma, (..., n_rows): the rows' acceleration is J a + gamma. No gravity: it is the motion's alone."""
+    return _core.constraint_bias(model, q, v, compiled_for(model, constraints), num_threads)
+
+
+def constraint_velocity(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    constraints: Sequence[Constraint] | ConstraintSet,
+    *,
+    num_threads: int | None = None,
+) -> Array:
+    """J v, (..., n_rows) [m/s, rad/s]."""
+    return _core.constraint_velocity(model, q, v, compiled_for(model, constraints), num_threads)
+
+
+def constraint_residual(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    constraints: Sequence[Constraint] | ConstraintSet,
+    *,
+    num_threads: int | None = None,
+) -> Array:
+    """J a + gamma - desired, (..., n_rows): by how much the accelerations a differ from those asked for.
+
+    Asked for are the constraints' accelerations with their feedback, as in :func:`featherweight.constrained_dynamics`.
+    """
+    compiled = compiled_for(model, constraints)
+    targets = row_targets(model, q, v, compiled, num_threads)
+    return _core.constraint_residual(model, q, v, a, compiled, targets, num_threads)
+
+
+def constraint_position_error(
+    model: Model,
+    q: ArrayLike,
+    constraints: Sequence[Constraint] | ConstraintSet,
+    *,
+    num_threads: int | None = None,
+) -> Array:
+    """How far the constraints' frames are from their ``position``, (..., n_rows) [m, rad].
+
+    In the axes of the constraint's frame: R^T (p - p_wanted), and for the angular rows of a frame the rotation vector
+    of R_wanted^T R. Every constraint must have a position.
+    """
+    compiled = compiled_for(model, constraints)
+    for k, constraint in enumerate(compiled.constraints):
+        if constraint.position is None:
+            raise ValueError(f"constraint {k} on {constraint.frame!r}: has no position to be away from")
+    assert compiled.positions is not None
+    return _core.constraint_position_error(model, q, compiled, compiled.positions, num_threads)
+
+
+def row_targets(
+    model: Model, q: ArrayLike, v: ArrayLike, constraints: ConstraintSet, num_threads: int | None = None
+) -> Array:
+    """The accelerations asked of the rows: those of the constraints, and the feedback that draws them back."""
+    targets = constraints.targets
+    if constraints.positions is not None and constraints.stiffness.any():
+        error = _core.constraint_position_error(model, q, constraints, constraints.positions, num_threads)
+        targets = targets - constraints.stiffness * error
+    if constraints.damping.any():
+        velocity = _core.constraint_velocity(model, q, v, constraints, num_threads)
+        targets = targets - constraints.damping * velocity
+    return targets

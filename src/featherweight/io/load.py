@@ -1,0 +1,140 @@
+"""Models from files: URDF, MJCF and our own saved format."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from .. import files
+from ..errors import ModelImportError
+from ..model import saved
+from ..model.builder import ModelBuilder
+from ..model.description import ModelDescription
+from ..model.model import Model
+from . import mjcf, urdf, xml
+from .meshes import PackageDirs
+
+__all__ = ["load", "loads"]
+
+Format = Literal["urdf", "mjcf", "json"]
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    floating_base: bool = False,
+    strict: bool = False,
+    package_dirs: PackageDirs = None,
+) -> Model:
+    """Load a robot from a file: URDF (.urdf, or .xml with <robot>), MJCF (.xml, .mjcf) or a saved model (.json).
+
+    floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
+    strict: raise on the first thing that is not honoured, instead of listing all in ``model.import_report``.
+    package_dirs: where to look for ``package://`` meshes first, before ``ROS_PACKAGE_PATH`` and around the file.
+    Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
+
+    >>> model = load("robot.urdf", floating_base=True)  # doctest: +SKIP
+    """
+    path = Path(path)
+    text = files.read(path)
+    return _model(text, _format(path, text), path, floating_base, strict, package_dirs, path.absolute().parent)
+
+
+def loads(
+    text: str | bytes,
+    format: Format,
+    *,
+    floating_base: bool = False,
+    strict: bool = False,
+    package_dirs: PackageDirs = None,
+    directory: str | os.PathLike[str] | None = None,
+) -> Model:
+    """Load a robot from text in ``format`` ("urdf", "mjcf" or "json"). Options as in :func:`load`.
+
+    directory: where relative mesh paths start; without it they are not resolved.
+    """
+    if format not in ("urdf", "mjcf", "json"):
+        raise ValueError(f'format must be "urdf", "mjcf" or "json", got {format!r}')
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    where = None if directory is None else Path(directory).absolute()
+    return _model(data, format, None, floating_base, strict, package_dirs, where)
+
+
+def _format(path: Path, text: bytes) -> Format:
+    suffix = path.suffix.lower()
+    if suffix == ".urdf":
+        return "urdf"
+    if suffix == ".json":
+        return "json"
+    if suffix in (".xml", ".mjcf"):
+        root = xml.root_tag(text)
+        if root == "robot":
+            return "urdf"
+        if root == "mujoco":
+            return "mjcf"
+        found = f"<{root}>" if root else "none"
+        raise ModelImportError("file", f"the outermost element must be <robot> or <mujoco>, got {found}", path)
+    raise ModelImportError("file", f"unknown extension {path.suffix!r}: expected .urdf, .xml, .mjcf or .json", path)
+
+
+def _model(
+    text: bytes,
+    format: Format,
+    path: Path | None,
+    floating_base: bool,
+    strict: bool,
+    package_dirs: PackageDirs,
+    directory: Path | None,
+) -> Model:
+    with np.errstate(all="ignore"):  # numbers that overflow are refused afterwards, with their element
+        description = _description(text, format, path, floating_base, package_dirs, directory)
+    if strict:
+        _require_honoured(description, path)
+    try:
+        return Model._from_checked(description)
+    except ValueError as error:
+        raise _core_error(error, description, text, format, path) from None
+
+
+def _description(
+    text: bytes,
+    format: Format,
+    path: Path | None,
+    floating_base: bool,
+    package_dirs: PackageDirs,
+    directory: Path | None,
+) -> ModelDescription:
+    if format == "urdf":
+        return urdf.read(text, path, floating_base=floating_base, package_dirs=package_dirs, directory=directory)
+    if format == "mjcf":
+        return mjcf.read(text, path, floating_base=floating_base, directory=directory)
+    description = saved.decode(text, path)
+    if not floating_base:
+        return description
+    builder = ModelBuilder(description.name, gravity=description.gravity, allow_nonphysical=True)
+    return builder.add(description, floating=True).describe()
+
+
+def _core_error(
+    error: ValueError, description: ModelDescription, text: bytes, format: Format, path: Path | None
+) -> ModelImportError:
+    """The core refuses joints that move no mass; its message starts with the joint, whose line is looked up."""
+    culprit = re.match(r"joint '(.*?)': (.*)", str(error), re.DOTALL)
+    if culprit is None:
+        return ModelImportError(f"model {description.name!r}", str(error), path)
+    joints = xml.parse(text, path).all("joint") if format == "urdf" else []
+    line = next((joint.line for joint in joints if joint.attributes.get("name") == culprit.group(1)), None)
+    return ModelImportError(f"joint '{culprit.group(1)}'", culprit.group(2), path, line)
+
+
+def _require_honoured(description: ModelDescription, path: Path | None) -> None:
+    broken = [note for note in description.notes if not note.honoured]
+    if not broken:
+        return
+    first, rest = broken[0], len(broken) - 1
+    more = f" (strict; without it, import_report lists {rest} more)" if rest else " (strict)"
+    raise ModelImportError(first.element, first.message + more, path, first.line)

@@ -1,0 +1,571 @@
+"""Models in code: :class:`ModelBuilder` checks what it is given, at the call that gives it, and orders the tree.
+
+Everything that becomes a Model passes here: hand-written models, imported files and saved files alike, so that
+there is one place where a robot is judged valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Array
+from ..checks import checked_name, close_names, frozen, not_negative, number, numbers, vector
+from ..errors import ModelError
+from .description import (
+    JOINT_SIZES,
+    Actuator,
+    Closure,
+    ContactPair,
+    Frame,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    JointType,
+    Link,
+    Mimic,
+    ModelDescription,
+)
+from .geometry_checks import checked_geometry, checked_pose
+from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_freedom
+from .materials import ContactLaw
+from .solids import Shape, nonphysical, solid_inertia
+
+if TYPE_CHECKING:
+    from .model import Model
+
+WORLD = "world"
+ROOT_JOINT = "root_joint"
+
+
+_ROWS = ("x", "y", "z", "rx", "ry", "rz")
+
+
+class ModelBuilder:
+    """Builds a model link by link. Every method returns the builder, so that calls chain.
+
+    A link is carried by exactly one joint. One link may be left without: it is the base, and ``build`` hangs it on
+    the world by the joint "root_joint", fixed, or free with ``floating_base=True``. Joints are numbered depth first,
+    siblings in the order they were added. Links and frames share one set of names, joints have another; "world" is
+    the name of what does not move.
+
+    An inertia that no rigid body can have raises, unless ``allow_nonphysical``: it is then kept and noted in the
+    model's ``import_report``. A negative mass always raises.
+
+    >>> builder = ModelBuilder("pendulum")
+    >>> _ = builder.solid("rod", "capsule", (0.02, 0.5), mass=1.0, placement=(0, 0, -0.25))
+    >>> _ = builder.joint("hinge", "revolute", "world", "rod", axis="y", damping=0.1)
+    >>> builder.describe().joints[0].name
+    'hinge'
+    """
+
+    def __init__(
+        self, name: str = "model", *, gravity: ArrayLike = (0.0, 0.0, -9.81), allow_nonphysical: bool = False
+    ) -> None:
+        self._name = checked_name("model", name)
+        self._gravity = numbers(f"model '{name}'", "gravity", gravity, (3,))
+        self._allow_nonphysical = allow_nonphysical
+        self._links: dict[str, Link] = {}
+        self._joints: dict[str, Joint] = {}
+        self._carrier: dict[str, str] = {}  # link name -> name of the joint that carries it
+        self._frames: dict[str, Frame] = {}
+        self._notes: dict[ImportNote, None] = {}  # an ordered set
+        self._actuators: dict[str, Actuator] = {}
+        self._excludes: dict[tuple[str, str], None] = {}
+        self._pairs: list[ContactPair] = []
+        self._closures: dict[str, Closure] = {}
+
+    @classmethod
+    def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
+        """A builder that holds ``description``, all of it checked."""
+        builder = cls(description.name, gravity=description.gravity, allow_nonphysical=allow_nonphysical)
+        return builder.add(description)
+
+    # -- links ---------------------------------------------------------------------------------------------------
+
+    def link(
+        self,
+        name: str,
+        *,
+        mass: float | None = None,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: Inertia | ArrayLike | None = None,
+        geometries: Iterable[Geometry] = (),
+    ) -> ModelBuilder:
+        """Add a rigid body; without ``mass`` it is massless.
+
+        mass: [kg]; com: centre of mass in link coordinates [m]; inertia: about the centre of mass in link axes
+        [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
+        """
+        element = self._new_frame_name("link", name)
+        if isinstance(inertia, Inertia):
+            if mass is not None:
+                raise ModelError(element, "give mass and inertia either apart or as one Inertia, not both")
+            mass, com, inertia = inertia.mass, inertia.com, inertia.matrix
+        if mass is None and inertia is not None:
+            raise ModelError(element, "has an inertia but no mass")
+        body = None if mass is None else self._checked_inertia(element, mass, com, inertia)
+        shapes = tuple(checked_geometry(element, geometry) for geometry in geometries)
+        self._links[name] = Link(name, body, shapes)
+        return self
+
+    def solid(
+        self,
+        name: str,
+        shape: Shape,
+        size: ArrayLike,
+        *,
+        mass: float,
+        placement: ArrayLike | None = None,
+        rgba: tuple[float, float, float, float] | None = None,
+    ) -> ModelBuilder:
+        """Add a link that is one solid of uniform density, with the same shape to see and to collide with.
+
+        size: as in :class:`Geometry`; placement: pose of the shape in the link (4x4, or its position).
+        """
+        element = f"link {name!r}"
+        X = checked_pose(element, "placement", placement)
+        inertia = solid_inertia(shape, size, mass, X)
+        dimensions = tuple(float(x) for x in np.atleast_1d(np.asarray(size, dtype=np.float64)))
+        roles: tuple[Literal["visual", "collision"], ...] = ("visual", "collision")
+        shapes = [Geometry(f"{name}_{role}", role, shape, dimensions, X, rgba=rgba) for role in roles]
+        return self.link(name, inertia=inertia, geometries=shapes)
+
+    # -- joints --------------------------------------------------------------------------------------------------
+
+    def joint(
+        self,
+        name: str,
+        type: JointType,
+        parent: str,
+        child: str,
+        *,
+        placement: ArrayLike | None = None,
+        child_placement: ArrayLike | None = None,
+        axis: AxisLike | None = None,
+        axis2: AxisLike | None = None,
+        pitch: float = 0.0,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        effort_limit: ArrayLike | None = None,
+        velocity_limit: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
+        rest_position: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        mimic: Mimic | None = None,
+    ) -> ModelBuilder:
+        """Let ``child`` move relative to ``parent``; the links may be added before or after.
+
+        placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
+        moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
+        lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each. A spring pulls
+        with -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and dry friction are
+        forces of the simulator: ``aba`` and the other functions of a model know nothing of them.
+        Units as in :class:`featherweight.model.description.Joint`.
+        """
+        element = f"joint {checked_name('joint', name)!r}"
+        if name in self._joints:
+            raise ModelError(element, "the name is used twice")
+        if type not in JOINT_SIZES:
+            raise ModelError(element, f"unknown type {type!r}, the types are {', '.join(JOINT_SIZES)}")
+        if child == WORLD:
+            raise ModelError(element, "the world cannot be a child")
+        if child in self._carrier:
+            raise ModelError(
+                element, f"link {child!r} has two parents: it is the child of joint {self._carrier[child]!r} already"
+            )
+        if parent == child:
+            raise ModelError(element, f"link {child!r} is its own parent")
+        nv = JOINT_SIZES[type][1]
+        axes = checked_axes(element, type, axis, axis2)
+        if pitch != 0.0 and type != "helical":
+            raise ModelError(element, f"pitch belongs to helical joints, not to {type}")
+        if mimic is not None:
+            if nv != 1:
+                raise ModelError(element, f"a {type} joint cannot mimic: it has {nv} freedoms, not one")
+            mimic = Mimic(
+                mimic.joint,
+                number(element, "mimic multiplier", mimic.multiplier),
+                number(element, "mimic offset", mimic.offset),
+            )
+        low, up = checked_limits(element, type, lower, upper)
+        k, rest = checked_spring(element, type, stiffness, rest_position)
+        self._joints[name] = Joint(
+            name=name,
+            type=type,
+            parent=checked_name(f"parent of {element}", parent),
+            child=checked_name(f"child of {element}", child),
+            placement=checked_pose(element, "placement", placement),
+            child_placement=checked_pose(element, "child_placement", child_placement),
+            axis=axes[0],
+            axis2=axes[1],
+            pitch=number(element, "pitch", pitch),
+            lower=low,
+            upper=up,
+            effort_limit=per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
+            velocity_limit=per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
+            damping=per_freedom(element, "damping", damping, nv),
+            stiffness=k,
+            rest_position=rest,
+            friction=per_freedom(element, "friction", friction, nv),
+            armature=per_freedom(element, "armature", armature, nv),
+            mimic=mimic,
+        )
+        self._carrier[child] = name
+        return self
+
+    # -- motors, contacts, closures ------------------------------------------------------------------------------
+
+    def actuator(
+        self,
+        name: str,
+        joint: str,
+        kind: Literal["motor", "position", "velocity"] = "motor",
+        *,
+        gear: float = 1.0,
+        kp: float = 1.0,
+        kd: float = 0.0,
+        ctrl_range: tuple[float, float] | None = None,
+        force_range: tuple[float, float] | None = None,
+    ) -> ModelBuilder:
+        """Put a motor on ``joint``, which must have one freedom. Arguments as in :class:`Actuator`."""
+        element = f"actuator {checked_name('actuator', name)!r}"
+        if name in self._actuators:
+            raise ModelError(element, "the name is used twice")
+        if kind not in ("motor", "position", "velocity"):
+            raise ModelError(element, f"the kind must be motor, position or velocity, got {kind!r}")
+        self._actuators[name] = Actuator(
+            name,
+            checked_name(f"joint of {element}", joint),
+            kind,
+            gear=number(element, "gear", gear),
+            kp=not_negative(element, "kp", kp),
+            kd=not_negative(element, "kd", kd),
+            ctrl_range=checked_range(element, "ctrl_range", ctrl_range),
+            force_range=checked_range(element, "force_range", force_range),
+        )
+        return self
+
+    def exclude(self, link: str, other: str) -> ModelBuilder:
+        """Let the shapes of two links never touch."""
+        element = f"contact exclusion of {link!r} and {other!r}"
+        self._excludes[checked_name(element, link), checked_name(element, other)] = None
+        return self
+
+    def pair(self, link: str, geometry: str, other_link: str, other_geometry: str, law: ContactLaw) -> ModelBuilder:
+        """Let two collision shapes, given by link and name, touch by a law of their own, whatever their bits say."""
+        if not isinstance(law, ContactLaw):
+            raise ModelError(f"contact pair of {geometry!r} and {other_geometry!r}", f"needs a ContactLaw, got {law!r}")
+        self._pairs.append(ContactPair(link, geometry, other_link, other_geometry, law))
+        return self
+
+    def close(
+        self,
+        name: str,
+        link: str,
+        to: str,
+        *,
+        placement: ArrayLike | None = None,
+        to_placement: ArrayLike | None = None,
+        rows: Iterable[str] = ("x", "y", "z"),
+    ) -> ModelBuilder:
+        """Hold a frame of ``link`` in one of the link ``to`` ("world" allowed). Arguments as in :class:`Closure`."""
+        element = f"closure {checked_name('closure', name)!r}"
+        if name in self._closures:
+            raise ModelError(element, "the name is used twice")
+        held = tuple(rows)
+        if not held or len(set(held)) != len(held) or not set(held) <= set(_ROWS):
+            raise ModelError(element, f"rows must be different ones of {', '.join(_ROWS)}, got {held!r}")
+        self._closures[name] = Closure(
+            name,
+            link,
+            to,
+            checked_pose(element, "placement", placement),
+            checked_pose(element, "to_placement", to_placement),
+            held,
+        )
+        return self
+
+    # -- frames, whole models, notes -----------------------------------------------------------------------------
+
+    def frame(self, name: str, link: str, placement: ArrayLike | None = None) -> ModelBuilder:
+        """Name a pose fixed to ``link`` ("world" allowed), e.g. a tool or a foot."""
+        element = self._new_frame_name("frame", name)
+        self._frames[name] = Frame(
+            name, checked_name(f"link of {element}", link), checked_pose(element, "placement", placement)
+        )
+        return self
+
+    def add(
+        self,
+        model: Model | ModelDescription,
+        *,
+        prefix: str = "",
+        parent: str = WORLD,
+        placement: ArrayLike | None = None,
+        floating: bool | None = None,
+    ) -> ModelBuilder:
+        """Add all of another model: a second robot, a free body, a gripper on a flange.
+
+        prefix: put before all its names; parent, placement: where its world is, in this model; floating: True frees
+        the roots that it fixes to its world, False fixes those that it leaves free, None keeps them.
+        Gravity stays the builder's.
+        """
+        description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
+        base = checked_pose(f"model {description.name!r}", "placement", placement)
+        for link in description.links:
+            self.link(prefix + link.name, inertia=link.inertia, geometries=link.geometries)
+        for joint in description.joints:
+            type_, at, above = joint.type, joint.placement, prefix + joint.parent
+            if joint.parent == WORLD:
+                type_, at, above = _root_type(joint, floating), base @ at if placement is not None else at, parent
+            # Limits and the like belong to the freedoms; they go when the root's freedoms change.
+            kept = joint if type_ == joint.type else Joint(joint.name, type_, joint.parent, joint.child)
+            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
+            self.joint(
+                prefix + joint.name,
+                type_,
+                above,
+                prefix + joint.child,
+                placement=at,
+                child_placement=joint.child_placement,
+                axis=kept.axis,
+                axis2=kept.axis2,
+                pitch=kept.pitch,
+                lower=kept.lower,
+                upper=kept.upper,
+                effort_limit=kept.effort_limit,
+                velocity_limit=kept.velocity_limit,
+                damping=kept.damping,
+                stiffness=kept.stiffness,
+                rest_position=kept.rest_position,
+                friction=kept.friction,
+                armature=kept.armature,
+                mimic=mimic,
+            )
+        for frame in description.frames:
+            on_world = frame.link == WORLD
+            at = base @ frame.placement if on_world and placement is not None else frame.placement
+            self.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
+        self._add_contacts(description, prefix, parent, base)
+        for note in description.notes:
+            self.note(note)
+        if not np.array_equal(description.gravity, self._gravity):
+            message = f"gravity {vector(description.gravity)} is replaced by this model's {vector(self._gravity)}"
+            self.note(ImportNote(f"model {description.name!r}", None, message, honoured=True))
+        return self
+
+    def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
+        """Motors, contact pairs and closures of ``description``, whose world is at ``base`` of ``parent``."""
+        for actuator in description.actuators:
+            fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint")}
+            self.actuator(prefix + actuator.name, prefix + actuator.joint, **fields)
+        for link, other in description.excludes:
+            self.exclude(prefix + link, prefix + other)
+        for pair in description.pairs:
+            self.pair(prefix + pair.link, pair.geometry, prefix + pair.other_link, pair.other_geometry, pair.law)
+        for closure in description.closures:
+            on_world = closure.to == WORLD
+            self.close(
+                prefix + closure.name,
+                prefix + closure.link,
+                parent if on_world else prefix + closure.to,
+                placement=closure.placement,
+                to_placement=base @ closure.to_placement if on_world else closure.to_placement,
+                rows=closure.rows,
+            )
+
+    def note(self, note: ImportNote) -> ModelBuilder:
+        """Record what an importer decided or left out; the same note twice is kept once."""
+        self._notes[note] = None
+        return self
+
+    # -- results -------------------------------------------------------------------------------------------------
+
+    def build(self, *, floating_base: bool = False) -> Model:
+        """The compiled model; ``floating_base`` frees the base (the link without a joint)."""
+        from .model import Model  # model.py checks descriptions with this module
+
+        return Model._from_checked(self.describe(floating_base=floating_base))
+
+    def describe(self, *, floating_base: bool = False) -> ModelDescription:
+        """The model as plain records, checked and in depth-first order."""
+        if not self._links:
+            raise ModelError(f"model {self._name!r}", "has no links")
+        self._check_references()
+        joints = self._joints_with_root(floating_base)
+        children: dict[str, list[Joint]] = {name: [] for name in (WORLD, *self._links)}
+        for joint in joints:
+            children[joint.parent].append(joint)
+        ordered: list[Joint] = []
+        pending = children[WORLD][::-1]
+        while pending:  # a stack, not recursion: chains are deep
+            joint = pending.pop()
+            ordered.append(joint)
+            pending += reversed(children[joint.child])
+        if len(ordered) < len(joints):
+            raise self._loop_error(joints, ordered)
+        return ModelDescription(
+            name=self._name,
+            links=tuple(self._links[joint.child] for joint in ordered),
+            joints=tuple(ordered),
+            frames=tuple(self._frames.values()),
+            gravity=self._gravity,
+            notes=tuple(self._notes),
+            actuators=tuple(self._actuators.values()),
+            excludes=tuple(self._excludes),
+            pairs=tuple(self._pairs),
+            closures=tuple(self._closures.values()),
+        )
+
+    def link_names(self) -> list[str]:
+        """Links added so far."""
+        return list(self._links)
+
+    def root_links(self) -> list[str]:
+        """Links that no joint carries, in the order they were added."""
+        return [name for name in self._links if name not in self._carrier]
+
+    # -- checks --------------------------------------------------------------------------------------------------
+
+    def _joints_with_root(self, floating_base: bool) -> list[Joint]:
+        joints, roots = list(self._joints.values()), self.root_links()
+        if len(roots) > 1:
+            listed = ", ".join(repr(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
+            raise ModelError(
+                f"link {roots[1]!r}",
+                f"has no joint. Only one link, the base, may go without; here {len(roots)} do: {listed}. "
+                'Give each a joint with parent "world", "fixed" or "free"',
+            )
+        if not roots:
+            if floating_base:
+                raise ModelError(
+                    f"model {self._name!r}", "floating_base needs a base: every link has a joint of its own already"
+                )
+            return joints
+        name = ROOT_JOINT if ROOT_JOINT not in self._joints else f"{roots[0]}_{ROOT_JOINT}"
+        if name in self._joints:
+            raise ModelError(f"joint {name!r}", f"the name is needed for the joint of the base {roots[0]!r}")
+        return [Joint(name, "free" if floating_base else "fixed", WORLD, roots[0]), *joints]
+
+    def _new_frame_name(self, kind: str, name: str) -> str:
+        element = f"{kind} {checked_name(kind, name)!r}"
+        if name == WORLD:
+            raise ModelError(element, 'the name "world" is reserved for what does not move')
+        for other, names in (("link", self._links), ("frame", self._frames)):
+            if name in names:
+                raise ModelError(element, f"the name is used twice, by a {other} already")
+        return element
+
+    def _checked_inertia(self, element: str, mass: float, com: ArrayLike, matrix: ArrayLike | None) -> Inertia | None:
+        mass = number(element, "mass", mass)
+        if mass < 0.0:
+            raise ModelError(element, f"mass must not be negative, got {mass:g}")
+        center = numbers(element, "com", com, (3,))
+        if matrix is None:
+            moments = frozen(np.zeros((3, 3)))
+        elif np.shape(cast(Any, matrix)) == (3,):
+            moments = frozen(np.diag(numbers(element, "inertia", matrix, (3,))))
+        else:
+            moments = numbers(element, "inertia", matrix, (3, 3), "3x3 numbers or its 3 diagonal ones")
+        scale = float(np.abs(moments).max())
+        if np.abs(moments - moments.T).max() > 1e-9 * scale:
+            raise ModelError(element, f"inertia must be symmetric, got {moments.tolist()}")
+        if not np.array_equal(moments, moments.T):  # rounding of a product of matrices
+            moments = frozen(0.5 * moments + 0.5 * moments.T)
+        if scale == 0.0 and mass == 0.0:
+            return None
+        problem = nonphysical(mass, moments)
+        if problem is not None:
+            if not self._allow_nonphysical:
+                raise ModelError(element, f"{problem} (allow_nonphysical=True keeps it)")
+            self.note(ImportNote(element, None, f"kept as it is, though {problem}", honoured=False))
+        return Inertia(mass, center, moments)
+
+    def _check_references(self) -> None:
+        """Every link and joint that is named exists."""
+        for joint in self._joints.values():
+            element = f"joint {joint.name!r}"
+            if joint.child not in self._links:
+                raise self._unknown_link(element, "child", joint.child)
+            if joint.parent != WORLD and joint.parent not in self._links:
+                raise self._unknown_link(element, "parent", joint.parent)
+            if joint.mimic is not None:
+                self._check_mimic(element, joint, joint.mimic.joint)
+        for frame in self._frames.values():
+            if frame.link != WORLD and frame.link not in self._links:
+                raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
+
+        for actuator in self._actuators.values():
+            self._check_actuator(actuator)
+        for link, other in self._excludes:
+            for name in (link, other):
+                self._require_link(f"contact exclusion of {link!r} and {other!r}", name)
+        for pair in self._pairs:
+            self._check_pair(pair)
+        for closure in self._closures.values():
+            self._require_link(f"closure {closure.name!r}", closure.link)
+            if closure.to != WORLD:
+                self._require_link(f"closure {closure.name!r}", closure.to)
+
+    def _check_actuator(self, actuator: Actuator) -> None:
+        element, joint = f"actuator {actuator.name!r}", self._joints.get(actuator.joint)
+        if joint is None:
+            hint = close_names(actuator.joint, self._joints)
+            raise ModelError(element, f"acts on an unknown joint {actuator.joint!r}{hint}")
+        if joint.nv != 1:
+            raise ModelError(element, f"acts on joint {joint.name!r}, which has {joint.nv} freedoms, not one")
+
+    def _check_pair(self, pair: ContactPair) -> None:
+        element = f"contact pair of {pair.geometry!r} and {pair.other_geometry!r}"
+        for link, geometry in ((pair.link, pair.geometry), (pair.other_link, pair.other_geometry)):
+            self._require_link(element, link)
+            shapes = [each.name for each in self._links[link].geometries if each.role == "collision"]
+            if geometry not in shapes:
+                hint = close_names(geometry, shapes)
+                raise ModelError(element, f"link {link!r} has no collision shape {geometry!r}{hint}")
+
+    def _require_link(self, element: str, name: str) -> None:
+        if name not in self._links:
+            raise self._unknown_link(element, "link", name)
+
+    def _check_mimic(self, element: str, joint: Joint, name: str) -> None:
+        target = self._joints.get(name)
+        if target is None:
+            raise ModelError(element, f"mimics an unknown joint {name!r}{close_names(name, self._joints)}")
+        if target is joint:
+            raise ModelError(element, "mimics itself")
+        if target.nv != 1:
+            raise ModelError(element, f"mimics joint {target.name!r}, which has {target.nv} freedoms, not one")
+
+    def _unknown_link(self, element: str, role: str, name: str) -> ModelError:
+        return ModelError(element, f"{role} {name!r} is not a link{close_names(name, self._links)}")
+
+    def _loop_error(self, joints: list[Joint], reached: list[Joint]) -> ModelError:
+        """Walk up from a joint that the world does not reach until one repeats: that is the loop."""
+        seen: dict[str, None] = {}
+        ok = {joint.name for joint in reached}
+        joint = next(joint for joint in joints if joint.name not in ok)
+        while joint.name not in seen:
+            seen[joint.name] = None
+            joint = self._joints[self._carrier[joint.parent]]
+        names = list(seen)
+        loop = names[names.index(joint.name) :][::-1]
+        path = " -> ".join(repr(name) for name in loop[:10]) + (" -> ..." if len(loop) > 10 else "")
+        return ModelError(f"joint {joint.name!r}", f"is part of a loop that hangs on nothing: {path}")
+
+
+def _root_type(joint: Joint, floating: bool | None) -> JointType:
+    if floating is None or joint.type == ("free" if floating else "fixed"):
+        return joint.type
+    if joint.type not in ("fixed", "free"):
+        problem = f"floating={floating} needs a fixed or free root, not a {joint.type} one"
+        raise ModelError(f"joint {joint.name!r}", problem)
+    return "free" if floating else "fixed"

@@ -1,0 +1,229 @@
+"""What a robot is, before it is compiled: links, joints, frames and shapes as plain immutable records.
+
+Loaders and :class:`featherweight.ModelBuilder` produce a :class:`ModelDescription`; :class:`featherweight.Model`
+compiles it for the core; :mod:`featherweight.reference` evaluates it directly with NumPy. Units are SI, poses are
+4x4 homogeneous matrices, and a pose named ``placement`` maps the named object's coordinates to its parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, is_dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array
+from .materials import ContactLaw, Material
+
+JointType = Literal[
+    "fixed", "revolute", "continuous", "prismatic", "helical", "universal", "planar", "spherical", "free"
+]
+
+#: Numbers of configuration and of velocity coordinates of each joint type.
+JOINT_SIZES: dict[str, tuple[int, int]] = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),  # angle about `axis` [rad]
+    "continuous": (1, 1),  # the same, without limits
+    "prismatic": (1, 1),  # travel along `axis` [m]
+    "helical": (1, 1),  # angle about `axis`; travel along it is `pitch` [m/rad] times the angle
+    "universal": (2, 2),  # angle about `axis`, then about `axis2` carried by the first
+    "planar": (3, 3),  # x, y, angle about z, in the joint frame; velocities are their rates
+    "spherical": (4, 3),  # quaternion xyzw; angular velocity in the moving frame
+    "free": (7, 6),  # position, quaternion xyzw; linear then angular velocity, both in the moving frame
+}
+
+
+_IDENTITY = np.eye(4)
+_IDENTITY.setflags(write=False)
+
+
+def identity_pose() -> Array:
+    """The pose that moves nothing: one read-only array for all."""
+    return _IDENTITY
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass [kg], centre of mass in link coordinates [m], 3x3 inertia about it in link axes [kg m^2]."""
+
+    mass: float
+    com: Array
+    matrix: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A shape fixed to a link. ``size`` by ``shape``, all in metres:
+
+    box: full edge lengths (x, y, z); sphere: (radius,); capsule and cylinder: (radius, length along z, of the
+    cylindrical part); ellipsoid: three radii; plane: () with normal z; mesh: the scale (x, y, z), file in ``mesh``;
+    convex: () with the hull of ``vertices`` (n, 3); heightfield: full extents (x, y) of ``heights`` (nx, ny), where
+    ``heights[i, j]`` is the z over the i-th of nx equally spaced x and the j-th of ny y, solid below.
+
+    What follows ``rgba`` matters to collision shapes only. Two of them can touch if a bit is set both in the
+    ``contype`` of one and in the ``conaffinity`` of the other; ``priority``: the higher one's material alone counts.
+    """
+
+    name: str
+    role: Literal["visual", "collision"]
+    shape: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane", "mesh", "convex", "heightfield"]
+    size: tuple[float, ...]
+    placement: Array = field(default_factory=identity_pose)
+    mesh: str | None = None
+    rgba: tuple[float, float, float, float] | None = None
+    vertices: Array | None = None
+    heights: Array | None = None
+    material: Material | None = None  # None: decided by what it touches
+    contype: int = 1
+    conaffinity: int = 1
+    margin: float = 0.0  # distance at which it touches already [m]; those of two shapes add
+    priority: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body. ``inertia`` None means massless."""
+
+    name: str
+    inertia: Inertia | None = None
+    geometries: tuple[Geometry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How ``child`` moves relative to ``parent`` ("world" for a root).
+
+    The pose of the child link in its parent link is ``placement @ motion(q) @ child_placement``. Per-freedom
+    arrays have length nv; ``lower`` and ``upper`` have length nq (infinite where unlimited, as for quaternions).
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    placement: Array = field(default_factory=identity_pose)
+    child_placement: Array = field(default_factory=identity_pose)
+    axis: Array | None = None  # unit vector in the joint frame
+    axis2: Array | None = None  # universal only
+    pitch: float = 0.0  # helical only [m/rad]
+    lower: Array | None = None
+    upper: Array | None = None
+    effort_limit: Array | None = None  # [N] or [N m], infinite where unlimited
+    velocity_limit: Array | None = None
+    damping: Array | None = None  # [N s/m] or [N m s/rad]
+    stiffness: Array | None = None  # of a spring [N/m] or [N m/rad]; not on ball and free joints
+    rest_position: Array | None = None  # where the spring pulls nothing [m] or [rad]
+    friction: Array | None = None  # dry friction [N] or [N m]
+    armature: Array | None = None  # rotor inertia seen at the joint [kg] or [kg m^2]
+    mimic: Mimic | None = None
+
+    @property
+    def nq(self) -> int:
+        return JOINT_SIZES[self.type][0]
+
+    @property
+    def nv(self) -> int:
+        return JOINT_SIZES[self.type][1]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named pose fixed to a link ("world" allowed)."""
+
+    name: str
+    link: str
+    placement: Array = field(default_factory=identity_pose)
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor on a joint with one freedom. Its force is cut to ``force_range``; ``gear`` times it acts on the joint.
+
+    With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
+    motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate).
+    """
+
+    name: str
+    joint: str
+    kind: Literal["motor", "position", "velocity"] = "motor"
+    gear: float = 1.0
+    kp: float = 1.0  # [N/m] or [N m/rad] over the gear; motor: force per unit of control
+    kd: float = 0.0  # [N s/m] or [N m s/rad]
+    ctrl_range: tuple[float, float] | None = None  # the control is cut to it
+    force_range: tuple[float, float] | None = None  # [N] or [N m]
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two collision shapes that can touch whatever their bits say, by a law of their own."""
+
+    link: str
+    geometry: str  # name of a collision shape of that link
+    other_link: str
+    other_geometry: str
+    law: ContactLaw
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Holds a frame of ``link`` in a frame of the link ``to`` ("world" allowed): closes a loop.
+
+    ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
+    """
+
+    name: str
+    link: str
+    to: str
+    placement: Array = field(default_factory=identity_pose)  # of the frame in link
+    to_placement: Array = field(default_factory=identity_pose)  # of the frame in to
+    rows: tuple[str, ...] = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class ImportNote:
+    """One thing an importer did not carry over, or decided. ``honoured`` False: the physics differ because of it."""
+
+    element: str  # e.g. "joint/mimic 'finger_2'"
+    line: int | None
+    message: str
+    honoured: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ModelDescription:
+    """A forest of links. Joints are in depth-first order; ``links[i]`` is the child of ``joints[i]``.
+
+    Every link is the child of exactly one joint: a fixed-base robot hangs on the world by a "fixed" joint.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...] = ()
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    notes: tuple[ImportNote, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    excludes: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes never touch
+    pairs: tuple[ContactPair, ...] = ()
+    closures: tuple[Closure, ...] = ()
+
+
+def freeze(part: object) -> None:
+    """Make all arrays in a description, or a part of one, read-only (after unpickling they are not)."""
+    if isinstance(part, np.ndarray):
+        part.setflags(write=False)
+    elif isinstance(part, tuple):
+        for item in part:
+            freeze(item)
+    elif is_dataclass(part):
+        for value in vars(part).values():
+            freeze(value)

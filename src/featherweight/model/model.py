@@ -1,0 +1,396 @@
+"""The compiled model: the core's numbers with names, limits and files around them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, overload
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..checks import close_names
+from . import saved
+from .builder import WORLD, ModelBuilder
+from .description import Frame, Geometry, ImportNote, Inertia, Joint, JointType, Link, Mimic, ModelDescription, freeze
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelJoint:
+    """A joint of a model: where its numbers are in q and v, and its limits. Arrays are read-only, one per freedom."""
+
+    index: int  # position in model.description.joints
+    description: Joint
+    q_slice: slice
+    v_slice: slice
+    lower: Array  # (nq,), infinite where unlimited
+    upper: Array
+    effort_limit: Array  # (nv,) [N] or [N m], infinite where unlimited
+    velocity_limit: Array
+    damping: Array  # [N s/m] or [N m s/rad]
+    stiffness: Array  # of springs [N/m] or [N m/rad]
+    rest_position: Array  # where springs pull nothing [m] or [rad]
+    friction: Array  # dry friction [N] or [N m]
+    armature: Array  # rotor inertia [kg] or [kg m^2]
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def type(self) -> JointType:
+        return self.description.type
+
+    @property
+    def parent(self) -> str:
+        return self.description.parent
+
+    @property
+    def child(self) -> str:
+        return self.description.child
+
+    @property
+    def nq(self) -> int:
+        return self.description.nq
+
+    @property
+    def nv(self) -> int:
+        return self.description.nv
+
+    @property
+    def axis(self) -> Array | None:
+        return self.description.axis
+
+    @property
+    def mimic(self) -> Mimic | None:
+        return self.description.mimic
+
+    def __repr__(self) -> str:
+        q, v = self.q_slice, self.v_slice
+        place = f"q[{q.start}:{q.stop}], v[{v.start}:{v.stop}]" if self.nv else "no freedom"
+        return f"<joint {self.name!r}: {self.type}, {self.parent!r} -> {self.child!r}, {place}>"
+
+
+@dataclass(frozen=True, eq=False)
+class ModelLink:
+    """A link of a model. ``index`` is its place in ``forward_kinematics`` and in ``f_ext``."""
+
+    index: int
+    description: Link
+    joint: str  # the joint that carries it
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def inertia(self) -> Inertia | None:
+        return self.description.inertia
+
+    @property
+    def mass(self) -> float:
+        return 0.0 if self.inertia is None else self.inertia.mass
+
+    @property
+    def geometries(self) -> tuple[Geometry, ...]:
+        return self.description.geometries
+
+    def __repr__(self) -> str:
+        return f"<link {self.name!r}: {self.mass:g} kg, {len(self.geometries)} shapes, carried by {self.joint!r}>"
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFrame:
+    """A named pose on a link; every link is a frame too, at its own origin."""
+
+    index: int
+    description: Frame
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def link(self) -> str:
+        return self.description.link
+
+    @property
+    def placement(self) -> Array:
+        return self.description.placement
+
+    def __repr__(self) -> str:
+        return f"<frame {self.name!r} on {self.link!r}>"
+
+
+class ImportReport(Sequence[ImportNote]):
+    """What an import decided or left out. Iterate over the notes, or print it for a table."""
+
+    def __init__(self, notes: Iterable[ImportNote] = ()) -> None:
+        self._notes = tuple(notes)
+
+    @property
+    def not_honoured(self) -> tuple[ImportNote, ...]:
+        """The notes because of which the physics differ from the file's."""
+        return tuple(note for note in self._notes if not note.honoured)
+
+    @overload
+    def __getitem__(self, index: int) -> ImportNote: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ImportNote]: ...
+    def __getitem__(self, index: int | slice) -> ImportNote | Sequence[ImportNote]:
+        return self._notes[index]
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def __iter__(self) -> Iterator[ImportNote]:
+        return iter(self._notes)
+
+    def __repr__(self) -> str:
+        return f"<ImportReport: {len(self)} notes, {len(self.not_honoured)} not honoured>"
+
+    def __str__(self) -> str:
+        if not self._notes:
+            return "import report: nothing to report"
+        rows = [("line", "element", "", "message")]
+        for note in self._notes:
+            honoured = "" if note.honoured else "NOT HONOURED"
+            rows.append(("" if note.line is None else str(note.line), note.element, honoured, note.message))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        a, b, c = widths
+        lines = [f"{line:>{a}}  {element:<{b}}  {flag:<{c}}  {message}" for line, element, flag, message in rows]
+        return f"import report: {len(self)} notes, {len(self.not_honoured)} not honoured\n" + "\n".join(lines)
+
+
+class Model(_core.Model):
+    """A robot, or several, ready to compute with. Immutable: share it between threads freely.
+
+    Made by :func:`featherweight.load`, :class:`featherweight.ModelBuilder` or from a :class:`ModelDescription`.
+    ``nq``, ``nv``, ``n_links``, ``mass``, ``gravity``, ``neutral()``, ``integrate(q, dv)`` and ``difference(q0, q1)``
+    come from the core.
+    """
+
+    _joints: dict[str, ModelJoint]
+    _link_index: dict[str, int]
+    description: ModelDescription  #: everything the model is made of, as plain records
+    joints: tuple[ModelJoint, ...]  #: the joints that move, in the order of q and v
+    lower: Array  #: (nq,) limits of q, infinite where unlimited
+    upper: Array
+    effort_limit: Array  #: (nv,) [N] or [N m], infinite where unlimited
+    velocity_limit: Array
+    damping: Array  #: (nv,) [N s/m] or [N m s/rad]
+    stiffness: Array  #: (nv,) of springs [N/m] or [N m/rad]
+    rest_position: Array  #: (nv,) where springs pull nothing [m] or [rad]
+    friction: Array  #: (nv,) dry friction [N] or [N m]
+    armature: Array  #: (nv,) rotor inertia [kg] or [kg m^2]
+
+    def __init__(self, description: ModelDescription) -> None:
+        self._compile(ModelBuilder.from_description(description).describe())
+
+    @classmethod
+    def _from_checked(cls, description: ModelDescription) -> Model:
+        """Compile what :meth:`ModelBuilder.describe` returned, without checking it a second time."""
+        model = cls.__new__(cls)
+        model._compile(description)
+        return model
+
+    def _compile(self, description: ModelDescription) -> None:
+        freeze(description)
+        link_index = {link.name: i for i, link in enumerate(description.links)}
+        index = link_index | {WORLD: -1}
+        _core.Model.__init__(
+            self,
+            description.name,
+            description.gravity.tolist(),
+            [_core_link(link) for link in description.links],
+            [_core_joint(joint, index) for joint in description.joints],
+            [(frame.name, index[frame.link], frame.placement.ravel().tolist()) for frame in description.frames],
+        )
+        joints = []
+        for i, (joint, (q, nq, v, nv)) in enumerate(zip(description.joints, self.joint_ranges(), strict=True)):
+            joints.append(_model_joint(i, joint, slice(q, q + nq), slice(v, v + nv)))
+        self.__dict__.update(
+            description=description,
+            joints=tuple(joint for joint in joints if joint.nv),
+            _joints={joint.name: joint for joint in joints},
+            _link_index=link_index,
+            **{field: _joined([getattr(joint, field) for joint in joints]) for field in _DEFAULTS},
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Model is immutable: cannot set {name!r} (build a changed one with ModelBuilder)")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Model is immutable: cannot delete {name!r}")
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[ModelDescription]]:
+        return type(self)._from_checked, (self.description,)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints that move, in the order of q and v."""
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of all links, in the order of ``forward_kinematics``."""
+        return tuple(link.name for link in self.description.links)
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of all frames: the links, then the extra frames."""
+        return self.link_names + tuple(frame.name for frame in self.description.frames)
+
+    @cached_property
+    def _frames(self) -> dict[str, ModelFrame]:
+        links = [Frame(name, name) for name in self.link_names]
+        return {frame.name: ModelFrame(i, frame) for i, frame in enumerate((*links, *self.description.frames))}
+
+    def joint(self, name: str) -> ModelJoint:
+        """The joint called ``name``, fixed ones included (their slices are empty)."""
+        return _look_up("joint", name, self._joints)
+
+    def link(self, name: str) -> ModelLink:
+        """The link called ``name``."""
+        index = _look_up("link", name, self._link_index)
+        return ModelLink(index, self.description.links[index], self.description.joints[index].name)
+
+    def frame(self, name: str) -> ModelFrame:
+        """The frame called ``name``, which may be a link."""
+        return _look_up("frame", name, self._frames)
+
+    @cached_property
+    def import_report(self) -> ImportReport:
+        """What the importer decided or left out."""
+        return ImportReport(self.description.notes)
+
+    # -- configurations ------------------------------------------------------------------------------------------
+
+    def random(self, rng: np.random.Generator | int | None = None, *, batch: int | None = None) -> Array:
+        """Random configurations within the limits, ``(nq,)`` or ``(batch, nq)``, float64.
+
+        rng: a generator, a seed, or None for fresh entropy. Unlimited angles are uniform in [-pi, pi], unlimited
+        travel in [-1, 1] m, orientations over all rotations; a limit on one side only is kept, with a range as wide.
+        """
+        if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1):
+            raise ValueError(f"batch must be a positive integer or None, got {batch!r}")
+        generator = np.random.default_rng(rng)
+        low, up = self._random_range
+        u = generator.random((self.nq,) if batch is None else (batch, self.nq))
+        q = (1.0 - u) * low + u * up  # no overflow, however wide the limits
+        for start in self._quaternion_starts:
+            quaternion = generator.standard_normal((*q.shape[:-1], 4))
+            q[..., start : start + 4] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+        return q
+
+    @cached_property
+    def _random_range(self) -> tuple[Array, Array]:
+        angle, travel = [math.pi], [1.0]
+        reach = {"prismatic": travel, "universal": 2 * angle, "planar": 2 * travel + angle}
+        reach |= {"spherical": 4 * travel, "free": 7 * travel}
+        r = np.concatenate([np.zeros(0), *(reach.get(joint.type, angle) for joint in self.joints)])
+        has_low, has_up = np.isfinite(self.lower), np.isfinite(self.upper)
+        low = np.where(has_low, self.lower, np.where(has_up, self.upper - 2 * r, -r))
+        up = np.where(has_up, self.upper, np.where(has_low, self.lower + 2 * r, r))
+        return low, up
+
+    @cached_property
+    def _quaternion_starts(self) -> tuple[int, ...]:
+        return tuple(joint.q_slice.stop - 4 for joint in self.joints if joint.type in ("spherical", "free"))
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a JSON file; :meth:`load` gives back the same model, bit for bit."""
+        Path(path).write_text(saved.encode(self.description), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model that :meth:`save` wrote."""
+        return cls._from_checked(saved.read(path))
+
+    def __repr__(self) -> str:
+        notes = f", {self.import_report!r}" if self.import_report.not_honoured else ""
+        return (
+            f"<Model {self.name!r}: nq={self.nq}, nv={self.nv}, {len(self.joints)} moving joints, "
+            f"{self.n_links} links, {self.mass:.6g} kg{notes}>"
+        )
+
+
+#: Per-joint arrays of a Model, with what stands for "not given".
+_DEFAULTS = {
+    "lower": -np.inf,
+    "upper": np.inf,
+    "effort_limit": np.inf,
+    "velocity_limit": np.inf,
+    "damping": 0.0,
+    "stiffness": 0.0,
+    "rest_position": 0.0,
+    "friction": 0.0,
+    "armature": 0.0,
+}
+
+
+def _model_joint(index: int, joint: Joint, q: slice, v: slice) -> ModelJoint:
+    arrays = {}
+    for field, default in _DEFAULTS.items():
+        size = joint.nq if field in ("lower", "upper") else joint.nv
+        given = getattr(joint, field)
+        arrays[field] = np.full(size, default) if given is None else given
+        arrays[field].setflags(write=False)
+    return ModelJoint(index, joint, q, v, **arrays)
+
+
+def _joined(parts: list[Array]) -> Array:
+    result = np.concatenate([np.zeros(0), *parts])
+    result.setflags(write=False)
+    return result
+
+
+def _look_up(kind: str, name: str, known: dict[str, _T]) -> _T:
+    if name in known:
+        return known[name]
+    raise ValueError(f"unknown {kind} {name!r}{close_names(str(name), known)}")
+
+
+def _core_link(link: Link) -> tuple[str, float, list[float], list[float]]:
+    if link.inertia is None:
+        return link.name, 0.0, [0.0] * 3, [0.0] * 9
+    return link.name, link.inertia.mass, link.inertia.com.tolist(), link.inertia.matrix.ravel().tolist()
+
+
+def _core_joint(joint: Joint, index: dict[str, int]) -> tuple[Any, ...]:
+    def vector(axis: Array | None) -> list[float]:
+        return [0.0] * 3 if axis is None else axis.tolist()
+
+    return (
+        joint.name,
+        joint.type,
+        index[joint.parent],
+        index[joint.child],
+        joint.placement.ravel().tolist(),
+        joint.child_placement.ravel().tolist(),
+        vector(joint.axis),
+        vector(joint.axis2),
+        joint.pitch,
+        [0.0] * joint.nv if joint.armature is None else joint.armature.tolist(),
+    )

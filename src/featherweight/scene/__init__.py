@@ -1,0 +1,1 @@
+"""What is in the world, and the same as the core takes it."""

@@ -1,0 +1,276 @@
+"""A scene as the core takes it: one model of all that moves, shapes on its links, and which of them may touch how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..arrays import Array
+from ..constraints.constraint_set import Constraint
+from ..model.materials import ContactLaw, Material, combine
+from ..model.model import Model
+
+Integers: TypeAlias = NDArray[np.int32]
+ShapeKind = Literal["sphere", "capsule", "cylinder", "ellipsoid", "box", "plane", "convex", "heightfield"]
+
+#: The columns of ``CompiledScene.law_values``.
+LAW_COLUMNS = ("friction", "torsional", "rolling", "restitution", "stiffness", "damping", "margin", "dim")
+
+
+@dataclass(frozen=True)
+class SurfaceProperties:
+    """What decides the law between two shapes."""
+
+    material: Material
+    margin: float  # [m]
+    priority: int
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledShape:
+    """A collision shape on a link. Arrays are read-only.
+
+    ``size`` [m] by ``kind``: sphere (radius); capsule and cylinder (radius, half length along z); ellipsoid: three
+    radii; box: half edges; plane: (), solid below z = 0; convex: (); heightfield: half extents (x, y).
+    """
+
+    name: str  # unique in the scene
+    part: str  # the name of what was added with it
+    kind: ShapeKind
+    size: tuple[float, ...]
+    link: int  # index of the link in the model, as in forward_kinematics; -1: fixed to the world
+    placement: Array  # (4, 4) pose of the shape in that link, or in the world
+    body: int  # the same for shapes that cannot move relative to each other, across fixed joints
+    parent_body: int  # body on the other side of the joint that carries this one, never touched; -1: none
+    family: int  # shapes of one family never touch each other; -1: none
+    contype: int  # i and j may touch if contype_i & conaffinity_j or contype_j & conaffinity_i
+    conaffinity: int
+    surface: int  # index in CompiledScene.surfaces
+    vertices: Array | None = None  # convex: (n, 3) corners in shape coordinates [m]
+    faces: Integers | None = None  # convex: (m, 3) triangles, counter-clockwise from outside
+    heights: Array | None = None  # heightfield: (nx, ny) [m], at x = -hx .. hx and y = -hy .. hy, solid below
+    rgba: tuple[float, float, float, float] | None = None
+
+    @property
+    def static(self) -> bool:
+        return self.link < 0
+
+    @cached_property
+    def for_core(self) -> tuple[str, Any]:
+        """Kind, and lengths or what else says how large it is, as the core has them."""
+        if self.vertices is not None and self.faces is not None:
+            return self.kind, _core.ConvexHull(self.vertices, self.faces.tolist())
+        if self.heights is not None:
+            heights = np.ascontiguousarray(self.heights.T)
+            return "height_field", _core.HeightField(heights, (*self.size, thickness(heights)))
+        return self.kind, list(self.size)
+
+
+def thickness(heights: Array) -> float:
+    """Of the ground below z = 0 [m]: a metre more than its deepest point."""
+    return 1.0 + max(0.0, -float(heights.min()))
+
+
+@dataclass(frozen=True, eq=False)
+class SceneConstraint:
+    """An equality between a frame on ``link`` and one on ``to``: they coincide, along the rows of the constraint."""
+
+    constraint: Constraint  # its frames are names in CompiledScene.model: ConstraintSet takes it
+    link: int  # index in the model; -1: the world
+    placement: Array  # (4, 4) of the constraint's frame in the link; rows are along its axes
+    to: int  # index in the model; -1: the world
+    to_placement: Array  # (4, 4) of the frame it is held in
+
+
+@dataclass(frozen=True)
+class ScenePart:
+    """Where something that was added is: its coordinates, links and shapes. Static bodies have no coordinates."""
+
+    name: str
+    q: slice  # in the configuration of the whole scene
+    v: slice
+    links: slice  # of the model's links
+    shapes: tuple[int, ...]  # indices
+
+
+@dataclass(frozen=True, eq=False)
+class LimitTable:
+    """Coordinates with limits, one row each: ``lower <= q[q_index] <= upper``, and dq/dt is ``v[v_index]``."""
+
+    q_index: Integers  # (n,)
+    v_index: Integers  # (n,)
+    lower: Array  # (n,) [m] or [rad]; -inf: none
+    upper: Array  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class SpringTable:
+    """Coordinates on springs, one row each: the force on v[v_index] is ``-stiffness (q[q_index] - rest_position)``."""
+
+    q_index: Integers  # (n,)
+    v_index: Integers  # (n,)
+    stiffness: Array  # (n,) [N/m] or [N m/rad]
+    rest_position: Array  # (n,) [m] or [rad]
+
+    def energy(self, q: Array) -> Array:
+        """What the springs hold at q (..., nq), (...) [J]."""
+        stretched = q[..., self.q_index] - self.rest_position
+        return np.asarray(0.5 * (self.stiffness * stretched**2).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """All pairs of shapes that may touch."""
+
+    first: Integers  # (n,) index of a shape; first < second, in rising order
+    second: Integers  # (n,)
+    law: Integers  # (n,) row of CompiledScene.laws
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledScene:
+    """Made by :meth:`featherweight.Scene.compile`. Everything is read-only, and refers to everything by index.
+
+    Limits of q, dry friction, damping, springs, effort and velocity limits and rotor inertia per freedom are arrays of
+    ``model``; motors are ``model.description.actuators``. The filter of pairs is in the shapes (see
+    :class:`CompiledShape`), ``excluded`` and ``overrides``; :meth:`pair_table` applies it.
+    """
+
+    model: Model  # the forest of everything that moves
+    q0: Array  # (nq,) where everything was put
+    shapes: tuple[CompiledShape, ...]
+    surfaces: tuple[SurfaceProperties, ...]
+    laws: tuple[ContactLaw, ...]  # every law that occurs
+    surface_laws: Integers  # (n_surfaces, n_surfaces) law of two surfaces, row of laws; symmetric
+    excluded: frozenset[tuple[int, int]]  # pairs of shapes (i < j) that never touch
+    overrides: Mapping[tuple[int, int], int]  # pairs (i < j) that may touch whatever the filter says -> row of laws
+    constraints: tuple[SceneConstraint, ...]
+    parts: Mapping[str, ScenePart]  # by the name given to Scene.add; "ground" for the ground
+
+    @cached_property
+    def law_values(self) -> Array:
+        """(n_laws, 8) float64, the columns as in ``LAW_COLUMNS``; stiffness is infinite where contact is rigid."""
+        values = np.array([[getattr(law, column) for column in LAW_COLUMNS] for law in self.laws], dtype=np.float64)
+        values = values.reshape(-1, len(LAW_COLUMNS))
+        values.setflags(write=False)
+        return values
+
+    @cached_property
+    def limits(self) -> LimitTable:
+        """Limits of all joints but ball and free joints."""
+        q, v = self._rates
+        limited = np.isfinite(self.model.lower[q]) | np.isfinite(self.model.upper[q])
+        q, v = q[limited], v[limited]
+        return LimitTable(q, v, self.model.lower[q], self.model.upper[q])
+
+    @cached_property
+    def springs(self) -> SpringTable:
+        """Springs of joints."""
+        q, v = self._rates
+        sprung = self.model.stiffness[v] > 0.0
+        q, v = q[sprung], v[sprung]
+        return SpringTable(q, v, self.model.stiffness[v], self.model.rest_position[v])
+
+    @cached_property
+    def _rates(self) -> tuple[Integers, Integers]:
+        """Coordinates whose rates are velocities, and those: of all joints but ball and free joints."""
+        axes = [joint for joint in self.model.joints if joint.type not in ("spherical", "free")]
+        q = [i for joint in axes for i in range(joint.q_slice.start, joint.q_slice.stop)]
+        v = [i for joint in axes for i in range(joint.v_slice.start, joint.v_slice.stop)]
+        return np.array(q, dtype=np.int32), np.array(v, dtype=np.int32)
+
+    def may_touch(self, i: int, j: int) -> bool:
+        """Whether shapes ``i`` and ``j`` are a pair of the scene."""
+        a, b, pair = self.shapes[i], self.shapes[j], (min(i, j), max(i, j))
+        if pair in self.overrides:
+            return True
+        related = a.body == b.body or a.parent_body == b.body or b.parent_body == a.body
+        if related or (a.static and b.static) or (a.family >= 0 and a.family == b.family):
+            return False
+        return bool(a.contype & b.conaffinity or b.contype & a.conaffinity) and pair not in self.excluded
+
+    def law(self, i: int, j: int) -> ContactLaw:
+        """How shapes ``i`` and ``j`` act on each other where they touch."""
+        row = self.overrides.get((min(i, j), max(i, j)))
+        return self.laws[self.surface_laws[self.shapes[i].surface, self.shapes[j].surface] if row is None else row]
+
+    def pair_table(self, max_pairs: int = 4096) -> PairTable | None:
+        """All pairs that may touch, or None when there are more than ``max_pairs``: filter what a sweep finds, then."""
+        n = len(self.shapes)
+        if n * (n - 1) // 2 > 10_000 * max_pairs:  # the matrix of all pairs would be the larger trouble
+            return None
+        allowed = self._allowed()
+        if np.count_nonzero(allowed) > max_pairs:
+            return None
+        first, second = (index.astype(np.int32) for index in np.nonzero(allowed))
+        surface = np.array([shape.surface for shape in self.shapes], dtype=np.int32)
+        law = self.surface_laws[surface[first], surface[second]]
+        for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+            law[k] = self.overrides.get(pair, law[k])
+        return PairTable(first, second, law)
+
+    def _allowed(self) -> NDArray[np.bool_]:
+        """``may_touch`` for all i < j at once."""
+
+        def column(field: str) -> NDArray[np.int64]:
+            return np.array([getattr(shape, field) for shape in self.shapes], dtype=np.int64)
+
+        body, parent, family, static = (column(field) for field in ("body", "parent_body", "family", "static"))
+        contype, conaffinity = column("contype"), column("conaffinity")
+        never = (body[:, None] == body) | (parent[:, None] == body) | (parent == body[:, None])
+        never |= (static[:, None] & static).astype(bool) | ((family[:, None] == family) & (family >= 0))
+        bits = (contype[:, None] & conaffinity) | (conaffinity[:, None] & contype)
+        allowed = (bits != 0) & ~never
+        for i, j in self.excluded:
+            allowed[i, j] = False
+        for i, j in self.overrides:
+            allowed[i, j] = True
+        return np.asarray(np.triu(allowed, 1))
+
+    def __repr__(self) -> str:
+        return (
+            f"<CompiledScene: nq={self.model.nq}, nv={self.model.nv}, {len(self.shapes)} shapes, "
+            f"{len(self.constraints)} constraints>"
+        )
+
+
+class SurfaceTable:
+    """Collects surfaces and laws, each once."""
+
+    def __init__(self) -> None:
+        self._surfaces: dict[SurfaceProperties, int] = {}
+        self._laws: dict[ContactLaw, int] = {}
+
+    def surface(self, material: Material | None, margin: float, priority: int) -> int:
+        key = SurfaceProperties(material or Material(), margin, priority)
+        return self._surfaces.setdefault(key, len(self._surfaces))
+
+    def law(self, law: ContactLaw) -> int:
+        return self._laws.setdefault(law, len(self._laws))
+
+    def between(self, a: int, b: int) -> ContactLaw:
+        surfaces = list(self._surfaces)
+        return law_between(surfaces[a], surfaces[b])
+
+    def tables(self) -> tuple[tuple[SurfaceProperties, ...], tuple[ContactLaw, ...], Integers]:
+        surfaces = list(self._surfaces)
+        matrix = [[self.law(law_between(a, b)) for b in surfaces] for a in surfaces]
+        laws = np.array(matrix, dtype=np.int32).reshape(len(surfaces), len(surfaces))
+        return tuple(surfaces), tuple(self._laws), laws
+
+
+def law_between(a: SurfaceProperties, b: SurfaceProperties) -> ContactLaw:
+    """The law of two surfaces: combined, or that of the higher priority alone; margins add in any case."""
+    margin = a.margin + b.margin
+    if a.priority == b.priority:
+        return combine(a.material, b.material, margin)
+    return combine(max(a, b, key=lambda surface: surface.priority).material, Material(), margin)

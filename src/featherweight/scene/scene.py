@@ -1,0 +1,259 @@
+"""Scenes: robots, bodies and ground in one world, and what may touch what.
+
+>>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
+>>> robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.5))
+>>> crate = scene.add(fw.box((0.4, 0.3, 0.2)), name="crate", pose=(1, 0, 0.1))
+>>> scene.compile().model.nv
+24
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Array
+from ..checks import checked_name, close_names, numbers
+from ..constraints.constraint_set import Constraint, FrameConstraint, PointConstraint
+from ..model.builder import WORLD
+from ..model.description import Actuator
+from ..model.geometry_checks import checked_pose
+from ..model.materials import ContactLaw
+from ..model.model import Model
+from .compilation import Compilation, SceneEntry, SceneObject, SelfCollision
+from .compiled import CompiledScene
+from .shapes import Body
+
+GROUND = "ground"
+
+
+class Scene:
+    """Collects what is in the world; :meth:`compile` makes one model of it, with shapes that may touch.
+
+    ground: a :class:`Plane`, a :class:`HeightField`, any static body, or None; gravity: [m/s^2] in the world.
+
+    Two shapes may touch unless they belong to one body (links on fixed joints are one), to two links joined by one
+    joint, or both never move; unless their ``contype`` and ``conaffinity`` bits do not meet; or unless excluded here
+    or in the model. ``pair`` overrides all of these but the first and the third.
+    """
+
+    def __init__(self, ground: Body | None = None, *, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
+        self._gravity = numbers("scene", "gravity", gravity, (3,))
+        self._entries: dict[str, SceneEntry] = {}
+        self._names: set[str] = set()  # of parts, links, frames and shapes: what exclude and pair may name
+        self._frames: set[str] = set()  # of links and frames: what constraints may name
+        self._excludes: list[tuple[str, str]] = []
+        self._pairs: list[tuple[str, str, dict[str, Any]]] = []
+        self._constraints: list[Constraint] = []
+        self._actuators: dict[str, Actuator] = {}  # by joint; those of the models come before them
+        if ground is not None:
+            if not isinstance(ground, Body) or not ground.static:
+                raise ValueError(f"ground must be a Plane, a HeightField or a static body, got {ground!r}")
+            self.add(ground, name=ground.name or GROUND)
+
+    def add(
+        self,
+        content: Model | Body,
+        name: str | None = None,
+        *,
+        pose: ArrayLike | None = None,
+        q: ArrayLike | None = None,
+        self_collision: SelfCollision = True,
+    ) -> SceneObject:
+        """Put a model or a body into the scene, as often as wanted, and get a handle of it.
+
+        name: unique; by default that of the content, with a number if it is taken. Links, frames and joints of a model
+        are called "name/link" in the scene; a body is a link called ``name`` on a free joint called ``name``.
+        pose: (4, 4) or a position; where the model's world is, or the body starts (instead of the body's own pose).
+        q: (nq,) where a model starts, relative to the pose; neutral by default.
+        self_collision: False: the links of a model never touch each other; "adjacent": even those joined by one joint
+        do; "apart": only those that do not overlap where the model starts, as shapes of many robots do by their making.
+        """
+        if not isinstance(content, Model | Body):
+            raise ValueError(f"scene: expected a Model or a body such as fw.box(...), got {content!r}")
+        if self_collision not in (True, False, "adjacent", "apart"):
+            raise ValueError(f'self_collision must be True, False, "adjacent" or "apart", got {self_collision!r}')
+        name = self._new_name(content, name)
+        what = f"{name!r}"
+        own = None if isinstance(content, Model) else content.pose
+        X = own if pose is None and own is not None else checked_pose(what, "pose", pose)
+        if isinstance(content, Model):
+            if self._entries:  # alone in the world, nothing could touch it anyway
+                _warn_if_untouchable(name, content)
+            q = None if q is None else numbers(what, "q", q, (content.nq,))
+            new = {f"{name}/{frame}" for frame in content.frame_names}
+            shapes = {f"{name}/{link.name}/{g.name}" for link in content.description.links for g in link.geometries}
+        else:
+            if q is not None:
+                raise ValueError(f"{what}: q belongs to models; give a body a pose")
+            new = {name}
+            shapes = {f"{name}/{geometry.name}" for geometry in content.geometries}
+        taken = next(iter(new & self._frames), None)
+        if taken is not None:
+            raise ValueError(f"{what}: the scene has a link or frame {taken!r} already")
+        self._frames |= new
+        self._names |= {name} | new | shapes
+        handle = SceneObject(name, content)
+        self._entries[name] = SceneEntry(handle, X, q, self_collision)
+        return handle
+
+    def exclude(self, a: SceneObject | str, b: SceneObject | str) -> None:
+        """Let ``a`` and ``b`` never touch: handles, or names of parts, links ("robot/foot") or shapes."""
+        self._excludes.append((self._target(a), self._target(b)))
+
+    def pair(self, a: SceneObject | str, b: SceneObject | str, **law: Any) -> None:
+        """Let ``a`` and ``b`` touch, whatever the filter says, with properties of their own instead of combined ones.
+
+        law: any of friction, torsional, rolling, restitution, stiffness, damping, dim and margin, as in
+        :class:`ContactLaw`; what is not given stays combined. A later call wins over an earlier one.
+        """
+        known = ContactLaw.__dataclass_fields__
+        unknown = next((key for key in law if key not in known), None)
+        if unknown is not None:
+            raise ValueError(f"pair: unknown property {unknown!r}{close_names(unknown, known)}")
+        ContactLaw(**{"stiffness": 1.0, **law} if "damping" in law else law)  # checks the numbers
+        self._pairs.append((self._target(a), self._target(b), law))
+
+    def constrain(self, constraint: Constraint) -> None:
+        """Hold a point or a frame where it is at the start, or at its ``position``, or to the second frame ``to``.
+
+        Frames are named as in the scene ("robot/foot", or the name of a body).
+        """
+        if not isinstance(constraint, PointConstraint | FrameConstraint):
+            raise ValueError(f"constrain: expected a PointConstraint or FrameConstraint, got {constraint!r}")
+        for frame in (constraint.frame, constraint.to):
+            if frame is not None and frame not in self._frames:
+                hint = close_names(str(frame), self._frames)
+                raise ValueError(f"constrain: the scene has no link or frame {frame!r}{hint}")
+        if np.ndim(cast(Any, constraint.position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
+            raise ValueError(f"constrain: {constraint.frame!r} must have one position, not one per sample")
+        self._constraints.append(constraint)
+
+    def servo(
+        self,
+        joints: SceneObject | str | Sequence[str],
+        *,
+        kp: ArrayLike,
+        kd: ArrayLike = 0.0,
+        effort: ArrayLike | None = None,
+    ) -> tuple[str, ...]:
+        """Put position servos on joints: the force kp (control - q) - kd v. Returns their names.
+
+        joints: a handle or the name of a part, for all of its joints with one freedom, or joints ("robot/knee").
+        kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
+        allows; one number, or one for each joint. A servo is called as its joint ("robot/knee/servo" if the model has
+        an actuator of that name). Controls come after those of the actuators that models bring along, in the order in
+        which they were added.
+        """
+        return self._add_actuators("servo", joints, {"kp": kp, "kd": kd}, effort)
+
+    def motor(
+        self, joints: SceneObject | str | Sequence[str], *, gain: ArrayLike = 1.0, effort: ArrayLike | None = None
+    ) -> tuple[str, ...]:
+        """Put motors on joints: the force gain * control. Arguments and result as in :meth:`servo`."""
+        return self._add_actuators("motor", joints, {"kp": gain, "kd": 0.0}, effort)
+
+    def compile(self) -> CompiledScene:
+        """The scene as one model with shapes; it does not change when the scene does."""
+        compilation = Compilation(self._entries, self._gravity, self._actuators.values())
+        return compilation.run(self._excludes, self._pairs, self._constraints)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(repr(name) for name in self._entries)
+        return f"<Scene: {parts or 'empty'}>"
+
+    def _add_actuators(
+        self,
+        what: str,
+        joints: SceneObject | str | Sequence[str],
+        gains: dict[str, ArrayLike],
+        effort: ArrayLike | None,
+    ) -> tuple[str, ...]:
+        joints_ = self._joints(what, joints)
+
+        def each(field: str, value: ArrayLike) -> Array:
+            one = np.ndim(cast(Any, value)) == 0
+            wanted = f"one number or {len(joints_)}, one for each joint"
+            numbers_ = numbers(what, field, value, () if one else (len(joints_),), wanted)
+            if (numbers_ < 0.0).any():
+                raise ValueError(f"{what}: {field} must not be negative, got {numbers_.tolist()}")
+            return np.broadcast_to(numbers_, len(joints_))
+
+        columns = {field: each(field, value) for field, value in gains.items()}
+        limits = None if effort is None else each("effort", effort)
+        taken = {
+            f"{part}/{actuator.name}"
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for actuator in entry.handle.content.description.actuators
+        }
+        for k, joint in enumerate(joints_):
+            self._actuators[joint] = Actuator(
+                f"{joint}/{what}" if joint in taken else joint,
+                joint,
+                "position" if what == "servo" else "motor",
+                kp=float(columns["kp"][k]),
+                kd=float(columns["kd"][k]),
+                force_range=None if limits is None else (-float(limits[k]), float(limits[k])),
+            )
+        return tuple(self._actuators[joint].name for joint in joints_)
+
+    def _joints(self, what: str, joints: SceneObject | str | Sequence[str]) -> tuple[str, ...]:
+        """Names of joints in the scene, each of one freedom and without a driver from here."""
+        if isinstance(joints, SceneObject):
+            joints = self._target(joints)
+        if isinstance(joints, str) and joints in self._entries:
+            content = self._entries[joints].handle.content
+            own = content.joints if isinstance(content, Model) else ()
+            names = tuple(f"{joints}/{joint.name}" for joint in own if joint.nv == 1)
+            if not names:
+                raise ValueError(f"{what}: {joints!r} has no joint with one freedom")
+        else:
+            names = (joints,) if isinstance(joints, str) else tuple(joints)
+        freedoms = {
+            f"{part}/{joint.name}": joint.nv
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for joint in entry.handle.content.joints
+        }
+        for name in names:
+            if name not in freedoms:
+                raise ValueError(
+                    f"{what}: the scene has no joint {name!r} that moves{close_names(str(name), freedoms)}"
+                )
+            if freedoms[name] != 1:
+                raise ValueError(f"{what}: joint {name!r} has {freedoms[name]} freedoms, and one is wanted")
+            if name in self._actuators or names.count(name) > 1:
+                raise ValueError(f"{what}: joint {name!r} would be driven twice")
+        return names
+
+    def _new_name(self, content: Model | Body, name: str | None) -> str:
+        if name is not None:
+            if checked_name("scene", name) in self._entries:
+                raise ValueError(f"scene: the name {name!r} is used twice")
+            if name == WORLD:
+                raise ValueError(f"scene: the name {WORLD!r} is reserved for what does not move")
+            return name
+        wish = content.name or (content.kind if isinstance(content, Body) else "model")
+        name, number = wish, 2
+        while name in self._entries or name == WORLD:
+            name, number = f"{wish}_{number}", number + 1
+        return name
+
+    def _target(self, target: SceneObject | str) -> str:
+        name = target.name if isinstance(target, SceneObject) else target
+        if name not in self._names:
+            raise ValueError(f"the scene has no part, link or shape {name!r}{close_names(str(name), self._names)}")
+        if isinstance(target, SceneObject) and self._entries[name].handle is not target:
+            raise ValueError(f"{name!r} belongs to another scene")
+        return name
+
+
+def _warn_if_untouchable(name: str, model: Model) -> None:
+    if not any(geometry.role == "collision" for link in model.description.links for geometry in link.geometries):
+        message = f"{name!r} has no collision shapes on any of its {model.n_links} links: nothing can touch it"
+        warnings.warn(message, stacklevel=3)

@@ -1,0 +1,53 @@
+"""What contacts do to a link or a shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..checks import close_names
+from ..simulation.state import State
+from .last_step import last_step
+from .reading import WrenchReading, model_of, squeezed
+
+
+@dataclass(frozen=True)
+class ContactForceSensor:
+    """Sum of the contact forces on a link, or on one shape: world axes, torque about the link's origin.
+
+    of: a link ("robot/foot"), a body, or a shape; what never moves ("ground") has its origin in the world's.
+    """
+
+    of: str
+
+    def read(self, state: State) -> WrenchReading:
+        scene, model = state.simulator.scene, model_of(state)
+        links = set(model.link_names)
+        shapes = [
+            k for k, s in enumerate(scene.shapes) if self.of == (s.name if s.link < 0 else model.link_names[s.link])
+        ]
+        shapes = shapes or [k for k, s in enumerate(scene.shapes) if self.of == s.name]
+        if not shapes and self.of not in links:
+            known = links | {shape.name for shape in scene.shapes}
+            raise ValueError(f"unknown link or shape {self.of!r}{close_names(self.of, known)}")
+        link = scene.shapes[shapes[0]].link if shapes else -1
+        q, _, _ = last_step(state)
+        origin = np.zeros((len(q), 3)) if link < 0 else np.asarray(_core.forward_kinematics(model, q))[:, link, :3, 3]
+        force, torque = contact_wrench(state, shapes, origin)
+        return WrenchReading(squeezed(force, state), squeezed(torque, state))
+
+
+def contact_wrench(state: State, shapes: list[int], origin: Array) -> tuple[Array, Array]:
+    """Force and torque about ``origin`` (batch, 3) on the shapes, (batch, 3) each, world axes."""
+    contacts = state.contacts
+    sign = np.isin(contacts.shape_a, shapes).astype(float) - np.isin(contacts.shape_b, shapes).astype(float)
+    F = sign[:, None] * contacts.force_world
+    spin = np.einsum("nij,ni->nj", contacts.frame, contacts.impulse[:, 3:] / contacts.dt)
+    T = sign[:, None] * spin + np.cross(contacts.position - origin[contacts.environment], F)
+    force, torque = np.zeros(origin.shape), np.zeros(origin.shape)
+    np.add.at(force, contacts.environment, F)
+    np.add.at(torque, contacts.environment, T)
+    return force, torque

@@ -1,0 +1,91 @@
+"""Load cells in joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _core
+from ..arrays import Array
+from ..model.builder import WORLD
+from ..model.model import Model
+from ..simulation.state import State
+from .contact_forces import contact_wrench
+from .last_step import gravity_of, last_step, mass_factor
+from .reading import WrenchReading, model_of, squeezed
+
+
+@dataclass(frozen=True)
+class ForceTorque:
+    """What passes through a joint, motors, friction and bearings together: the wrench on its outer side by its inner.
+
+    In the axes of the joint's child link, at its origin. It is the rate of momentum of everything further out, less
+    gravity and contact forces on it; ``f_ext`` that was given to the step must be given to ``read`` as well.
+    """
+
+    joint: str
+
+    def read(self, state: State, f_ext: ArrayLike | None = None) -> WrenchReading:
+        model, scene = model_of(state), state.simulator.scene
+        child = model.link(model.joint(self.joint).child).index
+        outer = _outer_links(model, child)
+        if any((c.link in outer) != (c.to in outer) for c in scene.constraints):
+            raise ValueError(
+                f"ForceTorque({self.joint!r}): a constraint holds what is beyond it, with forces unknown here"
+            )
+        q, v, a = last_step(state)
+        X = np.asarray(_core.forward_kinematics(model, q))
+        origin = X[:, child, :3, 3]
+        shapes = [k for k, shape in enumerate(scene.shapes) if shape.link in outer]
+        force, torque = (-part for part in contact_wrench(state, shapes, origin))
+        forces = np.zeros((1, model.n_links, 6)) if f_ext is None else _forces(f_ext, model, state)
+        for k in outer:
+            f = _momentum_rate(state, k, q, v, a) - forces[:, k]
+            F, arm = _turned(X[:, k], f[:, :3]), X[:, k, :3, 3] - origin
+            force += F
+            torque += _turned(X[:, k], f[:, 3:]) + np.cross(arm, F)
+        R = X[:, child, :3, :3]
+        inside = [np.einsum("bji,bj->bi", R, part) for part in (force, torque)]
+        return WrenchReading(squeezed(inside[0], state), squeezed(inside[1], state))
+
+
+def _momentum_rate(state: State, k: int, q: Array, v: Array, a: Array) -> Array:
+    """Rate of momentum of link k less its weight, (batch, 6) in its axes at its origin."""
+    model = model_of(state)
+    link = model.description.links[k]
+    if link.inertia is None:
+        return np.zeros((len(q), 6))
+    m, c, frame = link.inertia.mass, link.inertia.com, link.name
+    R = np.asarray(_core.frame_placement(model, q, frame))[:, :3, :3]
+    twist = np.asarray(_core.frame_velocity(model, q, v, frame))
+    acceleration = np.asarray(_core.frame_acceleration(model, q, v, a, frame, classical=True))
+    w, dw = twist[:, 3:], acceleration[:, 3:]
+    of_com = acceleration[:, :3] + np.cross(dw, c) + np.cross(w, np.cross(w, c))
+    f = m * (of_com - np.einsum("bji,bj->bi", R, gravity_of(state)))
+    inertia = link.inertia.matrix
+    about_com = dw @ inertia.T + np.cross(w, w @ inertia.T)
+    return np.asarray(mass_factor(state, k) * np.concatenate([f, about_com + np.cross(c, f)], axis=1))
+
+
+def _outer_links(model: Model, child: int) -> set[int]:
+    """The link and all that it carries."""
+    index = {name: k for k, name in enumerate(model.link_names)}
+    outer = {child}
+    for k, joint in enumerate(model.description.joints):  # parents come first
+        if joint.parent != WORLD and index[joint.parent] in outer:
+            outer.add(k)
+    return outer
+
+
+def _forces(f_ext: ArrayLike, model: Model, state: State) -> Array:
+    array = np.asarray(f_ext, dtype=np.float64)
+    single, many = (model.n_links, 6), (state.batch_size, model.n_links, 6)
+    if array.shape not in (single, many):
+        raise ValueError(f"f_ext: expected shape {single} or {many}, got {array.shape}")
+    return array.reshape(-1, *single)
+
+
+def _turned(X: Array, vector: Array) -> Array:
+    return np.asarray(np.einsum("bij,bj->bi", X[:, :3, :3], vector))

@@ -1,0 +1,32 @@
+"""Motion capture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..simulation.state import State
+from .reading import model_of
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReading:
+    pose: Array  # (..., 4, 4) in the world
+    velocity: Array  # (..., 6) of the frame's origin, then angular, world axes [m/s, rad/s]
+
+
+@dataclass(frozen=True)
+class FrameSensor:
+    """Where a frame or link is and how it moves, as motion capture sees it."""
+
+    frame: str
+
+    def read(self, state: State) -> FrameReading:
+        model = model_of(state)
+        model.frame(self.frame)
+        pose = np.array(_core.frame_placement(model, state.q, self.frame))
+        velocity = _core.frame_velocity(model, state.q, state.v, self.frame, reference="local_world_aligned")
+        return FrameReading(pose, np.array(velocity))

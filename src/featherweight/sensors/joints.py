@@ -1,0 +1,28 @@
+"""Encoders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array
+from ..simulation.state import State
+from .reading import model_of
+
+
+@dataclass(frozen=True, eq=False)
+class JointReading:
+    position: Array  # (..., nq of the joint) [rad] or [m]
+    velocity: Array  # (..., nv of the joint) [rad/s] or [m/s]
+
+
+@dataclass(frozen=True)
+class JointSensor:
+    """Encoder of a joint."""
+
+    joint: str
+
+    def read(self, state: State) -> JointReading:
+        joint = model_of(state).joint(self.joint)
+        return JointReading(np.array(state.q[..., joint.q_slice]), np.array(state.v[..., joint.v_slice]))

@@ -1,0 +1,103 @@
+"""How a robot starts, and what keeps it there: a posture to stand in, its lowest point, gains of servos."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..model.builder import WORLD
+from ..model.model import Model, ModelJoint
+from ..scene.compiled import CompiledScene, CompiledShape
+
+#: Angles [rad] in which the built-in robots stand, by the end of the joint's name; other joints are at zero.
+STANDING = {
+    "quadruped": {"thigh_joint": 0.7, "calf_joint": -1.4},
+    "humanoid": {"thigh_joint": -0.3, "shin_joint": 0.6, "ankle_joint": -0.3, "forearm_joint": -0.4},
+}
+
+#: How fast servos answer [Hz]: to what a joint carries outward, and to a free robot that stands on the other side.
+OUTWARD, INWARD = 4.0, 1.5
+
+
+def start_posture(model: Model) -> Array:
+    """Coordinates (nq,): standing if it is a built-in robot that can; else zero, or mid-range where zero is beyond a
+    limit."""
+    angles = STANDING.get(model.name, {})
+    q = model.neutral()
+    for joint in model.joints:
+        if joint.type in ("spherical", "free"):
+            continue
+        at = joint.q_slice
+        q[at] = next((angle for end, angle in angles.items() if joint.name.endswith(end)), 0.0)
+        low, up = joint.lower, joint.upper
+        outside = (q[at] < low) | (q[at] > up)
+        with np.errstate(invalid="ignore"):
+            middle = np.where(np.isfinite(low) & np.isfinite(up), 0.5 * (low + up), np.where(np.isfinite(low), low, up))
+        q[at] = np.where(outside, middle, q[at])
+    return q
+
+
+def free_roots(model: Model) -> list[ModelJoint]:
+    """The joints by which whole trees move freely."""
+    return [joint for joint in model.joints if joint.type == "free" and joint.parent == WORLD]
+
+
+def lowest_point(scene: CompiledScene, q: Array) -> Array:
+    """Height [m] of the lowest point of all shapes that move, () or (batch,); infinite without any."""
+    placements = np.asarray(_core.forward_kinematics(scene.model, q))
+    lowest = np.full(q.shape[:-1], math.inf)
+    for shape in scene.shapes:
+        if not shape.static:
+            X = placements[..., shape.link, :, :] @ shape.placement
+            lowest = np.minimum(lowest, X[..., 2, 3] - _reach_down(shape, X[..., 2, :3]))
+    return lowest
+
+
+def _reach_down(shape: CompiledShape, down: Array) -> Array:
+    """How far the shape reaches below its centre, where ``down`` (..., 3) is the world's z in its axes."""
+    if shape.vertices is not None:
+        return np.asarray(-(down @ shape.vertices.T).min(axis=-1))
+    size = np.array(shape.size)
+    if shape.kind == "box":
+        return np.asarray(np.abs(down) @ size)
+    if shape.kind == "ellipsoid":
+        return np.asarray(np.linalg.norm(down * size, axis=-1))
+    if shape.kind == "sphere":
+        return np.full(down.shape[:-1], size[0])
+    radius, half = size
+    along = np.abs(down[..., 2])
+    across = 1.0 if shape.kind == "capsule" else np.sqrt(np.maximum(1.0 - along * along, 0.0))
+    return np.asarray(half * along + radius * across)
+
+
+def holding_gains(model: Model, q: Array) -> tuple[Array, Array]:
+    """Stiffness and damping (nv,) of servos that keep the posture q, critically damped; see docs/simulator.md.
+
+    A joint moves what hangs on it, and in a robot that stands, the robot above its foot: the stiffer answer counts.
+    """
+    H = np.asarray(_core.crba(model, q))
+    outward = np.diag(H)
+    inward = np.zeros(model.nv)
+    for root in free_roots(model):
+        whole = H[root.v_slice, root.v_slice]  # inertia of everything on this root, about its origin, in its axes
+        for joint in model.joints:
+            column = H[root.v_slice, joint.v_slice]
+            if joint.nv == 1 and np.any(column):
+                inward[joint.v_slice] = _inertia_of_the_rest(model, q, whole, root, joint)
+    fast, slow = 2.0 * math.pi * OUTWARD, 2.0 * math.pi * INWARD
+    kp = np.maximum(outward * fast**2, inward * slow**2)
+    kd = np.maximum(2.0 * outward * fast, 2.0 * inward * slow)
+    return kp, kd
+
+
+def _inertia_of_the_rest(model: Model, q: Array, whole: Array, root: ModelJoint, joint: ModelJoint) -> float:
+    """Inertia about the axis of ``joint`` of the whole robot, stiff: S^T I S with the axis seen from the root."""
+    child = _core.jacobian(model, q, joint.child, reference="world")[:, joint.v_slice.start]
+    X = np.asarray(_core.frame_placement(model, q, root.child))
+    R, p = X[:3, :3], X[:3, 3]
+    linear, angular = child[:3] + np.cross(child[3:], p), child[3:]
+    S = np.concatenate([R.T @ linear, R.T @ angular])
+    return float(S @ whole @ S)

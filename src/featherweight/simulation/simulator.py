@@ -1,0 +1,474 @@
+"""The simulator: a scene, a step, batches of environments.
+
+>>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
+>>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 0.5))
+>>> sim = fw.Simulator(scene, dt=2e-3)
+>>> state = sim.rollout(sim.state(), n_steps=500).final
+>>> bool(abs(state.q[2] - 0.1) < 1e-9)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _core
+from ..arrays import Array
+from ..constraints.constraint_set import ROWS
+from ..model.description import Actuator
+from ..model.model import Model
+from ..progress import progress_bar
+from ..scene.compiled import CompiledScene, CompiledShape, PairTable
+from ..scene.scene import Scene
+from . import driving
+from .solvers import Solver, as_solver
+from .state import Contacts, State
+
+Integrator = Literal["semi_implicit", "implicit", "rk4"]
+
+
+class Simulator:
+    """Steps a scene, one environment or thousands, in place of real time.
+
+    scene: a :class:`Scene`, a :class:`CompiledScene`, or a lone :class:`Model`, which then touches nothing but itself.
+    dt: length of a step [s].
+    solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
+    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is taken
+    at the end of the step. "implicit": springs of joints and the gains of servos as well, which stays stable however
+    stiff they are. "rk4": fourth order, for scenes in which nothing can touch, without limits, dry friction and
+    constraints.
+    num_threads: threads for a batch, all cores by default. Results do not depend on it.
+
+    Everything immutable: a simulator may be shared by threads, and ``step`` returns a new state.
+    """
+
+    def __init__(
+        self,
+        scene: Scene | CompiledScene | Model,
+        dt: float = 1e-3,
+        *,
+        solver: Solver | str = "auto",
+        integrator: Integrator = "semi_implicit",
+        num_threads: int | None = None,
+    ) -> None:
+        if isinstance(scene, Model):
+            alone = Scene(gravity=scene.gravity)
+            alone.add(scene, name=scene.name or "model")
+            scene = alone
+        if not isinstance(scene, Scene | CompiledScene):
+            raise ValueError(f"scene must be a Scene, a CompiledScene or a Model, got {scene!r}")
+        if integrator not in ("semi_implicit", "implicit", "rk4"):
+            raise ValueError(f'integrator must be "semi_implicit", "implicit" or "rk4", got {integrator!r}')
+        if not (isinstance(dt, int | float) and not isinstance(dt, bool) and 0.0 < dt <= 0.1):
+            raise ValueError(f"dt must be a time between 0 and 0.1 s, got {dt!r}")
+        if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
+            raise ValueError(f"num_threads must be a positive integer or None, got {num_threads!r}")
+        self.scene = scene.compile() if isinstance(scene, Scene) else scene
+        self.dt = float(dt)
+        self.solver = as_solver(solver)
+        self.integrator: Integrator = integrator
+        self.num_threads = num_threads
+        self.actuators: tuple[Actuator, ...] = self.model.description.actuators
+        ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
+        self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
+        self._bounded = bool(np.isfinite(self._control_range).any())
+        arguments = _arguments(self.scene)
+        if integrator == "rk4":
+            _check_smooth(arguments)
+        self._core = _core.Simulation(self.model, self.dt, integrator, **arguments)
+
+    @property
+    def model(self) -> Model:
+        """The one model of everything that moves in the scene."""
+        return self.scene.model
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators: the length of ``control``."""
+        return len(self.actuators)
+
+    def state(self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+        """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
+
+        batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
+        (batch, nv). q and v may have either shape.
+        """
+        if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+            raise ValueError(f"batch must be a positive integer or None, got {batch!r}")
+        core = self._environments(1 if batch is None else batch)
+        state = State(self, core, time=0.0, single=batch is None)
+        return state.replace(q=self.scene.q0 if q is None else q, v=np.zeros(self.model.nv) if v is None else v)
+
+    def step(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+    ) -> State:
+        """The state after one step.
+
+        tau: joint forces (nv,) or (batch, nv) beside those of actuators; control: (nu,) or (batch, nu);
+        f_ext: forces on links in their axes, (n_links, 6) or (batch, n_links, 6), [N, N m].
+        An environment whose numbers stop being finite is left as it was and marked in ``state.failed``.
+        """
+        self._check(state)
+        drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
+        commands = self._inputs("control", control, self.nu, state, steps=None)
+        forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
+        core = state._core.copy()
+        self._run(core, 0, 1, (drive, commands, forces), None)
+        return state._with(core, time=state.time + self.dt)
+
+    def rollout(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+        n_steps: int | None = None,
+        policy: Callable[[State], ArrayLike | tuple[ArrayLike | None, ArrayLike | None] | None] | None = None,
+        record: bool = True,
+        record_contacts: bool = False,
+        progress: bool = False,
+    ) -> Trajectory:
+        """Many steps from ``state``, which stays as it is.
+
+        tau: (steps, nv) or (batch, steps, nv), or (nv,) or (batch, nv) held constant together with ``n_steps``;
+        control and f_ext likewise. Without any of them nothing is driven for ``n_steps``.
+        policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
+        record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
+        progress: show a bar. Interrupted by Ctrl-C, the trajectory up to then is returned, ``interrupted``.
+        """
+        self._check(state)
+        if policy is not None and any(x is not None for x in (tau, control, f_ext)):
+            raise ValueError("rollout: give either a policy or arrays of forces")
+        arrays = {"tau": tau, "control": control, "f_ext": f_ext}
+        widths = {"tau": self.model.nv, "control": self.nu, "f_ext": 6 * self.model.n_links}
+        steps = _count_steps(arrays, n_steps, state)
+        inputs = {
+            name: self._inputs(
+                name,
+                _flat_forces(value, self.model.n_links) if name == "f_ext" else value,
+                widths[name],
+                state,
+                steps,
+                held=n_steps is not None,
+            )
+            for name, value in arrays.items()
+        }
+        core = state._core.copy()
+        chunk = 1 if policy is not None or record_contacts else _chunk(steps, core.batch)
+        kept = steps if record else 0
+        records = tuple(np.empty((core.batch, kept, n)) for n in (self.model.nq, self.model.nv))
+        contacts: list[Contacts] = []
+        totals = _Totals(core.batch)
+        done = 0
+        interrupted = False
+        with progress_bar(steps, "simulating", enabled=progress) as advance:
+            try:
+                while done < steps:
+                    n = min(chunk, steps - done)
+                    parts = inputs["tau"], inputs["control"], inputs["f_ext"]
+                    if policy is not None:
+                        now = state._with(core.copy(), time=state.time + done * self.dt)
+                        parts = self._asked(policy(now), state)
+                    self._run(core, done, n, parts, records)
+                    totals.add(core.reports())
+                    if record_contacts:
+                        contacts.append(Contacts.of(self, core))
+                    done += n
+                    advance(n)
+            except KeyboardInterrupt:
+                interrupted = True
+        final = state._with(core, time=state.time + done * self.dt)
+        positions, velocities = (x[:, : done if record else 0] for x in records)
+        if state.single:
+            positions, velocities = positions[0], velocities[0]
+        time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
+        return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
+
+    def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
+        """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
+
+        A step takes overlaps out at up to half a metre per second, without giving velocity to anything.
+        """
+        contacts = self.step(state).contacts  # gaps are those at its start
+        found: dict[tuple[int, int, int], float] = {}
+        for key, gap in zip(
+            zip(contacts.environment.tolist(), contacts.shape_a.tolist(), contacts.shape_b.tolist(), strict=True),
+            contacts.gap.tolist(),
+            strict=True,
+        ):
+            if -gap > max(depth, found.get(key, 0.0)):
+                found[key] = -gap
+        names = contacts.names
+        pairs = (Overlap(environment, names[a], names[b], found[environment, a, b]) for environment, a, b in found)
+        return sorted(pairs, key=lambda overlap: -overlap.depth)
+
+    def gravity_compensation(self, state: State) -> Array:
+        """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints.
+
+        Gravity and masses are those of each environment.
+        """
+        self._check(state)
+        return driving.gravity_compensation(self.model, state.q, state.parameters)
+
+    def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.
+
+        force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
+        of mass by default.
+        """
+        self._check(state)
+        return driving.push(self.model, state.q, link, force, point)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Simulator: dt={self.dt:g} s, nv={self.model.nv}, {len(self.scene.shapes)} shapes, "
+            f"{self.nu} actuators, {self.integrator}>"
+        )
+
+    def _environments(self, batch: int) -> _core.Environments:
+        return _core.Environments(self._core, batch)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _check(self, state: State) -> None:
+        if not isinstance(state, State):
+            raise ValueError(f"state must come from sim.state(), got {state!r}")
+        if state.simulator is not self:
+            raise ValueError("state belongs to another simulator: make one with this one's sim.state()")
+
+    def _inputs(
+        self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, held: bool = True
+    ) -> Array | None:
+        """``value`` as (batch or 1, steps or 1, n). held: (batch, n) is one row an environment for all steps."""
+        if value is None:
+            return None
+        if n == 0:
+            raise ValueError(f"{name}: there are no {'actuators' if name == 'control' else 'freedoms'} to drive")
+        try:
+            array = np.ascontiguousarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+        batch = state.batch_size
+        shapes: dict[tuple[int, ...], tuple[int, int, int]] = {(n,): (1, 1, n)}
+        if not state.single and held:
+            shapes[(batch, n)] = (batch, 1, n)
+        if steps is not None:
+            shapes.setdefault((steps, n), (1, steps, n))
+            shapes[(batch, steps, n)] = (batch, steps, n)
+            shapes[(batch, 1, n)] = (batch, 1, n)
+        if array.shape not in shapes:
+            wanted = " or ".join(str(shape) for shape in shapes)
+            raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
+        if name.endswith("control") and self._bounded:
+            array = np.clip(array, *self._control_range)
+        return array.reshape(shapes[array.shape])
+
+    def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
+        tau, control = answer if isinstance(answer, tuple) else (answer, None)
+        return (
+            self._inputs("policy: tau", tau, self.model.nv, state, None),
+            self._inputs("policy: control", control, self.nu, state, None),
+            None,
+        )
+
+    def _run(
+        self,
+        core: _core.Environments,
+        first: int,
+        n: int,
+        inputs: tuple[Array | None, Array | None, Array | None],
+        records: tuple[Array, ...] | None,
+    ) -> None:
+        """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""
+        name, tolerance, sweeps, of_heaps, newton, admm, matrix_free = self.solver.arguments()
+        q, v = records if records is not None and records[0].shape[1] else (None, None)
+        most = (sweeps, of_heaps, newton, admm)
+        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads)
+
+
+class _Totals:
+    """What the reports of many steps come to, per environment."""
+
+    def __init__(self, batch: int) -> None:
+        self.worst = np.zeros((batch, 5))  # residual, primal, dual, complementarity, penetration
+        self.sums = np.zeros((batch, 4))  # sweeps, newton, admm, unconverged
+
+    def add(self, reports: Array) -> None:
+        np.maximum(self.worst, reports[:, 9:14], out=self.worst)
+        self.sums += reports[:, 14:18]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two shapes that overlap."""
+
+    environment: int
+    shape_a: str
+    shape_b: str
+    depth: float  # [m]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What a rollout left. Arrays have the batch first, unless the state was a single one."""
+
+    simulator: Simulator
+    final: State
+    time: Array  # (steps,) [s], of the states recorded
+    q: Array  # ([batch,] steps, nq)
+    v: Array  # ([batch,] steps, nv)
+    contacts: tuple[Contacts, ...]  # of every step, if recorded
+    _totals: _Totals
+    interrupted: bool = False
+
+    @property
+    def residual(self) -> Any:
+        """Largest natural residual of any step, relative to its velocities, ([batch])."""
+        return self._squeeze(self._totals.worst[:, 0])
+
+    @property
+    def penetration(self) -> Any:
+        """Deepest overlap at the start of any step [m], ([batch])."""
+        return self._squeeze(self._totals.worst[:, 4])
+
+    @property
+    def unconverged(self) -> Any:
+        """Steps that missed the tolerance, ([batch])."""
+        return self._squeeze(self._totals.sums[:, 3])
+
+    @property
+    def iterations(self) -> dict[str, Array]:
+        """Sweeps of Gauss-Seidel, factorisations of Newton, iterations of ADMM, over all steps, ([batch]) each."""
+        return {name: self._squeeze(self._totals.sums[:, k]) for k, name in enumerate(("sweeps", "newton", "admm"))}
+
+    def save(self, path: str) -> None:
+        """Time, coordinates, velocities and diagnostics as an .npz file."""
+        with open(path, "wb") as file:  # under the very name given
+            np.savez(
+                file, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
+                penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
+            )  # fmt: skip
+
+    def _squeeze(self, values: Array) -> Any:
+        return values[0] if self.final.single else values
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}>"
+
+
+# -- what the core takes ---------------------------------------------------------------------------------------------
+
+
+def _arguments(scene: CompiledScene) -> dict[str, Any]:
+    model = scene.model
+    pairs = scene.pair_table()
+    limits, springs = scene.limits, scene.springs
+    rows: list[tuple[str, int, float]] = []
+    for v, lower, upper in zip(limits.v_index.tolist(), limits.lower.tolist(), limits.upper.tolist(), strict=True):
+        rows += [("lower_limit", v, lower)] if np.isfinite(lower) else []
+        rows += [("upper_limit", v, upper)] if np.isfinite(upper) else []
+    rows += [("dry_friction", v, float(model.friction[v])) for v in np.flatnonzero(model.friction).tolist()]
+    return {
+        "shapes": [_shape(shape) for shape in scene.shapes],
+        "pairs": [] if pairs is None else _pairs(pairs),
+        "rules": _rules(scene) if pairs is None else None,
+        "materials": [
+            (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
+             law.dim)
+            for law in scene.laws
+        ],
+        "joint_rows": rows,
+        "closures": [
+            (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(),
+             sorted(ROWS.index(row) for row in c.constraint.rows))
+            for c in scene.constraints
+        ],
+        "actuators": [_actuator(model, each) for each in model.description.actuators],
+        "damping": model.damping.tolist(),
+        "springs": list(
+            zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
+        ),
+    }  # fmt: skip
+
+
+def _pairs(pairs: PairTable) -> list[tuple[int, int, int]]:
+    return list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist(), strict=True))
+
+
+def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]], list[tuple[int, int, int]]]:
+    """The filter itself, where there are too many pairs to list."""
+    exceptions = dict.fromkeys(scene.excluded, -1) | dict(scene.overrides)
+    return (
+        [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in scene.shapes],
+        scene.surface_laws.tolist(),
+        sorted((i, j, law) for (i, j), law in exceptions.items()),
+    )
+
+
+def _check_smooth(arguments: dict[str, Any]) -> None:
+    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "closures": "constraints"}
+    for what, name in (names | {"joint_rows": "limits or dry friction of joints"}).items():
+        if arguments[what]:
+            raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {name}; use "semi_implicit"')
+
+
+def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
+    kind, size = shape.for_core
+    return kind, shape.link, shape.placement.ravel().tolist(), size
+
+
+def _actuator(model: Model, actuator: Actuator) -> tuple[int, float, float, float, float, float, float]:
+    """Force on the freedom: gain * control - kp * q - kd * v, the gear squared in the gains."""
+    joint = model.joint(actuator.joint)
+    gear, kp, kd = actuator.gear, actuator.kp, actuator.kd
+    gain = gear * (kd if actuator.kind == "velocity" else kp)
+    stiff = gear * gear * kp if actuator.kind == "position" else 0.0
+    damp = gear * gear * kd if actuator.kind != "motor" else 0.0
+    upper = float(joint.effort_limit[0])
+    lower = -upper
+    if actuator.force_range is not None:
+        weakest, strongest = sorted(gear * x for x in actuator.force_range)
+        lower, upper = max(lower, weakest), min(upper, strongest)
+    return joint.v_slice.start, gain, stiff, damp, lower, upper, float(joint.velocity_limit[0])
+
+
+def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:
+    """(..., n_links, 6) as (..., 6 n_links)."""
+    if f_ext is None:
+        return None
+    array = np.asarray(f_ext, dtype=np.float64)
+    if array.ndim < 2 or array.shape[-2:] != (n_links, 6):
+        raise ValueError(f"f_ext: expected shape (..., {n_links}, 6), got {array.shape}")
+    return array.reshape(*array.shape[:-2], 6 * n_links)
+
+
+def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state: State) -> int:
+    if n_steps is not None:
+        if isinstance(n_steps, bool) or not isinstance(n_steps, int | np.integer) or n_steps < 0:
+            raise ValueError(f"n_steps must be a whole number, not negative, got {n_steps!r}")
+        return int(n_steps)
+    for name, value in arrays.items():
+        if value is not None:
+            shape = np.shape(value)[: -2 if name == "f_ext" else -1]
+            if len(shape) == (1 if state.single else 2) or (not state.single and len(shape) == 1):
+                return int(shape[-1])
+    raise ValueError("rollout: how many steps? Give n_steps, or forces with one row a step")
+
+
+def _chunk(steps: int, batch: int) -> int:
+    """Steps between two looks at the keyboard: about 20 000 steps of environments."""
+    return max(1, min(steps, 20_000 // batch)) if steps else 1

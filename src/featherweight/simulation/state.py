@@ -1,0 +1,315 @@
+"""The state of a batch of environments, and the contacts in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import _core
+from ..arrays import Array
+from .parameters import Parameters
+
+if TYPE_CHECKING:
+    from .simulator import Simulator
+
+_FORMAT = 2
+_SAVED = {
+    "format", "q", "v", "impulses", "time", "single", "start", "integers", "numbers", "failed", "acceleration",
+    "applied",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """All points of contact of the last step. n points of all environments together, ordered by environment.
+
+    ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
+    """
+
+    environment: NDArray[np.int64]  # (n,)
+    shape_a: NDArray[np.int64]  # (n,) index in the scene's shapes
+    shape_b: NDArray[np.int64]  # (n,)
+    names: tuple[str, ...]  # of the scene's shapes
+    position: Array  # (n, 3) [m], world
+    frame: Array  # (n, 3, 3), world axes
+    gap: Array  # (n,) [m] at the start of the step, negative where they overlap
+    impulse: Array  # (n, 6) along t1, t2, normal and about them [N s, N m s]
+    dt: float
+
+    @classmethod
+    def of(cls, simulator: Simulator, core: _core.Environments) -> Contacts:
+        start, integers, numbers = core.contacts()
+        counts = np.diff(start).astype(np.int64)
+        return cls(
+            environment=np.repeat(np.arange(len(counts)), counts),
+            shape_a=integers[:, 0].astype(np.int64),
+            shape_b=integers[:, 1].astype(np.int64),
+            names=tuple(shape.name for shape in simulator.scene.shapes),
+            position=numbers[:, :3],
+            frame=numbers[:, 3:12].reshape(-1, 3, 3),
+            gap=numbers[:, 12],
+            impulse=numbers[:, 13:],
+            dt=simulator.dt,
+        )
+
+    @property
+    def normal(self) -> Array:
+        """(n, 3), world axes, from b to a."""
+        return self.frame[:, 2]
+
+    @property
+    def force(self) -> Array:
+        """On a, (n, 3) [N], along t1, t2 and the normal: the mean over the step."""
+        return self.impulse[:, :3] / self.dt
+
+    @property
+    def force_world(self) -> Array:
+        """On a, (n, 3) [N], world axes."""
+        return np.asarray(np.einsum("nij,ni->nj", self.frame, self.force))
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    def __repr__(self) -> str:
+        lines = [f"<Contacts: {len(self)}>"]
+        for k in range(min(len(self), 10)):
+            a, b = self.names[self.shape_a[k]], self.names[self.shape_b[k]]
+            lines.append(f"  [{self.environment[k]}] {a} - {b}: gap {self.gap[k]:.2e} m, {self.force[k, 2]:.3g} N")
+        return "\n".join(lines + (["  ..."] if len(self) > 10 else []))
+
+
+class State:
+    """Coordinates, velocities and contacts of a batch of environments, or of a single one.
+
+    Made by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; arrays are read-only, ``replace`` makes another.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        core: _core.Environments,
+        *,
+        time: float,
+        single: bool,
+        parameters: Parameters | None = None,
+    ) -> None:
+        self.simulator = simulator
+        self.time = time
+        self.single = single
+        self.parameters = Parameters() if parameters is None else parameters  #: what ``randomised`` set
+        self._core = core
+        self._reports: Array = core.reports()
+
+    @property
+    def batch_size(self) -> int:
+        """Number of environments, 1 for a single one."""
+        return int(self._core.batch)
+
+    @property
+    def q(self) -> Array:
+        """Coordinates, (nq,) or (batch, nq)."""
+        return self._view(self._core.q)
+
+    @property
+    def v(self) -> Array:
+        """Velocities, (nv,) or (batch, nv)."""
+        return self._view(self._core.v)
+
+    @property
+    def acceleration(self) -> Array:
+        """Mean acceleration over the last step, (nv,) or (batch, nv), the a of H a + h at its start."""
+        return self._view(self._core.acceleration)
+
+    @property
+    def joint_forces(self) -> Array:
+        """Joint forces of the last step but for dry friction and limits, (nv,) or (batch, nv) [N, N m]."""
+        return self._view(self._core.applied)
+
+    @property
+    def contacts(self) -> Contacts:
+        """What touched in the last step, and with what force."""
+        return Contacts.of(self.simulator, self._core)
+
+    @property
+    def residual(self) -> Any:
+        """How exactly the last step was solved: natural residual over velocities of the problem, () or (batch,)."""
+        return self._report(0)
+
+    @property
+    def primal(self) -> Any:
+        """Largest distance of an impulse from its cone [N s]."""
+        return self._report(1)
+
+    @property
+    def dual(self) -> Any:
+        """Largest distance of a velocity from where it may be [m/s]."""
+        return self._report(2)
+
+    @property
+    def complementarity(self) -> Any:
+        """Largest product of an impulse and the velocity it should be orthogonal to [J]."""
+        return self._report(3)
+
+    @property
+    def penetration(self) -> Any:
+        """Deepest overlap at the start of the last step [m]."""
+        return self._report(4)
+
+    @property
+    def iterations(self) -> dict[str, Any]:
+        """Sweeps of Gauss-Seidel, factorisations of Newton and iterations of ADMM in the last step."""
+        return {name: self._report(k) for name, k in (("sweeps", 5), ("newton", 6), ("admm", 7))}
+
+    @property
+    def converged(self) -> Any:
+        """Whether the last step met the tolerance, () or (batch,) booleans."""
+        return self._report(8) == 0
+
+    @property
+    def failed(self) -> Any:
+        """Environments that stopped because their numbers were no longer finite; ``reset`` starts them again."""
+        return self._report(19) > 0
+
+    def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+        """The state with other coordinates or velocities, (n,) or (batch, n)."""
+        core = self._core.copy()
+        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
+            if value is not None:
+                target[...] = self._checked(name, value, target.shape[1])
+        return self._with(core)
+
+    def randomised(
+        self,
+        *,
+        friction: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+        masses: ArrayLike | None = None,
+        heights: Mapping[str, ArrayLike] | None = None,
+    ) -> State:
+        """The state with parameters of its own for each environment; they stay with it, in ``state.parameters``.
+
+        friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
+        of actuators, their limits aside; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on mass
+        and inertia of each link, whose centre of mass stays; heights: of height fields, by the name of the shape,
+        (batch, nx, ny) [m], as :class:`HeightField` takes them. Rotors of joints stay as they are.
+        """
+        given = Parameters.checked(
+            self.simulator,
+            self.batch_size,
+            friction=friction,
+            gains=gains,
+            gravity=gravity,
+            masses=masses,
+            heights=heights,
+        )
+        core = self._core.copy()
+        given.hand_to(core, self.simulator)
+        return self._with(core, parameters=self.parameters.changed_by(given))
+
+    def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+        """The state with some environments started anew: where the scene put them, or at q and v, without contacts.
+
+        mask: (batch,) booleans, all by default; q and v: (n,) or (batch, n), used where the mask is set.
+        """
+        chosen = np.ones(self.batch_size, dtype=bool) if mask is None else np.atleast_1d(np.asarray(mask))
+        if chosen.dtype != np.bool_ or chosen.shape != (self.batch_size,):
+            raise ValueError(f"mask: expected ({self.batch_size},) booleans, got {chosen.dtype} {chosen.shape}")
+        core = self._core.copy()
+        q = self.simulator.scene.q0 if q is None else q
+        v = np.zeros(core.v.shape[1]) if v is None else v
+        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
+            target[chosen] = np.broadcast_to(self._checked(name, value, target.shape[1]), target.shape)[chosen]
+        core.impulses[chosen] = 0.0
+        for environment in np.flatnonzero(chosen).tolist():
+            core.forgive(environment)
+        return self._with(core)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
+        start, integers, numbers = self._core.contacts()
+        with open(path, "wb") as file:  # under the very name given
+            np.savez(
+                file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
+                single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 19] > 0,
+                acceleration=self._core.acceleration, applied=self._core.applied,
+                **cast("dict[str, Any]", self.parameters.arrays()),
+            )  # fmt: skip
+
+    @classmethod
+    def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
+        """The state that was saved, for a simulator of the same scene."""
+        with np.load(path, allow_pickle=False) as file:
+            missing = _SAVED - set(file)
+            if missing:
+                raise ValueError(f"{os.fspath(path)}: not a saved state, {', '.join(sorted(missing))} missing")
+            if int(file["format"]) != _FORMAT:
+                raise ValueError(f"{os.fspath(path)}: saved by another version, format {int(file['format'])}")
+            core = simulator._environments(file["q"].shape[0])
+            for name in ("q", "v", "impulses"):
+                target = getattr(core, name)
+                if file[name].shape != target.shape:
+                    raise ValueError(
+                        f"{os.fspath(path)}: {name} is {file[name].shape}, this scene wants {target.shape}"
+                    )
+                target[...] = file[name]
+            core.set_contacts(file["start"], file["integers"], file["numbers"])
+            core.acceleration[...] = file["acceleration"]
+            core.applied[...] = file["applied"]
+            core.set_failed(np.ascontiguousarray(file["failed"], dtype=np.float64))
+            parameters = Parameters.from_arrays(simulator, core.batch, file)
+            parameters.hand_to(core, simulator)
+            time, single = float(file["time"]), bool(file["single"])
+            return cls(simulator, core, time=time, single=single, parameters=parameters)
+
+    def _with(
+        self, core: _core.Environments, *, time: float | None = None, parameters: Parameters | None = None
+    ) -> State:
+        """Of the same simulator, with the same parameters unless others are given."""
+        return State(
+            self.simulator,
+            core,
+            time=self.time if time is None else time,
+            single=self.single,
+            parameters=parameters or self.parameters,
+        )
+
+    def _view(self, values: Array) -> Array:
+        view = values[0] if self.single else values[...]
+        view.setflags(write=False)
+        return view
+
+    def _report(self, column: int) -> Any:
+        return self._reports[0, column] if self.single else self._reports[:, column]
+
+    def _checked(self, name: str, value: ArrayLike, n: int) -> Array:
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+        if array.shape not in ((n,), (self.batch_size, n)):
+            raise ValueError(f"{name}: expected shape ({n},) or ({self.batch_size}, {n}), got {array.shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name}: contains numbers that are not finite")
+        if name == "q":
+            _normalise_quaternions(self.simulator, array)
+        return array
+
+    def __repr__(self) -> str:
+        what = "single environment" if self.single else f"{self.batch_size} environments"
+        return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
+
+
+def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
+    for joint in simulator.model.joints:
+        if joint.type in ("free", "spherical"):
+            lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
+            if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
+                wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
+                raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
+            q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]

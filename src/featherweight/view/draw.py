@@ -1,0 +1,132 @@
+"""Pictures of robots: their simple shapes, and sticks from joint to joint, on 3-D axes of matplotlib.
+
+>>> ax = fw.draw(fw.models.humanoid())  # doctest: +SKIP
+>>> ax.figure.savefig("humanoid.png")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _core
+from ..arrays import Array
+from ..model.builder import WORLD
+from ..model.description import Geometry
+from ..model.model import Model
+
+__all__ = ["draw"]
+
+_PLAIN = (0.6, 0.6, 0.65, 1.0)  # of shapes without a colour
+_AROUND, _ALONG = 12, 4  # faces around a round shape, and along a quarter of its outline
+
+
+def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: float = 1.0) -> Any:
+    """Draw ``model`` at the configuration ``q`` ``(nq,)``, neutral when left out; returns the axes.
+
+    ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones when left out. Several calls on the
+    same axes share a scene. alpha: opacity. Visual shapes are drawn, else those to collide with; a mesh or a plane
+    has no simple shape and leaves the stick to its link. Needs matplotlib.
+    """
+    toolkit = _matplotlib("mpl_toolkits.mplot3d.art3d")
+    if ax is None:
+        ax = _matplotlib("matplotlib.pyplot").figure().add_subplot(projection="3d")
+    placements = _core.forward_kinematics(model, model.neutral() if q is None else q)
+    if placements.ndim != 3:
+        raise ValueError(f"q: expected one configuration, shape ({model.nq},), got {np.shape(np.asarray(q))}")
+
+    shared = ax.has_data()
+    sticks = np.array(list(_sticks(model, placements))).reshape(-1, 2, 3)
+    if len(sticks):
+        ax.add_collection3d(toolkit.Line3DCollection(sticks, colors="0.3", linewidths=1.0, alpha=alpha))
+    faces: list[Array] = []
+    colours: list[tuple[float, ...]] = []
+    for link, X in zip(model.description.links, placements, strict=True):
+        for geometry in _to_see(link.geometries):
+            new = [_moved(face, X @ geometry.placement) for face in _faces(geometry)]
+            faces += new
+            colours += [(*(geometry.rgba or _PLAIN)[:3], alpha)] * len(new)
+    if faces:  # one collection, because matplotlib sorts faces by depth only within one
+        ax.add_collection3d(toolkit.Poly3DCollection(faces, facecolors=colours, shade=True))
+
+    # collections do not widen the axes by themselves in every matplotlib
+    points = np.concatenate([sticks.reshape(-1, 3), placements[:, :3, 3], *faces])
+    ax.auto_scale_xyz(*points.T, had_data=shared)
+    ax.set_aspect("equal")
+    ax.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
+    return ax
+
+
+def _matplotlib(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError('drawing needs matplotlib: pip install "featherweight[plot]"') from None
+
+
+def _sticks(model: Model, placements: Array) -> Iterator[tuple[Array, Array]]:
+    """From the origin of each link to that of the link it hangs on; the world holds no stick."""
+    index = {name: i for i, name in enumerate(model.link_names)}
+    for child, joint in enumerate(model.description.joints):
+        if joint.parent != WORLD:
+            yield placements[index[joint.parent], :3, 3], placements[child, :3, 3]
+
+
+def _to_see(geometries: tuple[Geometry, ...]) -> list[Geometry]:
+    visual = [geometry for geometry in geometries if geometry.role == "visual"]
+    return visual or list(geometries)
+
+
+def _moved(points: Array, X: Array) -> Array:
+    return np.asarray(points @ X[:3, :3].T + X[:3, 3])
+
+
+def _faces(geometry: Geometry) -> list[Array]:
+    """Polygons (n, 3) around the shape, in its own coordinates; none for a plane or a mesh."""
+    size = np.array(geometry.size)
+    if geometry.shape == "box":
+        return list(_box(size))
+    if geometry.shape == "sphere":
+        return _revolved(_ball(size[0], 0.0))
+    if geometry.shape == "ellipsoid":
+        return [face * size for face in _revolved(_ball(1.0, 0.0))]
+    if geometry.shape == "capsule":
+        return _revolved(_ball(size[0], 0.5 * size[1]))
+    if geometry.shape == "cylinder":
+        r, half = size[0], 0.5 * size[1]
+        return _revolved([(0.0, -half), (r, -half), (r, half), (0.0, half)])
+    return []
+
+
+def _box(size: Array) -> Iterator[Array]:
+    for k in range(3):
+        square = np.zeros((4, 3))
+        square[:, (k + 1) % 3] = (-0.5, 0.5, 0.5, -0.5)
+        square[:, (k + 2) % 3] = (-0.5, -0.5, 0.5, 0.5)
+        for side in (-0.5, 0.5):
+            square[:, k] = side
+            yield (square if side > 0.0 else square[::-1]) * size
+
+
+def _ball(radius: float, half_length: float) -> list[tuple[float, float]]:
+    """Outline (r, z) of two half balls, ``half_length`` away from the middle, from bottom to top."""
+    angles = np.linspace(0.0, 0.5 * math.pi, _ALONG + 1)
+    upper = [(radius * math.cos(angle), half_length + radius * math.sin(angle)) for angle in angles]
+    return [(r, -z) for r, z in reversed(upper)] + upper
+
+
+def _revolved(outline: list[tuple[float, float]]) -> list[Array]:
+    """Faces of the outline (r, z) turned about z."""
+    turns = np.linspace(0.0, 2.0 * math.pi, _AROUND + 1)
+    rings = [np.stack([r * np.cos(turns), r * np.sin(turns), np.full_like(turns, z)], axis=1) for r, z in outline]
+    return [
+        np.array([low[i], low[i + 1], high[i + 1], high[i]])
+        for low, high in itertools.pairwise(rings)
+        for i in range(_AROUND)
+    ]
