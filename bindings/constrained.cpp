@@ -41,12 +41,24 @@ void check_model(const Model& model, const ConstraintSet& constraints) {
   if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
 }
 
-void check_single_links(const Model& model, const ConstraintSet& constraints) {
-  check_model(model, constraints);
+namespace {
+
+void check_single_links(const ConstraintSet& constraints) {
   if (constraints.between_links())
     throw std::invalid_argument(
         "constraints: some are between two links; their Jacobians, errors, inverse dynamics and Delassus matrices are "
         "known, their forces are not solved for yet");
+}
+const LimbPlan& limbs_of(const ConstraintSet& constraints) {
+  check_single_links(constraints);
+  return *constraints.compiled().limbs;
+}
+
+}  // namespace
+
+void check_single_links(const Model& model, const ConstraintSet& constraints) {
+  check_model(model, constraints);
+  check_single_links(constraints);
 }
 
 void bind_constrained(nb::module_& m) {
@@ -60,10 +72,10 @@ void bind_constrained(nb::module_& m) {
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
       .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.")
       .def_prop_ro(
-          "limbs_inside", [](const ConstraintSet& set) { return set.compiled().limbs->n_inside; },
+          "limbs_inside", [](const ConstraintSet& set) { return limbs_of(set).n_inside; },
           "Limbs that limb_pv ends on links that move on, where a singular posture asks for a careful solve.")
       .def_prop_ro(
-          "rows_at_root", [](const ConstraintSet& set) { return set.compiled().limbs->largest_irregular; },
+          "rows_at_root", [](const ConstraintSet& set) { return limbs_of(set).largest_irregular; },
           "Most rows that no limb can move by itself, and that limb_pv solves for together at the root of a tree.");
   m.def(
       "impulse_dynamics",
