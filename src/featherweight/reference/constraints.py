@@ -14,7 +14,7 @@ import numpy as np
 
 from featherweight.description import Array, ModelDescription
 from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, jacobian, link_motion
-from featherweight.reference.spatial import inverse, motion_transform, quaternion_log
+from featherweight.reference.spatial import inverse, motion_transform, rotation_vector
 from featherweight.reference.tree import sizes
 
 
@@ -84,7 +84,7 @@ def frame_rows(
     error = np.zeros(6)
     if target is not None:
         error[:3] = X_WF[:3, :3].T @ (X_WF[:3, 3] - target[:3, 3])
-        error[3:] = _rotation_vector(target[:3, :3].T @ X_WF[:3, :3])
+        error[3:] = rotation_vector(target[:3, :3].T @ X_WF[:3, :3])
     return _rows(model, frame, list(axes), -kp * error - kd * frame_velocity(model, q, v, frame), desired)
 
 
@@ -165,11 +165,3 @@ def _rows(model: ModelDescription, frame: str, axes: list[int], k: Array, desire
     link, X_LF = find_frame(model, frame)
     K = motion_transform(inverse(X_LF))[axes]
     return Rows(link, K, k[axes] + (np.zeros(len(axes)) if desired is None else desired))
-
-
-def _rotation_vector(R: Array) -> Array:
-    """The shortest rotation vector of R. Its quaternion is the dominant eigenvector of a 4x4 matrix linear in R."""
-    skew_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    symmetric = R + R.T - np.trace(R) * np.eye(3)
-    _, vectors = np.linalg.eigh(np.block([[symmetric, skew_part[:, None]], [skew_part, np.trace(R)]]))
-    return quaternion_log(vectors[:, -1])
