@@ -186,6 +186,26 @@ def test_a_weld_that_is_off_closes_in_a_step_and_gains_no_speed(angle: float) ->
     assert np.abs(solution.v).max() < 1e-12
 
 
+@pytest.mark.parametrize("angle", [0.0, 1.0, 2.0, np.pi])
+def test_a_hinge_stays_aligned_however_far_it_is_open(angle: float) -> None:
+    """Two bodies on a hinge about x, turning together across it."""
+    bodies = fw.Scene(gravity=(0, 0, 0))
+    bodies.add(fw.box((0.3, 0.1, 0.05)), name="a")
+    bodies.add(fw.box((0.1, 0.3, 0.2)), name="b")
+    bodies.exclude("a", "b")
+    bodies.constrain(fw.FrameConstraint("a", rows=("x", "y", "z", "ry", "rz"), to="b"))
+    sim = fw.Simulator(bodies, dt=2e-3)
+    scene, q, v = reference.step_scene(sim), np.array(sim.scene.q0), np.zeros(12)
+    q[3:7] = quaternion_exp(np.array([angle, 0.0, 0.0]))
+    v[3:6] = (0.0, 3.0, -1.0)
+    v[9:12] = rotation(np.array([1.0, 0.0, 0.0]), angle) @ v[3:6]
+    for _ in range(20):
+        solution = reference.step(scene, q, v)
+        q, v = solution.q, solution.v
+        X = reference.forward_kinematics(scene.model, q)
+        assert np.abs(np.cross(X[0, :3, 0], X[1, :3, 0])).max() < 1e-10
+
+
 # -- what a stage may do to energy, and where separation yields --------------------------------------------------------
 
 
