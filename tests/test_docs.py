@@ -15,6 +15,7 @@ from featherweight import _core
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGE_OF_CONTACT = ROOT / "docs" / "theory_contact.md"
 ROBOT = (ROOT / "tests" / "data" / "axes.urdf").read_text()
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -66,6 +67,22 @@ def test_theory_has_the_section_that_the_core_cites() -> None:
     titles = re.findall(r"^## (.*)$", (ROOT / "docs" / "theory.md").read_text().lower(), re.M)
     assert cited
     assert set(cited) <= set(titles)
+
+
+def test_every_citation_is_in_the_bibliography() -> None:
+    """Those in brackets, [Name and Other 1999], wherever they are."""
+    pattern = r"\[((?:[A-Z]|van )[^\W\d_][^\[\]\d|]*\d{4})\]"
+    listed = set(re.findall(rf"^- {pattern}|; with {pattern}", PAGE_OF_CONTACT.read_text(), re.M))
+    names = {name for pair in listed for name in pair if name}
+    files = [p for folder in ("core", "src", "docs") for p in (ROOT / folder).rglob("*.*")]
+    cited = {
+        name: path.name
+        for path in files
+        if path.suffix in (".hpp", ".cpp", ".py", ".md")
+        for name in re.findall(pattern, path.read_text())
+    }
+    assert len(cited) > 10
+    assert not {name: file for name, file in cited.items() if name not in names}
 
 
 def test_every_make_target_in_the_docs_exists() -> None:

@@ -36,8 +36,8 @@ def test_gauss_seidel_and_newton_obey_the_laws() -> None:
     solved = 0
     for problem in few_problems():
         blocks, tolerance = blocks_of(problem), 1e-9 * problem.scale
-        swept, _ = gauss_seidel(problem.G, problem.g, blocks, tolerance=1e-3 * problem.scale, max_sweeps=200)
-        impulses, _ = newton(problem.G, problem.g, blocks, swept, tolerance=tolerance)
+        near, _ = gauss_seidel(problem.G, problem.g, blocks, tolerance=1e-3 * problem.scale, max_iterations=200)
+        impulses, _ = newton(problem.G, problem.g, blocks, near, tolerance=tolerance)
         if natural_residual(problem.G, problem.g, blocks, impulses) <= tolerance:
             solved += 1
             assert problem.residual(impulses) <= 5e-9

@@ -2,8 +2,8 @@
 
 Friction leaves some problems more than one solution, and solvers need not agree on which. Where automatic and dense
 ADMM agree to 1e-9 of the velocities, ADMM without the matrix agrees with both to 1e-8, and it converges wherever it
-does with the matrix, but for one step of those compared. The laws hold to 1e-7, judged by an oracle that shares no code
-with the simulator (helpers.step_oracle); to 1e-4 where iterations ran out, with the matrix as well.
+does with the matrix, but for one step of those compared. The laws hold to 1e-7, judged by the twin of the step, which
+shares no code with the core (featherweight.reference.step); to 1e-4 where iterations ran out, with the matrix as well.
 """
 
 from __future__ import annotations

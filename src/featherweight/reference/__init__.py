@@ -51,11 +51,17 @@ from featherweight.reference.pv import pv
 from featherweight.reference.pv_early import pv_early
 from featherweight.reference.pv_soft import pv_soft
 from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
+from featherweight.reference.step.of_simulator import contact_points, step_scene
+from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.reference.step.step import StepSolution, step
 from featherweight.reference.tree import difference, integrate, neutral, sizes
 
 __all__ = [
     "ConeBlock",
+    "ContactPoint",
     "DelassusOperator",
+    "StepScene",
+    "StepSolution",
     "aba",
     "admm",
     "bias_forces",
@@ -64,6 +70,7 @@ __all__ = [
     "centroidal_momentum",
     "constrained_aba",
     "constrained_inverse_dynamics",
+    "contact_points",
     "crba",
     "difference",
     "efpa",
@@ -102,4 +109,6 @@ __all__ = [
     "rnea",
     "sizes",
     "solve_block",
+    "step",
+    "step_scene",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
 from featherweight.reference.kinematics import find_frame, frame_placement, frame_velocity, jacobian, link_motion
-from featherweight.reference.spatial import inverse, motion_transform, quaternion_log
+from featherweight.reference.spatial import inverse, motion_transform, rotation_vector
 from featherweight.reference.tree import sizes
 
 
@@ -90,22 +90,24 @@ def frame_rows(
 
 
 def turn_error(R: Array, held: Sequence[int]) -> Array:
-    """By how much R is turned away from the identity about the axes that are held, (3,) [rad] in the turned axes.
+    """By how much R is turned away from the identity about those axes (0, 1, 2) that are held, (3,) in the turned axes.
 
-    The rotation vector if all three are; with one axis free, the shortest turn that brings that axis back, however far
-    R turned about it; with one axis held, the turn about it.
+    With all three the logarithm, which is right up to pi, where its sine would vanish. Of a hinge, which leaves one
+    axis free, the shortest rotation that brings that axis back: components of the logarithm would change with the angle
+    of the hinge, as their rate is not the angular velocity. With one axis held, the turn about it.
     """
-    if len(held) == 2:
-        free = np.eye(3)[({0, 1, 2} - set(held)).pop()]
-        was = R.T @ free
-        axis = np.cross(was, free)
-        sine = float(np.linalg.norm(axis))
-        if sine > 1e-12:
-            return np.asarray(axis / sine * np.arctan2(sine, was @ free))
     if len(held) == 1:
         k, i, j = held[0], (held[0] + 1) % 3, (held[0] + 2) % 3
         return np.asarray(np.eye(3)[k] * np.arctan2(R[j, i] - R[i, j], R[i, i] + R[j, j]))
-    return _rotation_vector(R)
+    if len(held) != 2:
+        return rotation_vector(R)
+    (k,) = {0, 1, 2} - set(held)
+    axis, seen = np.eye(3)[k], R[k]  # axis k as it is, and as it should be
+    across = np.cross(seen, axis)
+    sine = float(np.linalg.norm(across))
+    if sine < 1e-12:
+        return np.asarray(across if seen[k] > 0 else np.pi * np.eye(3)[held[0]])  # opposite: any axis will do
+    return np.asarray(across * (np.arctan2(sine, seen[k]) / sine))
 
 
 def spans(rows: Sequence[Rows]) -> list[slice]:
@@ -185,11 +187,3 @@ def _rows(model: ModelDescription, frame: str, axes: list[int], k: Array, desire
     link, X_LF = find_frame(model, frame)
     K = motion_transform(inverse(X_LF))[axes]
     return Rows(link, K, k[axes] + (np.zeros(len(axes)) if desired is None else desired))
-
-
-def _rotation_vector(R: Array) -> Array:
-    """The shortest rotation vector of R. Its quaternion is the dominant eigenvector of a 4x4 matrix linear in R."""
-    skew_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    symmetric = R + R.T - np.trace(R) * np.eye(3)
-    _, vectors = np.linalg.eigh(np.block([[symmetric, skew_part[:, None]], [skew_part, np.trace(R)]]))
-    return quaternion_log(vectors[:, -1])

@@ -97,6 +97,14 @@ def quaternion_log(quaternion: Array) -> Array:
     return vector
 
 
+def rotation_vector(R: Array) -> Array:
+    """The shortest rotation vector [rad] of R, whose quaternion is the dominant eigenvector of a matrix linear in R."""
+    skew_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    symmetric = R + R.T - np.trace(R) * np.eye(3)
+    _, vectors = np.linalg.eigh(np.block([[symmetric, skew_part[:, None]], [skew_part, np.trace(R)]]))
+    return quaternion_log(vectors[:, -1])
+
+
 def translation_of_twist(w: Array) -> Array:
     """The 3x3 matrix V(w): a body twist (d, w) held for unit time moves the origin by ``V(w) @ d``."""
     angle, W = np.linalg.norm(w), skew(w)

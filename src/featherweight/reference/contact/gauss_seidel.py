@@ -19,15 +19,15 @@ def gauss_seidel(
     *,
     start: Array | None = None,
     tolerance: float = 1e-9,
-    max_sweeps: int = 2000,
+    max_iterations: int = 2000,
 ) -> tuple[Array, int]:
-    """Impulses and the number of sweeps. tolerance: of the natural residual [m/s]."""
+    """Impulses and the number of iterations. tolerance: of the natural residual [m/s]."""
     impulses = np.zeros(len(g)) if start is None else np.array(start, dtype=float)
-    for sweep in range(max_sweeps):
+    for iteration in range(max_iterations):
         if natural_residual(G, g, blocks, impulses) <= tolerance:
-            return impulses, sweep
+            return impulses, iteration
         for block, own in zip(blocks, slices(blocks), strict=True):
             without = G[own] @ impulses + g[own] - G[own, own] @ impulses[own]
             radius = block.mu * impulses[block.normal]
             impulses[own] = solve_block(G[own, own], without, block, radius)
-    return impulses, max_sweeps
+    return impulses, max_iterations

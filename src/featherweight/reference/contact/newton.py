@@ -3,7 +3,8 @@
 A row whose x lies inside its set shall not move; one whose x is outside is held on the bound; tangents whose x leaves
 the disc of radius R slide along e = x / |x|: their force keeps to the cone, e . lambda_T = mu lambda_N, and is viscous
 across, sigma_T + beta lambda_T = 0 with beta = D (|x| / R - 1). A proximal term follows the residual.
-Source: P. Alart, A. Curnier, "A mixed formulation for frictional contact problems prone to Newton like methods".
+Source: P. Alart, A. Curnier, "A mixed formulation for frictional contact problems prone to Newton like solution
+methods".
 """
 
 from __future__ import annotations

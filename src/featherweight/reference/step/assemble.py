@@ -1,0 +1,65 @@
+"""Stage 2, assemble: sigma = G lambda + g of all rows, G = J H^-1 J^T + compliance, g = J v_free + shift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featherweight.arrays import Array
+from featherweight.reference.contact.laws import ConeBlock
+from featherweight.reference.step.closure_rows import closure_rows
+from featherweight.reference.step.contact_rows import contact_rows
+from featherweight.reference.step.joint_rows import joint_rows
+from featherweight.reference.step.predict import FreeMotion
+from featherweight.reference.step.rows import RowBlock
+from featherweight.reference.step.scene import ContactPoint, StepScene
+
+
+@dataclass(frozen=True, eq=False)
+class StepProblem:
+    """The cone problem of a step: m rows of closures, joints and contacts, in that order."""
+
+    J: Array  # (m, nv)
+    G: Array  # (m, m)
+    g: Array  # (m,)
+    laws: list[ConeBlock]
+    velocity: Array  # (m,) J v_free [m/s]
+    compliance: Array  # (m,)
+    gap: Array  # (m,) what is left to close, or the error of a closure; nan: none
+    blocks: list[RowBlock]  # what the rows are of
+    scale: float  # [m/s] what tolerances are relative to
+
+    def where(self, test: Sequence[bool]) -> NDArray[np.bool_]:
+        """(m,) a mask of the rows of those blocks."""
+        rows = [block.law.rows for block in self.blocks]
+        return np.repeat(np.asarray(test, dtype=bool), rows)
+
+
+def assemble(scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint]) -> StepProblem:
+    blocks = [own for each in scene.closures for own in closure_rows(scene.model, free.bodies, each)]
+    blocks += joint_rows(scene, free)
+    for contact in contacts:
+        blocks += contact_rows(scene, free, contact, sum(block.law.rows for block in blocks))
+
+    def stack(field: str) -> Array:
+        values = [np.broadcast_to(getattr(block, field), block.law.rows) for block in blocks]
+        return np.concatenate([np.zeros(0), *values])
+
+    J = np.vstack([np.zeros((0, len(free.v))), *(block.J for block in blocks)])
+    velocity, compliance = J @ free.v_free, stack("compliance")
+    G = J @ free.response(J)
+    fall = scene.dt * float(np.linalg.norm(scene.model.gravity)) or scene.dt
+    return StepProblem(
+        J=J,
+        G=(G + G.T) / 2 + np.diag(compliance),
+        g=velocity + stack("shift"),
+        laws=[block.law for block in blocks],
+        velocity=velocity,
+        compliance=compliance,
+        gap=stack("gap"),
+        blocks=blocks,
+        scale=max(fall, float(np.abs(velocity).max(initial=0.0))),
+    )

@@ -1,0 +1,79 @@
+"""Stage 5, correct: overlaps and open closures leave the coordinates; velocities keep nothing of it.
+
+Impulses nu that are forgotten, 0 <= nu _|_ sigma + G nu + slack >= 0 of contacts and limits and with equality of
+closures, move the coordinates in this step. Half of an overlap leaves, at no more than half a metre per second.
+Closures are then closed to rounding, by Newton's iteration with the matrix of the step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from featherweight.arrays import Array
+from featherweight.reference.step.apply import advance
+from featherweight.reference.step.assemble import StepProblem
+from featherweight.reference.step.bodies import place
+from featherweight.reference.step.closure_rows import closure_errors
+from featherweight.reference.step.predict import FreeMotion
+from featherweight.reference.step.scene import StepScene
+
+FASTEST = 0.5  # [m/s] at which overlaps leave
+YIELDING = 1e-3  # of the mobility of its point: a normal that moves less gives way instead of being forced
+
+
+def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, v: Array) -> tuple[Array, Array]:
+    """Coordinates at the end of the step, and v in the axes there."""
+    moved = v + free.response(problem.J) @ separation(scene, free, problem, impulses)
+    q, v = advance(scene.model, free.q, v, scene.dt * moved)
+    return close(scene, free, problem, q, v)
+
+
+def separation(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array) -> Array:
+    """(m,) impulses nu, by at most 50 iterations of Gauss-Seidel; zero where nothing overlaps or is open."""
+    nu, G, gap = np.zeros(len(problem.g)), problem.G - np.diag(problem.compliance), problem.gap
+    closes = problem.where([block.kind == "closure" for block in problem.blocks])
+    one_sided, two_sided = ~closes & np.isfinite(gap), np.flatnonzero(closes)
+    if not ((-gap[one_sided] > 1e-10).any() or (np.abs(gap[two_sided]) > 1e-9).any()):
+        return nu
+    slack = np.where(closes | (gap > 0), gap, np.maximum(gap / 2, -FASTEST * scene.dt)) / scene.dt
+    give, sigma = _give(free, problem), problem.velocity + G @ impulses
+    first = 0.0
+    for iteration in range(50):
+        before = nu.copy()
+        for i in np.flatnonzero(closes | one_sided):
+            if G[i, i] + give[i] > 0:
+                x = nu[i] - (sigma[i] + G[i] @ nu + give[i] * nu[i] + slack[i]) / (G[i, i] + give[i])
+                nu[i] = max(x, 0.0) if one_sided[i] else x
+        change = float(np.max(np.abs(nu - before) * (np.diag(G) + give)))
+        first = change if iteration == 0 else first
+        if change <= 1e-3 * first:
+            break
+    return nu
+
+
+def _give(free: FreeMotion, problem: StepProblem) -> Array:
+    """(m,) compliance of rows that are separated: against the mobility of all points, or of all joints."""
+    mobility = np.zeros(len(problem.blocks))
+    for k, block in enumerate(problem.blocks):
+        J = block.J if block.around is None else block.around
+        mobility[k] = np.max(np.diag(J @ free.response(J)))
+    give = np.zeros(len(problem.g))
+    for kind, share in (("contact", YIELDING), ("limit", YIELDING), ("closure", 1e-12)):
+        own = np.array([block.kind == kind for block in problem.blocks], dtype=bool)
+        give[problem.where(list(own))] = share * np.max(mobility[own], initial=0.0)
+    return give
+
+
+def close(scene: StepScene, free: FreeMotion, problem: StepProblem, q: Array, v: Array) -> tuple[Array, Array]:
+    """Newton's iteration on the errors of closures, as long as it halves them."""
+    m = sum(block.law.rows for block in problem.blocks if block.kind == "closure")
+    J, G, last = problem.J[:m], problem.G[:m, :m], np.inf
+    for _ in range(10 if m else 0):
+        error = closure_errors(scene.model, place(scene.model, q), scene.closures)
+        largest = float(np.abs(error).max())
+        if not (largest > 1e-11 and largest < 0.5 * last):
+            break
+        last = largest
+        path = free.response(J) @ np.linalg.lstsq(G, -error, rcond=1e-12)[0]
+        q, v = advance(scene.model, q, v, path)
+    return q, v

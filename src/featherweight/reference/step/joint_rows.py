@@ -1,0 +1,30 @@
+"""Rows of joints: limits, dry friction, servos of limited effort. From the last degree of freedom to the first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from featherweight.reference.contact.laws import ConeBlock
+from featherweight.reference.step.predict import FreeMotion
+from featherweight.reference.step.rows import RowBlock
+from featherweight.reference.step.scene import StepScene, axis_coordinates, limits, per_dof
+
+
+def joint_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:
+    model, dt = scene.model, scene.dt
+    (lower, upper), friction, blocks = limits(model), per_dof(model, "friction"), list[RowBlock]()
+    for dof, coordinate in reversed(axis_coordinates(model).items()):
+        x, along = free.q[coordinate], np.eye(len(free.v))[[dof]]
+        for sign, bound in ((1.0, lower[coordinate]), (-1.0, upper[coordinate])):
+            if np.isfinite(bound):
+                gap = sign * (x - bound)
+                shift = max(gap, 0.0) / dt
+                blocks.append(RowBlock("limit", ConeBlock("unilateral", 1), sign * along, shift, gap=gap))
+        if friction[dof] > 0:
+            law = ConeBlock("interval", 1, lower=-dt * friction[dof], upper=dt * friction[dof])
+            blocks.append(RowBlock("dry_friction", law, along))
+        for s in free.servos:
+            if s.is_row and s.dof == dof:
+                law, rate = ConeBlock("interval", 1, lower=dt * s.lower, upper=dt * s.upper), s.kd + dt * s.kp
+                blocks.append(RowBlock("servo", law, along, (s.kp * x - s.drive) / rate, 1 / (dt * rate)))
+    return blocks

@@ -1,0 +1,54 @@
+"""A simulator's scene and contacts as the twin takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from featherweight.model.description import Closure, ModelDescription
+from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.simulation.simulator import Simulator
+from featherweight.simulation.state import Contacts, State
+
+
+def step_scene(sim: Simulator) -> StepScene:
+    """What ``sim`` steps."""
+    if sim.integrator == "rk4":
+        raise ValueError('integrator "rk4" knows no contacts and has no twin')
+    names = [*sim.model.link_names, "world"]
+    closures = tuple(
+        Closure(f"closure_{k}", names[c.link], names[c.to], c.placement, c.to_placement, tuple(c.constraint.rows))
+        for k, c in enumerate(sim.scene.constraints)
+    )
+    return StepScene(sim.model.description, sim.dt, sim.integrator, closures)
+
+
+def contact_points(sim: Simulator, before: State, after: State) -> list[ContactPoint]:
+    """The points that ``after = sim.step(before)`` of a single environment looked at."""
+    scene, found, points = sim.scene, after.contacts, list[ContactPoint]()
+    negligible = 0.01 * sim.dt**2 * float(np.linalg.norm(sim.model.description.gravity))
+    bodies = _single_bodies(sim.model.description)
+    for k in range(len(found)):
+        a, b = int(found.shape_a[k]), int(found.shape_b[k])
+        link, to, law, gap = scene.shapes[a].link, scene.shapes[b].link, scene.law(a, b), float(found.gap[k])
+        stays = law.restitution == 0 and gap <= negligible and {link, to} <= bodies
+        rolls_open = stays and _was_loaded(before.contacts, found, k)
+        points.append(ContactPoint(link, to, found.position[k], found.frame[k], gap, law, rolls_open))
+    return points
+
+
+def _was_loaded(earlier: Contacts, found: Contacts, k: int) -> bool:
+    """Whether the nearest point of the same shapes carried force in the step before."""
+    same = np.flatnonzero((earlier.shape_a == found.shape_a[k]) & (earlier.shape_b == found.shape_b[k]))
+    if len(same) == 0:
+        return False
+    distances = np.linalg.norm(earlier.position[same] - found.position[k], axis=1)
+    return bool(earlier.impulse[same[np.argmin(distances)], 2] > 0)
+
+
+def _single_bodies(model: ModelDescription) -> set[int]:
+    """Links of trees in which only one joint moves, and the world."""
+    root, moving = dict[str, str](), dict[str, int]()
+    for joint in model.joints:  # parents come first
+        root[joint.child] = root.get(joint.parent, joint.child)
+        moving[root[joint.child]] = moving.get(root[joint.child], 0) + (joint.nv > 0)
+    return {-1} | {i for i, link in enumerate(model.links) if moving[root[link.name]] <= 1}

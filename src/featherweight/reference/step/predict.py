@@ -1,0 +1,63 @@
+"""Stage 1, predict: velocities at the end of the step if nothing touched, v_free = v + dt H^-1 (tau - h).
+
+Dampers act with the velocity at the end of the step, (H + dt B) a = ... - B v, and so do springs and servos of the
+implicit integrator, with k dt (v + dt a) for what the step stretches them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from featherweight.arrays import Array
+from featherweight.reference.step.bodies import Bodies, bias, center_of_mass, mass_matrix, place
+from featherweight.reference.step.scene import StepScene, axis_coordinates, per_dof
+from featherweight.reference.step.servos import Servo, add_forces, servos
+from featherweight.reference.tree import slices
+
+
+@dataclass(frozen=True, eq=False)
+class FreeMotion:
+    """A step without impulses, and what it takes to add them."""
+
+    q: Array  # (nq,) at the start
+    v: Array  # (nv,) at the start
+    v_free: Array  # (nv,) at the end, ball joints in the axes at the start
+    H: Array  # (nv, nv) with what acts at the end of the step
+    bodies: Bodies
+    servos: list[Servo]
+
+    def response(self, J: Array) -> Array:
+        """H^-1 J^T, (nv, m): what unit impulses along rows J do to velocities."""
+        return np.asarray(np.linalg.solve(self.H, J.T))
+
+
+def predict(
+    scene: StepScene,
+    q: Array,
+    v: Array,
+    *,
+    tau: Array | None = None,
+    control: Array | None = None,
+    f_ext: Array | None = None,
+) -> FreeMotion:
+    model, dt = scene.model, scene.dt
+    bodies = place(model, q)
+    H, force = mass_matrix(model, bodies), -bias(model, bodies, q, v, f_ext)
+    force += 0.0 if tau is None else tau
+    damping, stiffness, rest = (per_dof(model, field) for field in ("damping", "stiffness", "rest_position"))
+    force -= damping * v
+    H += dt * np.diag(damping)
+    ahead = dt if scene.implicit else 0.0
+    for dof, coordinate in axis_coordinates(model).items():
+        force[dof] -= stiffness[dof] * (q[coordinate] + ahead * v[dof] - rest[dof])
+        H[dof, dof] += ahead**2 * stiffness[dof]
+    motors = servos(scene, np.zeros(len(model.actuators)) if control is None else control)
+    add_forces(scene, motors, q, v, H, force)
+    v_free = v + dt * np.linalg.solve(H, force)
+    for i, (joint, (_, at_v)) in enumerate(zip(model.joints, slices(model), strict=True)):
+        if joint.type == "free":  # components in axes that turn; within a step they are those at its start
+            u, w = v[at_v][:3], v[at_v][3:]
+            v_free[at_v][:3] += dt * np.cross(w, u + np.cross(w, center_of_mass(model, i)))
+    return FreeMotion(q, v, v_free, H, bodies, motors)

@@ -1,0 +1,50 @@
+"""One step of one environment: predict, assemble, solve, apply, correct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from featherweight.arrays import Array
+from featherweight.reference.contact.residuals import natural_residual
+from featherweight.reference.step.apply import apply
+from featherweight.reference.step.assemble import StepProblem, assemble
+from featherweight.reference.step.correct import correct
+from featherweight.reference.step.predict import FreeMotion, predict
+from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.reference.step.solve import solve
+
+
+@dataclass(frozen=True, eq=False)
+class StepSolution:
+    """Everything a step found out."""
+
+    q: Array  # (nq,) at its end
+    v: Array  # (nv,) at its end
+    free: FreeMotion
+    problem: StepProblem
+    impulses: Array  # (m,) along the rows of the problem
+    residual: float  # natural, relative to the scale of the problem
+
+
+def step(
+    scene: StepScene,
+    q: Array,
+    v: Array,
+    contacts: Sequence[ContactPoint] = (),
+    *,
+    tau: Array | None = None,
+    control: Array | None = None,
+    f_ext: Array | None = None,
+) -> StepSolution:
+    """A step from q and v with the points that may touch in it.
+
+    tau (nv,), control (nu,) and f_ext (n_links, 6) act as in :meth:`featherweight.Simulator.step`.
+    """
+    free = predict(scene, q, v, tau=tau, control=control, f_ext=f_ext)
+    problem = assemble(scene, free, contacts)
+    impulses = solve(problem)
+    v_end = apply(free, problem, impulses)
+    q_next, v_next = correct(scene, free, problem, impulses, v_end)
+    residual = natural_residual(problem.G, problem.g, problem.laws, impulses) / problem.scale
+    return StepSolution(q_next, v_next, free, problem, impulses, residual)
