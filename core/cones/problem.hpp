@@ -17,6 +17,15 @@ enum class Law : int {
   disc,        // 1 or 2 rows: |lambda| <= mu lambda_n of the row `normal`, opposite to sigma at the bound: spin, roll
 };
 
+// What a block of a solved problem does.
+enum class Mode : int {
+  open,      // no impulse
+  sticking,  // no motion along its rows: closed contacts and limits, what friction holds, equalities
+  sliding,   // friction at its bound
+  at_lower,  // an interval at its lower bound
+  at_upper,
+};
+
 struct Block {
   Law law;
   int first, rows;      // rows [first, first + rows) of the problem

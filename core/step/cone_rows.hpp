@@ -22,6 +22,8 @@ enum class Slack : int { none, one_sided, both_sided };
 // Contacts are left alone whose normal velocity without impulses is this far from closing the gap [m/s], unless others
 // are struck harder.
 inline constexpr double resting_reach = 1;
+// Looking again, none is.
+inline constexpr double everything = 1e300;
 
 // What a row has beside its place in the problem.
 struct ConeRow {

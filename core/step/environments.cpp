@@ -45,12 +45,14 @@ Environments::Environments(std::shared_ptr<const Simulation> simulation, std::si
       batch_(batch),
       v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
       impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      v_start_(v_.size()),
       acceleration_(v_.size()),
       applied_(v_.size()),
       contacts_(batch),
       reports_(batch) {
   const std::vector<double> neutral = simulation_->model().neutral();
   for (std::size_t k = 0; k < batch; ++k) q_.insert(q_.end(), neutral.begin(), neutral.end());
+  q_start_ = q_;
 }
 Environments::Environments(const Environments& other)
     : simulation_(other.simulation_),
@@ -58,6 +60,8 @@ Environments::Environments(const Environments& other)
       q_(other.q_),
       v_(other.v_),
       impulses_(other.impulses_),
+      q_start_(other.q_start_),
+      v_start_(other.v_start_),
       acceleration_(other.acceleration_),
       applied_(other.applied_),
       parameters_(other.parameters_),
@@ -160,13 +164,15 @@ void Environments::set_heights(int shape, const double* heights, const double* b
       [&](Parameters& p) { p.ground = std::make_shared<OwnGround>(simulation_->scene(), std::move(fields)); });
 }
 
-void Environments::rollout(RolloutJob job, int n_threads) {
+void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   const Parameters& own = *parameters_;
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
   job.scene = own.ground ? &own.ground->scene() : &simulation_->scene();
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.q_start = q_start_.data(), job.v_start = v_start_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();
+  if (keep) job.solutions = keep->of.data(), job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
   job.gravity = given(own.gravity), job.inertias = given(own.inertias);
   job.contacts = contacts_.data();

@@ -41,6 +41,21 @@ struct Parameters {
   std::shared_ptr<const OwnGround> ground;
 };
 
+// The solutions of the last step of a batch.
+class KeptSolutions {
+ public:
+  KeptSolutions(std::size_t batch, int nv) : of(batch), v_free(batch * nv), dofs(batch * nv * dof_numbers) {}
+  KeptSolutions(const KeptSolutions&) = delete;
+  KeptSolutions& operator=(const KeptSolutions&) = delete;
+  ~KeptSolutions() {
+    for (StepSolution& each : of) release(each.memory);
+  }
+
+  std::vector<StepSolution> of;     // each environment
+  std::vector<double> v_free;       // velocities without impulses, nv an environment
+  std::vector<double> dofs;         // of the eliminated tree, nv * dof_numbers an environment
+};
+
 // The states of a batch of environments.
 class Environments {
  public:
@@ -54,6 +69,8 @@ class Environments {
   std::vector<double>& q() { return q_; }
   std::vector<double>& v() { return v_; }
   std::vector<double>& impulses() { return impulses_; }
+  std::vector<double>& q_start() { return q_start_; }            // of the last step
+  std::vector<double>& v_start() { return v_start_; }
   std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
   std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment
   std::vector<ContactList>& contacts() { return contacts_; }
@@ -68,7 +85,7 @@ class Environments {
   void set_heights(int shape, const double* heights, const double* bases);
 
   // Inputs, records and options of the job are used, the rest is filled in.
-  void rollout(RolloutJob job, int n_threads);
+  void rollout(RolloutJob job, int n_threads, KeptSolutions* keep = nullptr);
 
  private:
   template <class Change>
@@ -77,7 +94,7 @@ class Environments {
 
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
-  std::vector<double> q_, v_, impulses_, acceleration_, applied_;
+  std::vector<double> q_, v_, impulses_, q_start_, v_start_, acceleration_, applied_;
   std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;

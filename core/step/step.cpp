@@ -103,6 +103,8 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
     }
     if (job.n_steps > 0) {
+      store(w.kept_q, tree.nq, pack, job.q_start, tree.nq);
+      store(w.kept_v, tree.nv, pack, job.v_start, tree.nv);
       store(w.a, tree.nv, pack, job.acceleration, tree.nv);
       store(w.tau, tree.nv, pack, job.applied, tree.nv);
     }

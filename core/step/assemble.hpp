@@ -1,0 +1,26 @@
+// step/assemble.hpp -- the cone problem of one environment.
+//   in    its contacts, the joint rows that are near, closures; w.motion
+//   out   rows with their laws and velocities, their matrix, warm starts: what cones/ solves
+#pragma once
+#include "step/cone_matrix.hpp"
+#include "step/workspace.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                          double reach, StepMemory& memory) {
+  const Scene& scene = *job.scene;
+  double* const joint_impulses =
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+  // where there are closures, the rows of all lanes are needed again at the end of the step
+  Memory& room = memory.rows[scene.n_closures ? lane.lane : 0];
+  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, environment, room, job.contacts[environment],
+                   w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses, reach);
+  w.left_out[lane.lane] = rows.left_out;
+  if (scene.n_closures && rows.m > 0)
+    w.closures[lane.lane] = ClosureSystem(scene, rows.groups, memory.closures[lane.lane]);
+  return rows;
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,154 @@
+// step/detect.hpp -- what may touch in this step.
+//   in    w.motion: where links are and how they go without impulses; or, looking again, with them
+//   out   of each environment: pairs and joint rows that are near, and its list of contacts, warm-started
+#pragma once
+#include "scene/contacts.hpp"
+#include "step/strays.hpp"
+#include "step/workspace.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Before the first look: bounds of shapes over their motion without impulses.
+template <class S>
+void start_looking(const RolloutJob& job, const Pack& pack, const S& poison, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
+  for (int lane = 0; lane < pack.count; ++lane) {
+    w.looks[lane] = !job.reports[pack.first + lane].failed && is_finite(poison, lane);
+    w.left_out[lane] = false;
+    if (scene.n_closures) w.closures[lane] = {};
+  }
+}
+
+// Which pairs and joint rows are near, environment by environment.
+template <class S>
+void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
+  w.balls.clear();
+  for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
+    const int k = static_cast<int>(&pair - scene.pairs);
+    w.near_margin[k] = margin;
+    if (pair.ball >= 0) w.balls.meet(pair, w.bounds[pair.a].center);
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + w.n_near_pairs[lane]++] = k;
+  });
+  for_nearby_joint_rows(scene, w.motion, change, 1 / job.dt, [&](int row, const S& excess) {
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (LaneOf<S>{lane}(excess) < 0) w.near_rows[lane * scene.n_joint_rows + w.n_near_rows[lane]++] = row;
+  });
+}
+
+template <class S>
+FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
+  Pose<double> X{mat3(shape.R), vec3(shape.p)};
+  if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
+  Placement out;
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
+    out.p[r] = X.p[r];
+  }
+  return out;
+}
+
+FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int ball, const Vec3<double>& center,
+                                 double margin, ContactList& list) {
+  const PlacedShape& plane = scene.shapes[pair.b];
+  const Vec3<double> n{plane.frame[6], plane.frame[7], plane.frame[8]};
+  const double height = dot(center - vec3(plane.p), n), gap = height - scene.shapes[pair.a].shape.size[0];
+  if (gap > margin) return;
+  reserve(list, list.count + 1);
+  Contact& c = list.data[list.count++];
+  c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0, c.ball = ball;
+  c.gap = gap - scene.materials[pair.material].margin;
+  const Vec3<double> point = center - n * height;
+  for (int k = 0; k < 3; ++k) c.position[k] = point[k];
+  for (int k = 0; k < 9; ++k) c.frame[k] = plane.frame[k];
+  for (int k = 0; k < 6; ++k) c.impulse[k] = 0;
+}
+
+// Contacts of one environment, in the order of pairs.
+template <class S>
+void find_listed_contacts(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                          ContactList& list) {
+  const Scene& scene = *job.scene;
+  const int* pairs = w.near_pairs + lane.lane * scene.n_pairs;
+  list.count = 0;
+  for (int k = 0; k < w.n_near_pairs[lane.lane]; ++k) {
+    const ScenePair& pair = scene.pairs[pairs[k]];
+    const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
+    if (pair.is_ball_on_plane) {
+      add_ball_on_plane(scene, pair, job.options.matrix_free ? -1 : pair.ball, lane(w.bounds[pair.a].center),
+                        lane(w.near_margin[pairs[k]]), list);
+      continue;
+    }
+    find_contacts(scene, environment, pair.a, pair.b, pair.material, placement(a, w.motion, lane),
+                  placement(b, w.motion, lane), lane(w.near_margin[pairs[k]]), list);
+  }
+}
+template <class S>
+void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                         StepMemory& memory) {
+  const std::size_t n = scene.n_shapes;
+  reserve(memory.placements, n * (sizeof(Placement) + sizeof(double)));
+  Placement* const placements = static_cast<Placement*>(memory.placements.data);
+  double* const ways = reinterpret_cast<double*>(placements + n);
+  for (std::size_t k = 0; k < n; ++k) {
+    placements[k] = placement(scene.shapes[k], w.motion, lane);
+    ways[k] = lane(w.bounds[k].way);
+  }
+  sweep_contacts(scene, environment, placements, ways, *memory.broadphase, memory.bounds, memory.next);
+}
+
+// Contacts of one environment, into memory.next.
+template <class S>
+void find_contacts(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                   StepMemory& memory) {
+  if (job.scene->rules)
+    find_swept_contacts(*job.scene, w, lane, environment, memory);
+  else
+    find_listed_contacts(job, w, lane, environment, memory.next);
+}
+
+// Whether what was found, looking again, would be run through.
+template <class S>
+bool is_run_through(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, const ContactList& found) {
+  const Scene& scene = *job.scene;
+  return is_run_through(scene, w.motion, w.response, lane, 1 / job.dt, found) ||
+         is_run_through(scene, w.motion, w.a, lane, 1 / job.dt, w.near_rows + lane.lane * scene.n_joint_rows,
+                        w.n_near_rows[lane.lane]);
+}
+
+// Contacts of one environment, with the impulses they had. False if, looking again, there is nothing new.
+template <class S>
+bool detect(const RolloutJob& job, bool is_first, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+            StepMemory& memory) {
+  find_contacts(job, w, lane, environment, memory);
+  if (!is_first && !is_run_through(job, w, lane, memory.next)) return false;
+  ContactList& contacts = job.contacts[environment];
+  warm_start(contacts, memory.next);
+  const ContactList before = contacts;
+  contacts = memory.next;
+  memory.next = before;
+  return true;
+}
+
+// Those that look again: impulses lead beyond what was looked at. False if there are none.
+template <class S>
+bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  S beyond = suspicion(scene, w.motion, w.response, w.bounds, job.dt);
+  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), w.bounds);
+  raise(beyond, limits_run_through(scene, w.motion, w.a, 1 / job.dt));
+  bool some = false;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const LaneOf<S> own{lane};
+    w.looks[lane] = w.looks[lane] && (own(beyond) > 0 ||
+                                      (w.left_out[lane] && is_run_through(scene, w.motion, w.response, own, 1 / job.dt,
+                                                                          job.contacts[pack.first + lane])));
+    some |= w.looks[lane];
+  }
+  return some;
+}
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,78 @@
+// step/predict.hpp -- the step if nothing touched.
+//   in    q, v, tau, control at the start
+//   out   w.motion: velocities at the end, and in world axes where links are and how they move; the eliminated tree
+#pragma once
+#include "step/advance.hpp"
+#include "step/workspace.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
+// what the acceleration adds is on the other side of the equation (scene.tree's armature).
+template <class S>
+void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  for (int f = 0; f < scene.tree.nv; ++f)
+    if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
+  const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
+  for (int k = 0; k < scene.n_springs; ++k) {
+    const Spring& s = scene.springs[k];
+    w.tau[s.freedom] = w.tau[s.freedom] + (s.rest - (w.q[s.q] + w.v[s.freedom] * ahead)) * s.stiffness;
+  }
+  for (int k = 0; k < scene.n_actuators; ++k) {
+    const Actuator& m = scene.actuators[k];
+    if (m.is_row) continue;
+    const S& v = w.v[m.freedom];
+    S force = w.control[k] * m.gain;
+    if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
+    if (m.kd != 0) force = force - v * m.kd;
+    force = force * w.gain_scale[k];
+    force = select(force > S(m.upper), S(m.upper), select(force < S(m.lower), S(m.lower), force));
+    const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
+    w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
+  }
+}
+
+// Velocities at the end of the step if nothing touched.
+template <class S>
+void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
+  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
+  add_turning_of_axes(tree, w.centers, w.v, dt, w.motion.v_free);
+}
+
+// Placements, freedoms and velocities in world axes.
+template <class S>
+void place_links(const Scene& scene, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  const Pose<S> world = identity_pose<S>();
+  const Motion<S> rest = zero_motion<S>();
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (!scene.touchable[i]) continue;
+    visit(l.kind, [&](auto joint) {
+      Freedom<S>* const freedom = w.motion.freedom + l.v;
+      Pose<S>& pose = w.motion.pose[i];
+      const bool is_root = l.parent < 0;
+      place_eliminated(joint, l, w.sweeps.state + l.state, w.sweeps.factors, is_root ? world : w.motion.pose[l.parent],
+                       is_root ? nullptr : &w.motion.pose[scene.root[i]].p, pose, freedom);
+      const Vec3<S> r = pose.p - w.motion.pose[scene.root[i]].p;
+      const auto carry_velocity = [&](const S* rate, Motion<S>* velocity) FW_LAMBDA_INLINE {
+        Motion<S> m = is_root ? rest : velocity[l.parent];
+        m += joint_motion(joint, l, rate + l.v, pose, r, freedom);
+        velocity[i] = m;
+      };
+      carry_velocity(w.motion.v_free, w.motion.velocity);
+      if (w.motion.before) carry_velocity(w.v, w.motion.before);
+    });
+  }
+}
+
+template <class S>
+void predict(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  add_joint_forces(scene, dt, w);
+  move_freely(scene, dt, w);
+  place_links(scene, w);
+}
+
+}  // namespace featherweight::FW_ISA

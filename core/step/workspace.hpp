@@ -1,0 +1,92 @@
+// step/workspace.hpp -- what the stages of a step hand to each other: one pack of environments, on lanes.
+#pragma once
+#include "runtime/lane_io.hpp"
+#include "step/ball_points.hpp"
+#include "step/hold.hpp"
+#include "step/lane_inertia.hpp"
+#include "step/nearby.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+struct StepWorkspace {
+  S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
+  S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
+  Force<S>* f_ext;
+  S* f_scratch;
+  Motion<S> world;           // its acceleration, which stands in for gravity
+  LaneInertia<S>* inertias;  // of links
+  Vec3<S>* centers;          // of mass, of links on free joints
+  AbaWorkspace<S> sweeps;
+  FreeMotion<S> motion;
+  BallPoints<S> balls;
+  Motion<S>* response;  // of links, about the roots of their trees
+  Pose<S>* placed;      // links at the end of the step, where there are closures
+  Bound<S>* bounds;
+  int* near_pairs;  // pairs near in each lane
+  int* near_rows;   // and joint rows
+  S* near_margin;
+  int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
+  bool looks[width_of<S>];     // environments whose contacts are looked for
+  bool left_out[width_of<S>];  // those with contacts that open too fast to matter
+  ClosureSystem closures[width_of<S>];
+
+  StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
+      : q(arena.take<S>(scene.tree.nq)),
+        v(arena.take<S>(scene.tree.nv)),
+        tau(arena.take<S>(scene.tree.nv)),
+        a(arena.take<S>(scene.tree.nv)),
+        moved(arena.take<S>(scene.tree.nv)),
+        separating(arena.take<S>(scene.tree.nv)),
+        control(arena.take<S>(scene.n_actuators)),
+        gain_scale(arena.take<S>(scene.n_actuators)),
+        kept_q(arena.take<S>(scene.tree.nq)),
+        kept_v(arena.take<S>(scene.tree.nv)),
+        f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
+        f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
+        inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
+        centers(arena.take<Vec3<S>>(scene.tree.n_links)),
+        sweeps(scene.tree, arena),
+        balls(scene, motion, arena) {
+    const Tree<double>& tree = scene.tree;
+    motion.q = q;
+    motion.control = control;
+    motion.gain_scale = gain_scale;
+    motion.v_free = arena.take<S>(tree.nv);
+    motion.pose = arena.take<Pose<S>>(tree.n_links);
+    motion.freedom = arena.take<Freedom<S>>(tree.nv);
+    motion.velocity = arena.take<Motion<S>>(tree.n_links);
+    motion.before = scene.has_restitution ? arena.take<Motion<S>>(tree.n_links) : nullptr;
+    motion.response = arena.take<S>(tree.nv);
+    motion.correct = arena.take<S>(tree.nv);
+    response = arena.take<Motion<S>>(tree.n_links);
+    placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
+    bounds = arena.take<Bound<S>>(scene.n_shapes);
+    near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
+    near_margin = arena.take<S>(scene.n_pairs);
+    near_rows = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_joint_rows);
+  }
+};
+
+// Surplus lanes are copies of the last environment.
+template <class S>
+FW_INLINE void repeat_last_lane(const Pack& pack, int n, S* x) {
+  for (int lane = pack.count; lane < width_of<S>; ++lane)
+    for (int k = 0; k < n; ++k) ScalarTraits<S>::set(x[k], lane, LaneOf<S>{pack.count - 1}(x[k]));
+}
+
+// x * 0 is NaN exactly for what is not finite.
+template <class S>
+FW_INLINE S poison_in(const S* x, int n) {
+  S even(0), odd(0);  // half as long a chain of additions
+  int k = 0;
+  for (; k + 1 < n; k += 2) even = even + x[k] * S(0), odd = odd + x[k + 1] * S(0);
+  if (k < n) even = even + x[k] * S(0);
+  return even + odd;
+}
+template <class S>
+FW_INLINE bool is_finite(const S& poison, int lane) {
+  return LaneOf<S>{lane}(poison) == 0;
+}
+
+}  // namespace featherweight::FW_ISA
