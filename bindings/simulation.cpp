@@ -156,7 +156,7 @@ double* record(const char* name, const nb::object& value, int first, int n_steps
 void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
              const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
              double tolerance, int max_sweeps, int max_heap_sweeps, int max_newton, int max_admm, bool matrix_free,
-             nb::handle num_threads) {
+             nb::handle num_threads, KeptSolutions* keep) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
   if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
@@ -176,7 +176,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
     job.q_out_step = nq, job.v_out_step = nv;
   }
   const ReleasedGil released;
-  self.rollout(job, n_threads);
+  self.rollout(job, n_threads, keep);
 }
 
 nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {
@@ -233,6 +233,46 @@ void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb:
   }
 }
 
+// One number of each solved row of all environments.
+template <class Value>
+nb::object column(const KeptSolutions& kept, const Value& value) {
+  std::vector<double> values;
+  for (const StepSolution& solution : kept.of)
+    for (int r = 0; r < solution.n_rows; ++r) values.push_back(static_cast<double>(value(solution.rows[r])));
+  return doubles({values.size()}, values);
+}
+
+// Where rows come from: 0 closure, 1 contact, then the kinds of joint rows. Of those the index is the degree of freedom.
+int source_code(const Scene& scene, const SolvedRow& row) {
+  if (row.source == RowSource::joint) return 2 + static_cast<int>(scene.joint_rows[row.index].kind);
+  return row.source == RowSource::closure ? 0 : 1;
+}
+
+nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
+  const Scene& scene = simulation.scene();
+  nb::dict rows;
+  std::vector<double> environment;
+  for (std::size_t k = 0; k < kept.of.size(); ++k)
+    environment.insert(environment.end(), static_cast<std::size_t>(kept.of[k].n_rows), static_cast<double>(k));
+  const auto add = [&](const char* name, const auto& value) { rows[name] = column(kept, value); };
+  rows["environment"] = doubles({environment.size()}, environment);
+  add("source", [&](const SolvedRow& r) { return source_code(scene, r); });
+  add("index", [&](const SolvedRow& r) {
+    return r.source == RowSource::joint ? scene.joint_rows[r.index].term.dof : r.index;
+  });
+  add("component", [](const SolvedRow& r) { return r.component; });
+  add("block", [](const SolvedRow& r) { return r.block; });
+  add("law", [](const SolvedRow& r) { return static_cast<int>(r.law); });
+  add("mode", [](const SolvedRow& r) { return static_cast<int>(r.mode); });
+  add("impulse", [](const SolvedRow& r) { return r.impulse; });
+  add("velocity", [](const SolvedRow& r) { return r.velocity; });
+  add("shift", [](const SolvedRow& r) { return r.shift; });
+  add("compliance", [](const SolvedRow& r) { return r.compliance; });
+  add("bound", [](const SolvedRow& r) { return r.bound; });
+  add("correction", [](const SolvedRow& r) { return r.correction; });
+  return rows;
+}
+
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig>;
 const double* table(const char* name, const Table& values, std::size_t batch, int n) {
   if (values.shape(0) != batch || values.shape(1) != static_cast<std::size_t>(n))
@@ -269,6 +309,32 @@ void bind_simulation(nb::module_& m) {
           nb::arg("closures"), nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
+  nb::class_<KeptSolutions>(m, "KeptSolutions", "The solutions of the last step of a batch.")
+      .def(
+          "__init__",
+          [](KeptSolutions* self, const Simulation& simulation, std::size_t batch) {
+            new (self) KeptSolutions(batch, simulation.model().nv());
+          },
+          nb::arg("simulation"), nb::arg("batch"))
+      .def("rows", &solved_rows, nb::arg("simulation"),
+           nb::sig("def rows(self, simulation: Simulation) -> dict[str, numpy.typing.NDArray[numpy.float64]]"),
+           "Per row of all environments: environment, source, index, component, block, law, mode, impulse, velocity, "
+           "shift, compliance, bound, correction.")
+      .def_prop_ro(
+          "v_free",
+          [](nb::handle self) {
+            auto& kept = nb::cast<KeptSolutions&>(self);
+            return view(self, kept.v_free, kept.of.size());
+          },
+          "Velocities without impulses, (batch, nv).")
+      .def_prop_ro(
+          "dofs",
+          [](nb::handle self) {
+            auto& kept = nb::cast<KeptSolutions&>(self);
+            return view(self, kept.dofs, kept.of.size());
+          },
+          "The eliminated tree, (batch, 13 nv): axis (6), carry (6) and weight of every degree of freedom.");
+
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")
       .def(nb::init<std::shared_ptr<const Simulation>, std::size_t>(), nb::arg("simulation"), nb::arg("batch"))
       .def(
@@ -290,7 +356,21 @@ void bind_simulation(nb::module_& m) {
             auto& e = nb::cast<Environments&>(self);
             return view(self, e.impulses(), e.batch());
           },
-          "Of joint rows and held rows, (batch, rows): warm starts [N s].")
+          "Of joint rows and rows of closures, (batch, rows): warm starts [N s].")
+      .def_prop_ro(
+          "q_start",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.q_start(), e.batch());
+          },
+          "Coordinates at the start of the last step, (batch, nq).")
+      .def_prop_ro(
+          "v_start",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.v_start(), e.batch());
+          },
+          "Velocities at the start of the last step, (batch, nv).")
       .def_prop_ro(
           "acceleration",
           [](nb::handle self) {
@@ -348,13 +428,13 @@ void bind_simulation(nb::module_& m) {
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_heap_sweeps"), nb::arg("max_newton"),
-           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
+           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(), nb::arg("keep").none(),
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
                    "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, "
-                   "max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None) "
-                   "-> None"))
+                   "max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
+                   "keep: KeptSolutions | None) -> None"))
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))

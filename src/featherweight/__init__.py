@@ -63,6 +63,7 @@ from .sensors.joints import JointSensor
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator, Trajectory
 from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
+from .simulation.solution import SolvedRows, StepSolution
 from .simulation.state import Contacts, State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
@@ -114,7 +115,9 @@ __all__ = [
     "Scene",
     "SceneObject",
     "Simulator",
+    "SolvedRows",
     "State",
+    "StepSolution",
     "Trajectory",
     "aba",
     "bias_forces",

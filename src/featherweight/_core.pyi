@@ -263,11 +263,31 @@ def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinit
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], held: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
 
     @property
     def dt(self) -> float:
         """Length of a step [s]."""
+
+class KeptSolutions:
+    """The solutions of the last step of a batch."""
+
+    def __init__(self, simulation: Simulation, batch: int) -> None: ...
+
+    def rows(self, simulation: Simulation) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
+        """
+        Per row of all environments: environment, source, index, component, block, law, mode, impulse, velocity, shift, compliance, bound, correction.
+        """
+
+    @property
+    def v_free(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Velocities without impulses, (batch, nv)."""
+
+    @property
+    def dofs(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        The eliminated tree, (batch, 13 nv): axis (6), carry (6) and weight of every degree of freedom.
+        """
 
 class Environments:
     """The states of a batch of environments."""
@@ -287,7 +307,15 @@ class Environments:
 
     @property
     def impulses(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
-        """Of joint rows and held rows, (batch, rows): warm starts [N s]."""
+        """Of joint rows and rows of closures, (batch, rows): warm starts [N s]."""
+
+    @property
+    def q_start(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Coordinates at the start of the last step, (batch, nq)."""
+
+    @property
+    def v_start(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Velocities at the start of the last step, (batch, nv)."""
 
     @property
     def acceleration(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
@@ -318,7 +346,7 @@ class Environments:
         Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
         """
 
-    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None) -> None: ...
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None) -> None: ...
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 

@@ -26,6 +26,7 @@ from ..progress import progress_bar
 from ..scene.compiled import CompiledScene, CompiledShape, PairTable
 from ..scene.scene import Scene
 from . import driving
+from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import Contacts, State
 
@@ -118,13 +119,31 @@ class Simulator:
         f_ext: forces on links in their axes, (n_links, 6) or (batch, n_links, 6), [N, N m].
         An environment whose numbers stop being finite is left as it was and marked in ``state.failed``.
         """
-        self._check(state)
-        drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
-        commands = self._inputs("control", control, self.nu, state, steps=None)
-        forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
-        core = state._core.copy()
-        self._run(core, 0, 1, (drive, commands, forces), None)
-        return state._with(core, time=state.time + self.dt)
+        return self._stepped(state, tau, control, f_ext, None)
+
+    def step_solution(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+    ) -> StepSolution:
+        """One step, with all that it found out: rows, impulses, slip velocities, modes, and what was factorised.
+
+        Arguments as in :meth:`step`; ``solution.state`` is what that returns, bit for bit.
+
+        >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
+        >>> crate = scene.add(fw.box((0.2, 0.2, 0.2)), pose=(0, 0, 0.1))
+        >>> sim = fw.Simulator(scene)
+        >>> pushed = sim.state(v=[1.0, 0, 0, 0, 0, 0])
+        >>> sorted(set(sim.step_solution(pushed).rows.mode.tolist()))
+        ['sliding']
+        """
+        if self.integrator == "rk4":
+            raise ValueError('step_solution: integrator "rk4" solves no cone problem')
+        kept = _core.KeptSolutions(self._core, state.batch_size)
+        return StepSolution.of(self._stepped(state, tau, control, f_ext, kept), kept, self._core)
 
     def rollout(
         self,
@@ -282,6 +301,22 @@ class Simulator:
             None,
         )
 
+    def _stepped(
+        self,
+        state: State,
+        tau: ArrayLike | None,
+        control: ArrayLike | None,
+        f_ext: ArrayLike | None,
+        keep: _core.KeptSolutions | None,
+    ) -> State:
+        self._check(state)
+        drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
+        commands = self._inputs("control", control, self.nu, state, steps=None)
+        forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
+        core = state._core.copy()
+        self._run(core, 0, 1, (drive, commands, forces), None, keep)
+        return state._with(core, time=state.time + self.dt)
+
     def _run(
         self,
         core: _core.Environments,
@@ -289,12 +324,13 @@ class Simulator:
         n: int,
         inputs: tuple[Array | None, Array | None, Array | None],
         records: tuple[Array, ...] | None,
+        keep: _core.KeptSolutions | None = None,
     ) -> None:
-        """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept."""
+        """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept. keep: of the last step."""
         name, tolerance, sweeps, of_heaps, newton, admm, matrix_free = self.solver.arguments()
         q, v = records if records is not None and records[0].shape[1] else (None, None)
         most = (sweeps, of_heaps, newton, admm)
-        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads)
+        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep)
 
 
 class _Totals:

@@ -121,6 +121,16 @@ class State:
         return self._view(self._core.v)
 
     @property
+    def q_start(self) -> Array:
+        """Coordinates at the start of the last step, (nq,) or (batch, nq); those of the state before the first."""
+        return self._view(self._core.q_start)
+
+    @property
+    def v_start(self) -> Array:
+        """Velocities at the start of the last step, (nv,) or (batch, nv)."""
+        return self._view(self._core.v_start)
+
+    @property
     def acceleration(self) -> Array:
         """Mean acceleration over the last step, (nv,) or (batch, nv), the a of H a + h at its start."""
         return self._view(self._core.acceleration)
@@ -178,9 +188,10 @@ class State:
     def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with other coordinates or velocities, (n,) or (batch, n)."""
         core = self._core.copy()
-        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
+        for name, value, targets in (("q", q, (core.q, core.q_start)), ("v", v, (core.v, core.v_start))):
             if value is not None:
-                target[...] = self._checked(name, value, target.shape[1])
+                for target in targets:
+                    target[...] = self._checked(name, value, target.shape[1])
         return self._with(core)
 
     def randomised(
@@ -225,7 +236,9 @@ class State:
         v = np.zeros(core.v.shape[1]) if v is None else v
         for name, value, target in (("q", q, core.q), ("v", v, core.v)):
             target[chosen] = np.broadcast_to(self._checked(name, value, target.shape[1]), target.shape)[chosen]
-        core.impulses[chosen] = 0.0
+        core.q_start[chosen], core.v_start[chosen] = core.q[chosen], core.v[chosen]
+        for never in (core.impulses, core.acceleration, core.applied):
+            never[chosen] = 0.0
         for environment in np.flatnonzero(chosen).tolist():
             core.forgive(environment)
         return self._with(core)
