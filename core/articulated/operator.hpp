@@ -1,199 +1,112 @@
-// articulated/operator.hpp -- the Delassus matrix as an operator: products with it and solutions of (Delta + R) x = b.
-//   O(n + m) to factorise where limbs can move all their rows, less for every product and solution.
-//   Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms", with the rows
-//   eliminated where limbs end (docs/theory.md, "Rows at the end of a limb") instead of turned into stiff springs.
-//   Frames: everything with index i lives in link i.   Oracle: dense J H^-1 J^T + R.
+// articulated/operator.hpp -- J H^-1 J^T of any rows as an operator: products, and solutions with resistance.
 //
-// Factors: the articulated tree, for products; and the tree whose limbs end in inertia, for solutions. Joints inside a
-// limb have said all they have to say when it ended: a solution visits only the trunk, the links where limbs end and
-// those inboard of them.
+//   apply         J H^-1 J^T x
+//   solve_damped  (J H^-1 J^T + R)^-1 b,   R > 0 on the diagonal
+// Forces of all rows are gathered on the links they act on (J^T x), go inward once, every degree of freedom keeping what
+// it feels, and come outward as motions of links, along which the rows look (J). Everything is about the roots of trees,
+// in world axes, on the degrees of freedom of articulated/freedoms.hpp: two sweeps over the tree whatever the rows.
+//
+// (J H^-1 J^T + R) x = b  is  x = R^-1 (b - J u),  (H + J^T R^-1 J) u = J^T R^-1 b : the same sweeps through the tree with
+// the rows as dampers (damped_tree.hpp), if every row acts on one link. One that acts on two couples them; with a damper
+// of twice the strength on each instead, the matrix is larger than it should be and what comes out is a preconditioner,
+// positive definite between the inverse and R^-1.
+// Cost: O(n + m). Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms"; that dampers
+// join a tree already eliminated is ours. Oracle: the matrix, formed.
+//
+// Rows are a class that knows the tree and how to take hold of it:
+//   dofs()                              of the eliminated tree
+//   for_links(f), for_links_inward(f)   f(link, index) of those that have rows outboard, or more
+//   gather(x, force, along)             adds J^T x to forces on links and along degrees of freedom
+//   look(motion, rates, seen)           J of motions of links and rates of degrees of freedom
+//   add_dampers(inverse, damper, along) J^T R^-1 J likewise
 #pragma once
-#include "articulated/limb_end.hpp"
-#include "articulated/limbs.hpp"
-#include "articulated/supporting.hpp"
-#include "dynamics/articulate.hpp"
+#include "articulated/damped_tree.hpp"
+#include "memory/arena.hpp"
 
 namespace featherweight::FW_ISA {
 
-template <class S>
-class DelassusOperator {
+template <class S, class Rows>
+class ArticulatedOperator {
  public:
-  using T = ElementOf<S>;
+  using C = ElementOf<S>;
 
-  DelassusOperator(const Tree<T>& tree, const ConstraintRows<T>& constraints, Arena& arena)
-      : tree_(tree),
-        constraints_(constraints),
-        plan_(*constraints.limbs),
-        free_(tree, arena),
-        held_(tree, arena),
-        sweeps_(tree, constraints, arena),
-        active_(arena.take<S>(constraints.n_ends)),
-        damping_(arena.take<S>(constraints.n_ends)),
-        singular_(arena.take<S>(1)),
-        rows_(arena.take<Row<S>>(constraints.n_ends)),
-        L_(arena.take<S>(plan_.n_triangle)),
-        G_(arena.take<S>(plan_.n_entries)),
-        b_(arena.take<S>(constraints.n_ends)),
-        f_(arena.take<S>(constraints.n_ends)),
-        left_(arena.take<S>(constraints.n_ends)),
-        more_(arena.take<S>(constraints.n_ends)),
-        u_(arena.take<S>(tree.nv)),
-        p_(arena.take<Force<S>>(tree.n_links)),
-        a_(arena.take<Motion<S>>(tree.n_links)) {}
-
-  // K, active, damping: of each row; K on its link. Inactive rows are all zeros, and count as if their damping were one.
-  void factorise(const S* q, const Force<S>* K, const S* active, const S* damping) {
-    for (int r = 0; r < constraints_.n_ends; ++r) active_[r] = active[r], damping_[r] = damping[r];
-    articulate(tree_, q, free_);
-    sweeps_.prepare(tree_, constraints_, free_.state, free_.factors);
-
-    *singular_ = S(0);
-    const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
-      for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
-        reduce(n, group, S(T(stiffest)));
-        add_reduced_rows(n, rows_ + group.begin, L_ + group.L, I);
-      });
-      if (plan_.of_link[i].group >= 0) gather(K, i);
-    };
-    const auto pass_rows = [&](int i, auto joint) {
-      const LinkGroups& at = plan_.of_link[i];
-      if (at.group < 0) return;
-      const Link<T>& l = tree_.links[i];
-      const RowGroup& group = plan_.groups[at.group];
-      with_row_count(group.end - group.begin, [&](auto n) {
-        pass_joint(joint, l, held_.state + l.state, factor_of(joint, l, held_.factors), AtRest{},
-                   RowBlock<decltype(n), Fixed<0>, S>{n, {}, rows_ + group.begin, L_ + group.L, G_ + at.entries});
-      });
-    };
-    articulate(tree_, q, held_, SparingLeaves{end_limbs}, pass_rows);
-    for_each_ending(plan_, tree_.n_links,
-                    [&](auto n, const RowGroup& group) { reduce(n, group, S(T(stiffest_at_world))); });
+  // m: number of rows.
+  void make_room(const Tree<C>& tree, int m, Arena& arena) {
+    m_ = m;
+    along_ = arena.take<S>(tree.nv);
+    force_ = arena.take<Force<S>>(tree.n_links);
+    motion_ = arena.take<Motion<S>>(tree.n_links);
+    damped_ = arena.take<Freedom<S>>(tree.nv);
+    damper_ = arena.take<Damper<S>>(tree.n_links);
+    inverse_ = arena.take<S>(m);
+    scaled_ = arena.take<S>(m);
   }
+  // Of degrees of freedom: scratch between products.
+  S* scratch() const { return along_; }
 
-  // Ax = Delta x. In compiled order, as everything here.
-  void apply(const S* x, S* Ax) {
-    for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = x[r] * active_[r];
-    sweeps_.spread_inward(constraints_, left_);
-    sweeps_.respond_outward();
-    for (int r = 0; r < constraints_.n_ends; ++r) {
-      const RowEnd<T>& row = constraints_.ends[r];
-      Ax[r] = row_direction(row) * sweeps_.a[row.link] * active_[r];
-    }
+  void apply(const Rows& rows, const S* x, S* result) const { respond(rows, rows.dofs(), x, result); }
+
+  // Before solutions: R.
+  void damp(const Rows& rows, const S* R) const {
+    for (int i = 0; i < m_; ++i) inverse_[i] = S(1) / R[i];
+    rows.for_links([&](const Link<C>& l, int i) {
+      damper_[i].clear();
+      for (int k = l.v; k < l.v + l.nv; ++k) along_[k] = S(0);
+    });
+    rows.add_dampers(inverse_, damper_, along_);
+    rows.for_links_inward([&](const Link<C>& l, int i) {
+      damp_joint(l.nv, rows.dofs() + l.v, along_ + l.v, damper_[i], damped_ + l.v);
+      if (l.parent >= 0) damper_[l.parent] += damper_[i];
+    });
   }
-
-  // x = (Delta + R)^-1 b, zero for inactive rows.
-  void solve(const S* b, S* x) {
-    solve_once(b, x);
-    if (!any(*singular_, *singular_ > S(T(0.5)))) return;
-    // a singular limb took digits with it: iterative refinement brings them back
-    for (int step = 0; step < n_refinements; ++step) {
-      apply(x, left_);
-      for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = (b[r] - left_[r] - damping_[r] * x[r]) * active_[r];
-      solve_once(left_, more_);
-      for (int r = 0; r < constraints_.n_ends; ++r) x[r] = select(*singular_ > S(T(0.5)), x[r] + more_[r], x[r]);
-    }
+  void solve_damped(const Rows& rows, const S* b, S* x) const {
+    for (int i = 0; i < m_; ++i) scaled_[i] = inverse_[i] * b[i];
+    respond(rows, damped_, scaled_, x);
+    for (int i = 0; i < m_; ++i) x[i] = inverse_[i] * (b[i] - x[i]);
   }
 
  private:
-  // Mobility of a row over its pivot, beyond which solutions are refined.
-  static constexpr double stiffest = 1e5, stiffest_at_world = 1e10;
-  static constexpr int n_refinements = 3;
+  int m_ = 0;
+  S* along_;                 // forces along degrees of freedom, what they feel, their rates
+  Force<S>* force_;          // on links
+  Motion<S>* motion_;        // of links
+  Freedom<S>* damped_;       // degrees of freedom with the rows as dampers
+  Damper<S>* damper_;        // of links
+  S *inverse_, *scaled_;     // R^-1, and R^-1 b
 
-  template <class N>
-  FW_INLINE void reduce(N n, const RowGroup& group, const S& stiffest_regular) {
-    reduce_rows(n, rows_ + group.begin, L_ + group.L);
-    for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      const S stiffness = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
-      *singular_ = select(abs(stiffness) < stiffest_regular, *singular_, S(1));  // also where it is NaN
+  // What rows see of the motions that their forces x cause.
+  void respond(const Rows& rows, const Freedom<S>* dofs, const S* x, S* seen) const {
+    rows.for_links([&](const Link<C>& l, int i) {
+      force_[i] = zero_force<S>();
+      for (int k = l.v; k < l.v + l.nv; ++k) along_[k] = S(0);
+    });
+    rows.gather(x, force_, along_);
+    go_inward(rows, dofs);
+    go_outward(rows, dofs);
+    rows.look(motion_, along_, seen);
+  }
+  // Forces on links become what degrees of freedom feel of them, weighted.
+  void go_inward(const Rows& rows, const Freedom<S>* dofs) const {
+    rows.for_links_inward([&](const Link<C>& l, int i) {
+      const Force<S> f = force_[i];
+      Force<S> left = f;
+      for (int k = l.v; k < l.v + l.nv; ++k) {
+        const Freedom<S>& d = dofs[k];
+        const S t = along_[k] + power(d.axis, f);
+        add_scaled(left.lin, d.carry.lin, -t);
+        add_scaled(left.ang, d.carry.ang, -t);
+        along_[k] = t * d.weight;
+      }
+      if (l.parent >= 0) force_[l.parent] += left;
     });
   }
-
-  // The group that passes the joint of link i, if it is not simply that of its child.
-  void gather(const Force<S>* K, int i) {
-    const LinkGroups& at = plan_.of_link[i];
-    const RowGroup& group = plan_.groups[at.group];
-    if (at.n_own == 0 && at.joins == at.last) return;
-    join_triangles(plan_, at, L_);
-    const int first = constraints_.of_link[i].begin;
-    for (int r = 0; r < at.n_own; ++r) {
-      rows_[group.begin + r] = {K[first + r], S(0)};
-      L_[group.L + triangle(r, r)] = damping_[first + r];
-    }
-  }
-
-  void solve_once(const S* b, S* x) {
-    for (int slot = 0; slot < constraints_.n_ends; ++slot) b_[slot] = b[plan_.order[slot]] * active_[plan_.order[slot]];
-
-    // trunk, leaf to root: what the limbs want of the links on which they end
-    for (int k = 0; k < plan_.n_trunk; ++k) p_[plan_.trunk[k]] = zero_force<S>();
-    for (int k = plan_.n_trunk - 1; k >= 0; --k) {
-      const int i = plan_.trunk[k];
-      const Link<T>& l = tree_.links[i];
-      Force<S> p = p_[i];
-      for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
-        start_solution(n, group);
-        add_reduced_targets(n, rows_ + group.begin, L_ + group.L, p);
-      });
-      visit(l.kind, [&](auto joint) {
-        const auto& factor = factor_of(joint, l, held_.factors);
-        for (int j = 0; j < l.nv; ++j) u_[l.v + j] = S(0);
-        affine_inward(joint, l, held_.state + l.state, factor, u_ + l.v, p);
-        if (const int g = plan_.of_link[i].group; g >= 0)
-          pass_increment(joint, factor, u_ + l.v, G_ + plan_.of_link[i].entries,
-                         plan_.groups[g].end - plan_.groups[g].begin, b_ + plan_.groups[g].begin);
-      });
-      if (l.parent >= 0) p_[l.parent] += p;
-    }
-
-    const Motion<S> world = zero_motion<S>();
-    for_each_ending(plan_, tree_.n_links, [&](auto n, const RowGroup& group) {
-      start_solution(n, group);
-      forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, world, f_ + group.begin);
-    });
-
-    // trunk, root to leaf: accelerations, then the forces of the limbs that end there
-    for (int k = 0; k < plan_.n_trunk; ++k) {
-      const int i = plan_.trunk[k];
-      const Link<T>& l = tree_.links[i];
-      visit(l.kind, [&](auto joint) {
-        auto& factor = factor_of(joint, l, held_.factors);
-        S unused[decltype(joint)::nv];
-        if (const int g = plan_.of_link[i].group; g >= 0)
-          push_joint(joint, factor, G_ + plan_.of_link[i].entries, f_ + plan_.groups[g].begin,
-                     plan_.groups[g].end - plan_.groups[g].begin, u_ + l.v);
-        affine_outward(joint, l, held_.state + l.state, factor, u_ + l.v, l.parent < 0 ? world : a_[l.parent], a_[i],
-                       unused);
-      });
-      for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
-        forces_of_reduced_rows(n, rows_ + group.begin, L_ + group.L, a_[i], f_ + group.begin);
-      });
-    }
-    for (int slot = 0; slot < constraints_.n_ends; ++slot) x[plan_.order[slot]] = f_[slot] * active_[plan_.order[slot]];
-  }
-
-  // The right-hand sides of a group, reduced as its rows are.
-  template <class N>
-  FW_INLINE void start_solution(N n, const RowGroup& group) {
-    for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      S k = b_[group.begin + r];
-      for (int s = 0; s < r; ++s) k = k - L_[group.L + triangle(r, s)] * rows_[group.begin + s].k;
-      rows_[group.begin + r].k = k;
+  // Which become motions of links, and rates.
+  void go_outward(const Rows& rows, const Freedom<S>* dofs) const {
+    rows.for_links([&](const Link<C>& l, int i) {
+      const Motion<S> parent = l.parent < 0 ? zero_motion<S>() : motion_[l.parent];
+      motion_[i] = carry_outward(l, dofs, along_, parent, [&](int k, const S& x) FW_LAMBDA_INLINE { along_[k] = x; });
     });
   }
-
-  const Tree<T>& tree_;
-  const ConstraintRows<T>& constraints_;
-  const LimbPlan& plan_;
-  ArticulatedTree<S> free_, held_;  // without rows, and with the inertia of limbs that end
-  SupportingSweeps<S> sweeps_;
-  S *active_, *damping_;
-  S* singular_;   // 1 where a limb turned out to be
-  Row<S>* rows_;  // reduced, by slots as all that follows
-  S *L_, *G_, *b_, *f_;
-  S *left_, *more_;
-  S* u_;
-  Force<S>* p_;
-  Motion<S>* a_;
 };
 
 }  // namespace featherweight::FW_ISA

@@ -1,4 +1,4 @@
-#include "articulated/operator.hpp"
+#include "articulated/limb_operator.hpp"
 
 #include "delassus/method.hpp"
 

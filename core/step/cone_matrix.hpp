@@ -3,12 +3,12 @@
 // Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
 // few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts. So
 // it is for robots side by side, which are solved island by island.
-// Where it is not wanted at all, products go through the trees (tree_product.hpp), and the diagonal blocks are what is
+// Where it is not wanted at all, products go through the trees (quartet_rows.hpp), and the diagonal blocks are what is
 // kept.
 #pragma once
 #include "cones/kernels.hpp"
 #include "cones/matrix.hpp"
-#include "step/tree_product.hpp"
+#include "step/quartet_rows.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -40,14 +40,14 @@ class ConeMatrix {
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
 
-  // Of freedoms, where the matrix is not formed: scratch between products.
-  double* of_freedoms() const { return product_.y; }
+  // Of degrees of freedom, where the matrix is not formed: scratch between products.
+  double* of_dofs() const { return product_.of_dofs(); }
   ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
 
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
-  TreeProduct product_;
+  ConeOperator product_;
   MatrixProducts products_;
 
   // Carves what all kinds need; `more` carves the rest.

@@ -27,7 +27,7 @@ template <class S>
 class WalkedVelocities {
  public:
   WalkedVelocities(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
-      : scene_(scene), rows_(rows), response_(matrix.of_freedoms()), group_(rows.groups) {
+      : scene_(scene), rows_(rows), response_(matrix.of_dofs()), group_(rows.groups) {
     for (int f = 0; f < scene.tree.nv; ++f) response_[f] = 0;
   }
   FW_INLINE double operator()(int block, int row) {

@@ -1,0 +1,149 @@
+// step/quartet_rows.hpp -- the rows of one environment's cone problem as the articulated operator takes them: products with
+// its matrix, which is never formed.
+//   G x = J H^-1 J^T x + compliance x,   (G + rho)^-1 b
+// Oracle: the matrix, of cone_matrix.hpp.
+#pragma once
+#include "articulated/operator.hpp"
+#include "linalg/vectors.hpp"
+#include "step/cone_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+class QuartetRows {
+ public:
+  template <class S>
+  QuartetRows(const Scene& scene, const ConeRows<S>& rows)
+      : scene_(scene),
+        groups_(rows.groups),
+        n_groups_(rows.n_groups),
+        forces_(rows.forces),
+        pushes_(rows.pushes),
+        n_pushes_(rows.n_pushes) {}
+
+  void make_room(Arena& arena) { dofs_ = arena.take<Freedom<double>>(scene_.tree.nv); }
+  // One lane's degrees of freedom, close together: they are read in every product.
+  template <class S>
+  void load(const Freedom<S>* freedoms, LaneOf<S> lane) {
+    for_links([&](const Link<double>& l, int) {
+      for (int k = l.v; k < l.v + l.nv; ++k) dofs_[k] = lane(freedoms[k]);
+    });
+  }
+  // Whether each of them acts on one link.
+  bool are_on_one_link() const {
+    for (int i = 0; i < n_groups_; ++i)
+      if (groups_[i].n_ends != 1) return false;
+    return true;
+  }
+
+  const Freedom<double>* dofs() const { return dofs_; }
+  // Of trees that something acts on.
+  template <class F>
+  FW_INLINE void for_links(const F& f) const {
+    for (int i = 0; i < scene_.tree.n_links; ++i)
+      if (scene_.touchable[i]) f(scene_.tree.links[i], i);
+  }
+  template <class F>
+  FW_INLINE void for_links_inward(const F& f) const {
+    for (int i = scene_.tree.n_links - 1; i >= 0; --i)
+      if (scene_.touchable[i]) f(scene_.tree.links[i], i);
+  }
+
+  void gather(const double* x, Force<double>* force, double* along) const {
+    for (int i = 0; i < n_groups_; ++i) {
+      const Quartet& group = groups_[i];
+      Rows four = Rows{};
+      for (int r = 0; r < group.rows; ++r) four[r] = x[group.first + r];
+      for (int e = 0; e < group.n_ends; ++e) {
+        const RowForces<Rows>& of_end = forces_[2 * i + e];
+        Force<double>& f = force[group.ends[e].link];
+        for (int k = 0; k < 3; ++k) {
+          f.lin[k] += sum_of(of_end.e[k] * four);
+          f.ang[k] += sum_of(of_end.e[3 + k] * four);
+        }
+      }
+    }
+    for (int k = 0; k < n_pushes_; ++k) along[pushes_[k].freedom] += pushes_[k].along * x[pushes_[k].row];
+  }
+
+  void look(const Motion<double>* motion, const double* rates, double* seen) const {
+    for (int i = 0; i < n_groups_; ++i) {
+      const Quartet& group = groups_[i];
+      Rows four = Rows{};
+      for (int e = 0; e < group.n_ends; ++e) {
+        const RowForces<Rows>& of_end = forces_[2 * i + e];
+        const Motion<double>& m = motion[group.ends[e].link];
+        for (int k = 0; k < 3; ++k) four += of_end.e[k] * m.lin[k] + of_end.e[3 + k] * m.ang[k];
+      }
+      for (int r = 0; r < group.rows; ++r) seen[group.first + r] = four[r];
+    }
+    for (int k = 0; k < n_pushes_; ++k) seen[pushes_[k].row] += pushes_[k].along * rates[pushes_[k].freedom];
+  }
+
+  void add_dampers(const double* inverse, Damper<double>* damper, double* along) const {
+    for (int i = 0; i < n_groups_; ++i)
+      for (int e = 0; e < groups_[i].n_ends; ++e)
+        for (int r = 0; r < groups_[i].rows; ++r) {
+          const Rows* const a = forces_[2 * i + e].e;
+          const Force<double> force{{a[0][r], a[1][r], a[2][r]}, {a[3][r], a[4][r], a[5][r]}};
+          damper[groups_[i].ends[e].link].add_square(force, groups_[i].n_ends * inverse[groups_[i].first + r]);
+        }
+    for (int k = 0; k < n_pushes_; ++k)
+      along[pushes_[k].freedom] += pushes_[k].along * pushes_[k].along * inverse[pushes_[k].row];
+  }
+
+ private:
+  const Scene& scene_;
+  const Quartet* groups_;
+  int n_groups_;
+  const RowForces<Rows>* forces_;
+  const JointPush* pushes_;
+  int n_pushes_;
+  Freedom<double>* dofs_ = nullptr;
+};
+
+// Products as the solvers of cones/ ask for them.
+class ConeOperator {
+ public:
+  template <class S>
+  ConeOperator(const Scene& scene, const ConeRows<S>& rows)
+      : tree_(scene.tree), rows_(scene, rows), of_rows_(rows.rows), m_(rows.m) {}
+
+  void make_room(Arena& arena) {
+    rows_.make_room(arena);
+    operator_.make_room(tree_, m_, arena);
+    resistance_ = arena.take<double>(m_);
+  }
+  template <class S>
+  void load(const Freedom<S>* freedoms, LaneOf<S> lane) {
+    rows_.load(freedoms, lane);
+  }
+  double* of_dofs() const { return operator_.scratch(); }
+  MatrixProducts products() const { return {this, multiply, shift, solve_shifted, rows_.are_on_one_link()}; }
+
+ private:
+  const Tree<double>& tree_;
+  QuartetRows rows_;
+  const ConeRow* of_rows_;
+  int m_;
+  ArticulatedOperator<double, QuartetRows> operator_;
+  double* resistance_ = nullptr;  // rho and compliance
+
+  static const ConeOperator& own(const void* context) { return *static_cast<const ConeOperator*>(context); }
+
+  static void multiply(const void* context, const double* x, double* result) {
+    const ConeOperator& self = own(context);
+    self.operator_.apply(self.rows_, x, result);
+    for (int i = 0; i < self.m_; ++i) result[i] += self.of_rows_[i].compliance * x[i];
+  }
+  static void shift(const void* context, const double* rho) {
+    const ConeOperator& self = own(context);
+    for (int i = 0; i < self.m_; ++i) self.resistance_[i] = rho[i] + self.of_rows_[i].compliance;
+    self.operator_.damp(self.rows_, self.resistance_);
+  }
+  static void solve_shifted(const void* context, const double* b, double* x) {
+    const ConeOperator& self = own(context);
+    self.operator_.solve_damped(self.rows_, b, x);
+  }
+};
+
+}  // namespace featherweight::FW_ISA
