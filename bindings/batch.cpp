@@ -1,9 +1,9 @@
 #include <nanobind/stl/string.h>
 
+#include "bindings.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/run.hpp"
 #include "runtime/thread_pool.hpp"
-#include "bindings.hpp"
 
 namespace featherweight::bindings {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "gil.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/run.hpp"
 #include "runtime/thread_pool.hpp"
-#include "gil.hpp"
 
 namespace featherweight::bindings {
 namespace {

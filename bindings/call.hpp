@@ -1,9 +1,9 @@
 // bindings/call.hpp -- one batched call: check the arguments, run the kernel, name the culprit if an input was bad.
 #pragma once
 #include "arrays.hpp"
-#include "runtime/job.hpp"
 #include "constrained/constraint_set.hpp"
 #include "model/model.hpp"
+#include "runtime/job.hpp"
 
 namespace featherweight::bindings {
 

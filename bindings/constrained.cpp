@@ -17,8 +17,8 @@ using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std
 std::vector<ClosureSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
   std::vector<ClosureSpec> specs;
   for (const auto& [frame, offset, point, axes, compliance, to, to_offset] : constraints)
-    specs.push_back({find_frame(model, frame), offset, to.is_none() ? -1 : find_frame(model, to), to_offset, point, axes,
-                     compliance});
+    specs.push_back({find_frame(model, frame), offset, to.is_none() ? -1 : find_frame(model, to), to_offset, point,
+                     axes, compliance});
   return specs;
 }
 

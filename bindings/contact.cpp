@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
+#include "runtime/dispatch.hpp"
 
 namespace featherweight::bindings {
 namespace {

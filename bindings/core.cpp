@@ -1,7 +1,7 @@
 // bindings/core.cpp -- the extension module featherweight._core.
-#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
 #include "gil.hpp"
+#include "runtime/dispatch.hpp"
 
 namespace nb = nanobind;
 

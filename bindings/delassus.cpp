@@ -4,8 +4,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "runtime/dispatch.hpp"
 #include "bindings.hpp"
+#include "runtime/dispatch.hpp"
 
 namespace featherweight::bindings {
 namespace {

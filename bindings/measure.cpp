@@ -7,11 +7,11 @@
 #include <new>
 #include <stdexcept>
 
+#include "bindings.hpp"
+#include "gil.hpp"
 #include "runtime/denormals.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/run.hpp"
-#include "bindings.hpp"
-#include "gil.hpp"
 
 namespace featherweight::bindings {
 namespace {

@@ -1,5 +1,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -17,7 +18,6 @@ namespace featherweight::bindings {
 namespace {
 
 using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind, link, placement, size or data
-using PairTuple = std::tuple<int, int, int>;
 // friction, torsional, rolling, restitution, compliance, damping, margin, dim
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
 using JointRowTuple = std::tuple<std::string, int, double>;
@@ -53,36 +53,22 @@ void check_index(const char* what, int index, int n, bool world_allowed) {
     throw std::invalid_argument(std::string(what) + ": index " + std::to_string(index) + " is out of range");
 }
 
-// Per shape: contype, conaffinity, body, parent body, family, surface, static; materials by surfaces; exceptions.
-using RulesTuple =
-    std::tuple<std::vector<std::array<int, 7>>, std::vector<std::vector<int>>, std::vector<std::array<int, 3>>>;
-
-std::unique_ptr<PairRules> pair_rules(const RulesTuple& given, std::size_t n_shapes, int n_materials) {
-  const auto& [shapes, surfaces, exceptions] = given;
-  auto rules = std::make_unique<PairRules>();
-  if (shapes.size() != n_shapes) throw std::invalid_argument("rules: one a shape");
-  const int n = static_cast<int>(surfaces.size());
-  rules->n_surfaces = n;
-  for (const auto& [contype, conaffinity, body, parent, family, surface, is_static] : shapes) {
-    check_index("rules: surface", surface, n, false);
-    rules->shapes.push_back({static_cast<std::uint32_t>(contype), static_cast<std::uint32_t>(conaffinity), body, parent,
-                             family, surface, is_static != 0});
-  }
-  for (const std::vector<int>& row : surfaces) {
-    if (static_cast<int>(row.size()) != n) throw std::invalid_argument("rules: surfaces must be square");
-    for (int material : row) {
-      check_index("rules: material", material, n_materials, false);
-      rules->surface_materials.push_back(material);
-    }
-  }
-  for (const auto& [first, second, material] : exceptions) {
-    check_index("rules: material", material, n_materials, true);
-    rules->exceptions.push_back({first, second, material});
-  }
-  return rules;
+// shapes: contype, conaffinity, body, parent body, family, surface, static of each.
+void make_rules(PairRules* self, const std::vector<std::array<int, 7>>& shapes,
+                const std::vector<std::vector<int>>& surfaces, const std::vector<std::array<int, 3>>& exceptions) {
+  std::vector<ShapeRule> of_shapes;
+  for (const auto& [contype, conaffinity, body, parent, family, surface, is_static] : shapes)
+    of_shapes.push_back({static_cast<std::uint32_t>(contype), static_cast<std::uint32_t>(conaffinity), body, parent,
+                         family, surface, is_static != 0});
+  std::vector<int> materials;
+  for (const std::vector<int>& row : surfaces) materials.insert(materials.end(), row.begin(), row.end());
+  std::vector<PairRule> of_pairs;
+  for (const auto& [first, second, material] : exceptions) of_pairs.push_back({first, second, material});
+  new (self)
+      PairRules(std::move(of_shapes), std::move(materials), static_cast<int>(surfaces.size()), std::move(of_pairs));
 }
 
-SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs,
+SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
                      const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
                      const std::vector<ClosureTuple>& closures, const std::vector<SpringTuple>& springs,
                      const std::vector<ActuatorTuple>& actuators) {
@@ -90,13 +76,6 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes, 
   for (const auto& [kind, link, placement, size] : shapes) {
     check_index("shape: link", link, model.n_links(), true);
     spec.shapes.push_back({find_shape(kind, size), link, placement});
-  }
-  const int n_shapes = static_cast<int>(shapes.size());
-  for (const auto& [a, b, material] : pairs) {
-    check_index("pair: shape", a, n_shapes, false);
-    check_index("pair: shape", b, n_shapes, false);
-    check_index("pair: material", material, static_cast<int>(materials.size()), false);
-    spec.pairs.push_back({a, b, material, 0, -1});
   }
   for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
     spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
@@ -242,7 +221,8 @@ nb::object column(const KeptSolutions& kept, const Value& value) {
   return doubles({values.size()}, values);
 }
 
-// Where rows come from: 0 closure, 1 contact, then the kinds of joint rows. Of those the index is the degree of freedom.
+// Where rows come from: 0 closure, 1 contact, then the kinds of joint rows. Of those the index is the degree of
+// freedom.
 int source_code(const Scene& scene, const SolvedRow& row) {
   if (row.source == RowSource::joint) return 2 + static_cast<int>(scene.joint_rows[row.index].kind);
   return row.source == RowSource::closure ? 0 : 1;
@@ -257,9 +237,8 @@ nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
   const auto add = [&](const char* name, const auto& value) { rows[name] = column(kept, value); };
   rows["environment"] = doubles({environment.size()}, environment);
   add("source", [&](const SolvedRow& r) { return source_code(scene, r); });
-  add("index", [&](const SolvedRow& r) {
-    return r.source == RowSource::joint ? scene.joint_rows[r.index].term.dof : r.index;
-  });
+  add("index",
+      [&](const SolvedRow& r) { return r.source == RowSource::joint ? scene.joint_rows[r.index].term.dof : r.index; });
   add("component", [](const SolvedRow& r) { return r.component; });
   add("block", [](const SolvedRow& r) { return r.block; });
   add("law", [](const SolvedRow& r) { return static_cast<int>(r.law); });
@@ -290,23 +269,43 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> view(nb::handle self, std::vector<T>
 }  // namespace
 
 void bind_simulation(nb::module_& m) {
+  nb::class_<PairRules>(m, "PairRules", "Which shapes of a scene may touch, and by which law: its filter.")
+      .def("__init__", &make_rules, nb::arg("shapes"), nb::arg("surfaces"), nb::arg("exceptions"))
+      .def(
+          "law",
+          [](const PairRules& self, int a, int b) {
+            check_index("shape", a, self.n_shapes(), false);
+            check_index("shape", b, self.n_shapes(), false);
+            return self.material(a, b);
+          },
+          nb::arg("a"), nb::arg("b"), "Index of the law of two shapes; -1: they never touch.")
+      .def(
+          "pairs",
+          [](const PairRules& self, std::size_t most) -> std::optional<std::vector<std::array<int, 3>>> {
+            const auto found = self.pairs(most);
+            if (!found) return std::nullopt;
+            std::vector<std::array<int, 3>> pairs;
+            for (const PairRule& pair : *found) pairs.push_back({pair.first, pair.second, pair.material});
+            return pairs;
+          },
+          nb::arg("most"), "First and second shape and law of all pairs that may touch; None if there are more.");
+
   nb::class_<Simulation>(m, "Simulation", "A scene compiled for steps of one length.")
       .def(
           "__init__",
           [](Simulation* self, const Model& model, double dt, const std::string& integrator,
-             const std::vector<ShapeTuple>& shapes, const std::vector<PairTuple>& pairs, const nb::object& rules,
+             const std::vector<ShapeTuple>& shapes, std::shared_ptr<const PairRules> rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
              std::vector<double> damping, const std::vector<SpringTuple>& springs) {
-            SceneSpec spec = scene_spec(model, shapes, pairs, materials, joint_rows, closures, springs, actuators);
-            if (!rules.is_none())
-              spec.rules = pair_rules(nb::cast<RulesTuple>(rules), shapes.size(), static_cast<int>(materials.size()));
+            SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
+            spec.rules = std::move(rules);
             spec.damping = std::move(damping);
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
-          nb::arg("shapes"), nb::arg("pairs"), nb::arg("rules").none(), nb::arg("materials"), nb::arg("joint_rows"),
-          nb::arg("closures"), nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
+          nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
+          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 
   nb::class_<KeptSolutions>(m, "KeptSolutions", "The solutions of the last step of a batch.")

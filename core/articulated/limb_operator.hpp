@@ -43,7 +43,8 @@ class DelassusOperator {
         p_(arena.take<Force<S>>(tree.n_links)),
         a_(arena.take<Motion<S>>(tree.n_links)) {}
 
-  // K, active, damping: of each row; K on its link. Inactive rows are all zeros, and count as if their damping were one.
+  // K, active, damping: of each row; K on its link. Inactive rows are all zeros, and count as if their damping were
+  // one.
   void factorise(const S* q, const Force<S>* K, const S* active, const S* damping) {
     for (int r = 0; r < constraints_.n_ends; ++r) active_[r] = active[r], damping_[r] = damping[r];
     articulate(tree_, q, free_);

@@ -2,16 +2,17 @@
 //
 //   apply         J H^-1 J^T x
 //   solve_damped  (J H^-1 J^T + R)^-1 b,   R > 0 on the diagonal
-// Forces of all rows are gathered on the links they act on (J^T x), go inward once, every degree of freedom keeping what
-// it feels, and come outward as motions of links, along which the rows look (J). Everything is about the roots of trees,
-// in world axes, on the degrees of freedom of articulated/freedoms.hpp: two sweeps over the tree whatever the rows.
+// Forces of all rows are gathered on the links they act on (J^T x), go inward once, every degree of freedom keeping
+// what it feels, and come outward as motions of links, along which the rows look (J). Everything is about the roots of
+// trees, in world axes, on the degrees of freedom of articulated/freedoms.hpp: two sweeps over the tree whatever the
+// rows.
 //
-// (J H^-1 J^T + R) x = b  is  x = R^-1 (b - J u),  (H + J^T R^-1 J) u = J^T R^-1 b : the same sweeps through the tree with
-// the rows as dampers (damped_tree.hpp), if every row acts on one link. One that acts on two couples them; with a damper
-// of twice the strength on each instead, the matrix is larger than it should be and what comes out is a preconditioner,
-// positive definite between the inverse and R^-1.
-// Cost: O(n + m). Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms"; that dampers
-// join a tree already eliminated is ours. Oracle: the matrix, formed.
+// (J H^-1 J^T + R) x = b  is  x = R^-1 (b - J u),  (H + J^T R^-1 J) u = J^T R^-1 b : the same sweeps through the tree
+// with the rows as dampers (damped_tree.hpp), if every row acts on one link. One that acts on two couples them; with a
+// damper of twice the strength on each instead, the matrix is larger than it should be and what comes out is a
+// preconditioner, positive definite between the inverse and R^-1. Cost: O(n + m). Source: A. S. Sathya and J.
+// Carpentier, "Constrained articulated body dynamics algorithms"; that dampers join a tree already eliminated is ours.
+// Oracle: the matrix, formed.
 //
 // Rows are a class that knows the tree and how to take hold of it:
 //   dofs()                              of the eliminated tree
@@ -67,12 +68,12 @@ class ArticulatedOperator {
 
  private:
   int m_ = 0;
-  S* along_;                 // forces along degrees of freedom, what they feel, their rates
-  Force<S>* force_;          // on links
-  Motion<S>* motion_;        // of links
-  Freedom<S>* damped_;       // degrees of freedom with the rows as dampers
-  Damper<S>* damper_;        // of links
-  S *inverse_, *scaled_;     // R^-1, and R^-1 b
+  S* along_;              // forces along degrees of freedom, what they feel, their rates
+  Force<S>* force_;       // on links
+  Motion<S>* motion_;     // of links
+  Freedom<S>* damped_;    // degrees of freedom with the rows as dampers
+  Damper<S>* damper_;     // of links
+  S *inverse_, *scaled_;  // R^-1, and R^-1 b
 
   // What rows see of the motions that their forces x cause.
   void respond(const Rows& rows, const Freedom<S>* dofs, const S* x, S* seen) const {

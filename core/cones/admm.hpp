@@ -11,8 +11,8 @@
 // Stops on the natural residual of y; |x - y| and rho |change of y| only say when to look, for they pass too early.
 // Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the natural map, dense.
 #pragma once
-#include "linalg/dense_ldl.hpp"
 #include "cones/workspace.hpp"
+#include "linalg/dense_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -1,7 +1,8 @@
 // cones/modes.hpp -- what each block of a solved cone problem does.
 //
-// A block is on an edge of its law if both of two complements are zero; the larger one decides, in units of velocity, so
-// that modes are right at the solver's tolerance and do not depend on it. D: mean diagonal of the block's own matrix.
+// A block is on an edge of its law if both of two complements are zero; the larger one decides, in units of velocity,
+// so that modes are right at the solver's tolerance and do not depend on it. D: mean diagonal of the block's own
+// matrix.
 #pragma once
 #include "cones/matrix.hpp"
 

@@ -14,9 +14,9 @@
 // and another ratio of eps to the residual give a new start.
 // Source: semismooth Newton for contact [Alart and Curnier 1991]. Oracle: the natural map, dense.
 #pragma once
-#include "linalg/dense_ldl.hpp"
 #include "cones/gauss_seidel.hpp"
 #include "cones/newton_rows.hpp"
+#include "linalg/dense_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -9,9 +9,9 @@
 // looked for (constrained/conjugate_residuals.hpp). A product with A is an affine sweep over the links inboard of rows;
 // all others wait for the last outward sweep. Stiffness 1 / eps costs digits at every joint, so eps is not too small.
 #pragma once
+#include "articulated/supporting.hpp"
 #include "constrained/conjugate_residuals.hpp"
 #include "constrained/stiffness.hpp"
-#include "articulated/supporting.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -1,5 +1,5 @@
-// constrained/constraint_set.hpp -- constraints on the links of one model, compiled to rows, with the plans of the methods
-// that solve for their forces.
+// constrained/constraint_set.hpp -- constraints on the links of one model, compiled to rows, with the plans of the
+// methods that solve for their forces.
 #pragma once
 #include "articulated/limb_plan.hpp"
 #include "delassus/stop_plan.hpp"

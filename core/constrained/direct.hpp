@@ -1,8 +1,8 @@
 // constrained/direct.hpp -- L f = r for independent rows.
 //   A vanishing pivot means redundant or singular ones, which `converged` then denies.
 #pragma once
-#include "linalg/packed_ldl.hpp"
 #include "constrained/method.hpp"
+#include "linalg/packed_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -5,9 +5,9 @@
 //   Method(tree, constraints, arena)
 //   solve(problem, settings, answer)
 #pragma once
+#include "rows/rows.hpp"
 #include "runtime/kernels.hpp"
 #include "runtime/lane_io.hpp"
-#include "rows/rows.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -6,8 +6,8 @@
 // keeps f of the size of the answer. To take it out before it has settled
 // would take a part with it that can be met. A lane that is done keeps its bits whatever its neighbours do.
 #pragma once
-#include "linalg/packed_ldl.hpp"
 #include "constrained/method.hpp"
+#include "linalg/packed_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

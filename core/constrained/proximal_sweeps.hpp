@@ -13,8 +13,8 @@
 //   finish(problem, motion)    joints without rows outboard, from the acceleration of the others
 //   eps(), dependent()         ... and 1 in lanes where some row can say nothing new
 #pragma once
-#include "linalg/packed_ldl.hpp"
 #include "constrained/start_rows.hpp"
+#include "linalg/packed_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -3,9 +3,9 @@
 //   joints. Source: the algorithms of Popov and Vereshchagin in the form of V(a, f), articulated/row_steps.hpp.
 //   Frames: rows with index i live in link i until they pass its joint.   Oracle: dense KKT; L is J H^-1 J^T.
 #pragma once
+#include "articulated/row_steps.hpp"
 #include "constrained/direct.hpp"
 #include "constrained/start_rows.hpp"
-#include "articulated/row_steps.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -5,10 +5,10 @@
 //   Method(tree, constraints, arena)
 //   compute(problem, delta)      delta: lower triangle by rows, of the ends in compiled order
 #pragma once
-#include "runtime/kernels.hpp"
-#include "runtime/lane_io.hpp"
 #include "linalg/packed_ldl.hpp"
 #include "rows/ends.hpp"
+#include "runtime/kernels.hpp"
+#include "runtime/lane_io.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -6,9 +6,9 @@
 // The articulated inertia is carried from child to parent, not stored: only a link with several children has an
 // accumulator. What the outward sweep needs is D^-1 U^T, D^-1 u and the velocity, which then becomes the acceleration.
 #pragma once
-#include "memory/arena.hpp"
 #include "dynamics/carry.hpp"
 #include "dynamics/eliminate.hpp"
+#include "memory/arena.hpp"
 
 namespace featherweight::FW_ISA {
 

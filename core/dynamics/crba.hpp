@@ -6,8 +6,8 @@
 // Packed form: row k holds H(k, k), H(k, parent of k), H(k, its parent) ... down to the root, starting at
 // tree.row[k]; tree.dof_parent leads from a freedom to the next one inboard. The sparse factorisation uses it as is.
 #pragma once
-#include "memory/arena.hpp"
 #include "dynamics/carry.hpp"
+#include "memory/arena.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {

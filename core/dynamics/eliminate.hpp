@@ -9,8 +9,8 @@
 //   outward:  a' = X a_parent + c,   rate' = D^-1 (u - U^T a'),   a = a' + S rate'
 // The steps are out of line on purpose: one copy per joint type stays in the instruction cache.
 #pragma once
-#include "model/joints.hpp"
 #include "linalg/ldl.hpp"
+#include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
 

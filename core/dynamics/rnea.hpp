@@ -3,8 +3,8 @@
 //   Source: [RBDA] ch. 5.   Frames: everything with index i lives in link i.   Gravity: the world accelerates by -g.
 //   Oracle: rnea(aba(tau)) == tau; dense H a + h.
 #pragma once
-#include "memory/arena.hpp"
 #include "dynamics/carry.hpp"
+#include "memory/arena.hpp"
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {

@@ -79,11 +79,10 @@ void require_regular_joints(const Model& model) {
   const int singular = find_singular_joint(model.tree<double>());
   if (singular < 0) return;
   const std::size_t k = model.joint_of(singular);
-  throw std::invalid_argument("joint '" + model.spec().joints[k].name +
-                              "': nothing it moves has inertia along its freedom" +
-                              (model.joint_ranges()[k].nv > 1 ? "s" : "") +
-                              ", so the mass matrix is singular; give link '" + model.spec().links[k].name +
-                              "' a positive mass and inertia, or the joint an armature");
+  throw std::invalid_argument(
+      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its freedom" +
+      (model.joint_ranges()[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
+      model.spec().links[k].name + "' a positive mass and inertia, or the joint an armature");
 }
 
 }  // namespace featherweight

@@ -1,8 +1,8 @@
 // memory/arena.hpp -- a workspace handed out piece by piece.
 //
-// Who works takes all it needs before it starts; if the memory does not suffice nothing is touched, `required` tells how
-// much does, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates nothing. A
-// copy goes on from where the original stands: what it hands out may be handed out again when it is gone.
+// Who works takes all it needs before it starts; if the memory does not suffice nothing is touched, `required` tells
+// how much does, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates
+// nothing. A copy goes on from where the original stands: what it hands out may be handed out again when it is gone.
 #pragma once
 #include <cstdint>
 

@@ -79,8 +79,11 @@ std::vector<SupportingLink> supporting_links(const Tree<double>& tree, const std
 }  // namespace
 
 Closure<double> compile_closure(const Tree<double>& tree, const ClosureSpec& spec) {
-  Closure<double> closure{mount_on_link(tree, spec.frame_a, spec.pose_a), mount_on_link(tree, spec.frame_b, spec.pose_b),
-                          spec.of_point, 0, {}};
+  Closure<double> closure{mount_on_link(tree, spec.frame_a, spec.pose_a),
+                          mount_on_link(tree, spec.frame_b, spec.pose_b),
+                          spec.of_point,
+                          0,
+                          {}};
   for (int axis : spec.axes) closure.axes[closure.n_rows++] = axis;
   return closure;
 }

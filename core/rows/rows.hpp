@@ -2,10 +2,10 @@
 //
 //   sum_l K_l a_l + sum_j E_j a_j = k
 //
-// A row names links and joints. It takes hold of a link by an end, a force-like six-vector fixed to the link: K^T lambda
-// is the force it exerts there, K a the acceleration it constrains. It takes hold of a joint by a term: E lambda is the
-// force it exerts along a degree of freedom. Equality constraints, joint limits, dry friction, servos and contacts are
-// all rows; they differ in the law that their force obeys.
+// A row names links and joints. It takes hold of a link by an end, a force-like six-vector fixed to the link: K^T
+// lambda is the force it exerts there, K a the acceleration it constrains. It takes hold of a joint by a term: E lambda
+// is the force it exerts along a degree of freedom. Equality constraints, joint limits, dry friction, servos and
+// contacts are all rows; they differ in the law that their force obeys.
 //
 // Ends are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once

@@ -49,8 +49,8 @@ const Isa& find_isa(const std::string& name) {
     if (isa->name == name) return *isa;
     names += (names.empty() ? "" : ", ") + std::string(isa->name);
   }
-  throw std::invalid_argument("instruction set '" + name + "' is not available; this build has, of those the CPU runs, " +
-                              names);
+  throw std::invalid_argument("instruction set '" + name +
+                              "' is not available; this build has, of those the CPU runs, " + names);
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // runtime/kernels.hpp -- the kernels of this instruction set, one per algorithm, each instantiated in its own source.
 #pragma once
-#include "runtime/job.hpp"
 #include "lanes/config.hpp"
+#include "runtime/job.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -1,7 +1,7 @@
 // runtime/run.hpp -- runs a kernel over a batch: tiles, threads, workspaces.
 #pragma once
-#include "runtime/job.hpp"
 #include "model/model.hpp"
+#include "runtime/job.hpp"
 
 namespace featherweight {
 

@@ -1,6 +1,6 @@
 // runtime/table.cpp -- the table by which this instruction set is reached.
-#include "runtime/kernels.hpp"
 #include "lanes/native.hpp"
+#include "runtime/kernels.hpp"
 
 namespace featherweight::FW_ISA {
 

@@ -86,7 +86,7 @@ struct Scene {
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
-  const JointRow* joint_rows;  // from the tips inward
+  const JointRow* joint_rows;       // from the tips inward
   const Closure<double>* closures;  // axes of each in rising order
   const Spring* springs;
   const Actuator* actuators;

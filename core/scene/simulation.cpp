@@ -10,6 +10,9 @@
 namespace featherweight {
 namespace {
 
+// Beyond so many pairs, shapes that are near are found by sweeping over their bounds, and then filtered.
+constexpr std::size_t most_listed_pairs = 4096;
+
 // R = A B, p = A b + a
 void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
   for (int r = 0; r < 3; ++r) {
@@ -88,7 +91,14 @@ void Simulation::add_shapes(SceneSpec& spec) {
     set_frame(normal, shape.frame);
     shapes_.push_back(shape);
   }
-  for (ScenePair pair : spec.pairs) {  // ground comes second, so that contacts push what is on it
+  if (spec.rules && spec.rules->n_shapes() != static_cast<int>(shapes_.size()))
+    throw std::invalid_argument("rules: one a shape");
+  if (spec.rules && spec.rules->largest_material() >= static_cast<int>(spec.materials.size()))
+    throw std::invalid_argument("rules: unknown material");
+  const auto listed = spec.rules ? spec.rules->pairs(most_listed_pairs) : std::vector<PairRule>{};
+  for (const PairRule& rule : listed.value_or(std::vector<PairRule>{})) {
+    ScenePair pair{rule.first, rule.second, rule.material, 0, -1};
+    // ground comes second, so that contacts push what is on it
     const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
     const PlacedShape &a = shapes_[static_cast<std::size_t>(pair.a)], &b = shapes_[static_cast<std::size_t>(pair.b)];
@@ -97,17 +107,19 @@ void Simulation::add_shapes(SceneSpec& spec) {
   }
   std::sort(pairs_.begin(), pairs_.end(),
             [](const ScenePair& x, const ScenePair& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); });
-  rules_ = std::move(spec.rules);
+  if (!listed) rules_ = std::move(spec.rules);
   scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
-  constexpr int most_balls = 32;  // the matrix of all has room on lanes
+  // With fewer it takes longer than one environment after the other, with more the matrix of all has no room on lanes.
+  constexpr int least_balls = 6, most_balls = 32;
   const auto slides_only = [&](const ScenePair& pair) {
     const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
     return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0;
   };
   const auto n_balls = std::count_if(pairs_.begin(), pairs_.end(), slides_only);
-  for (ScenePair& pair : pairs_) pair.ball = n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
+  for (ScenePair& pair : pairs_)
+    pair.ball = n_balls >= least_balls && n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
   scene_.n_shapes = static_cast<int>(shapes_.size());
   scene_.n_pairs = static_cast<int>(pairs_.size());
   scene_.n_materials = static_cast<int>(materials_.size());

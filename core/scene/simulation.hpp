@@ -23,14 +23,13 @@ struct JointRowSpec {
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
-  std::vector<ScenePair> pairs;
-  std::unique_ptr<PairRules> rules;  // instead of pairs, where there are too many
+  std::shared_ptr<const PairRules> rules;  // one a shape; null: nothing touches
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
-  std::vector<Spring> springs;      // q is filled in
-  std::vector<Actuator> actuators;  // q and is_row are filled in
-  std::vector<double> damping;      // one a freedom
+  std::vector<Spring> springs;        // q is filled in
+  std::vector<Actuator> actuators;    // q and is_row are filled in
+  std::vector<double> damping;        // one a freedom
 };
 
 // Immutable; shareable between threads.
@@ -75,7 +74,7 @@ class Simulation {
   std::vector<double> damping_;
   std::vector<int> depth_, last_freedom_, root_, shared_, touchable_;
   std::vector<PlacedShape> shapes_;
-  std::unique_ptr<const PairRules> rules_;
+  std::shared_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;

@@ -51,9 +51,9 @@ class KeptSolutions {
     for (StepSolution& each : of) release(each.memory);
   }
 
-  std::vector<StepSolution> of;     // each environment
-  std::vector<double> v_free;       // velocities without impulses, nv an environment
-  std::vector<double> dofs;         // of the eliminated tree, nv * dof_numbers an environment
+  std::vector<StepSolution> of;  // each environment
+  std::vector<double> v_free;    // velocities without impulses, nv an environment
+  std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers an environment
 };
 
 // The states of a batch of environments.
@@ -69,7 +69,7 @@ class Environments {
   std::vector<double>& q() { return q_; }
   std::vector<double>& v() { return v_; }
   std::vector<double>& impulses() { return impulses_; }
-  std::vector<double>& q_start() { return q_start_; }            // of the last step
+  std::vector<double>& q_start() { return q_start_; }  // of the last step
   std::vector<double>& v_start() { return v_start_; }
   std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
   std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment

@@ -31,14 +31,15 @@ struct RolloutJob {
   double dt;
   int n_steps;
   SolverOptions options;
-  double *q, *v;                       // one row an environment
-  double* joint_impulses;              // one a joint row and row of a closure: warm starts
-  ContactList* contacts;               // one an environment
-  StepReport* reports;                 // one an environment
-  double *q_start, *v_start;           // of the last step, one row an environment
-  double *acceleration, *applied;      // of the last step, one row of nv an environment: mean, and joint forces
-  StepSolution* solutions = nullptr;   // one an environment: the last step is kept; null: it is not
-  double *v_free = nullptr, *dofs = nullptr;  // with them: velocities without impulses, and dof_numbers a degree of freedom
+  double *q, *v;                      // one row an environment
+  double* joint_impulses;             // one a joint row and row of a closure: warm starts
+  ContactList* contacts;              // one an environment
+  StepReport* reports;                // one an environment
+  double *q_start, *v_start;          // of the last step, one row an environment
+  double *acceleration, *applied;     // of the last step, one row of nv an environment: mean, and joint forces
+  StepSolution* solutions = nullptr;  // one an environment: the last step is kept; null: it is not
+  double *v_free = nullptr,
+         *dofs = nullptr;              // with them: velocities without impulses, and dof_numbers a degree of freedom
   const double* friction = nullptr;    // one an environment: factor on all coefficients of friction
   const double* gain_scale = nullptr;  // one row of actuators an environment: factor on gains
   const double* gravity = nullptr;     // one row of 3 an environment, instead of the scene's [m/s^2]

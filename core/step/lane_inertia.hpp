@@ -3,8 +3,8 @@
 // The sweeps of a step always read them here, whether environments differ or not: a register that is loaded costs no
 // more than a constant that is broadcast, and all environments go through the same instructions.
 #pragma once
-#include "runtime/lane_io.hpp"
 #include "dynamics/aba.hpp"
+#include "runtime/lane_io.hpp"
 #include "step/job.hpp"
 
 namespace featherweight::FW_ISA {

@@ -1,8 +1,8 @@
 // step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with
 // the way each shape goes in a step, and over planes by the shapes themselves.
 #pragma once
-#include "step/cone_rows.hpp"
 #include "scene/contacts.hpp"
+#include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
 

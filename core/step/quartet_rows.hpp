@@ -1,5 +1,5 @@
-// step/quartet_rows.hpp -- the rows of one environment's cone problem as the articulated operator takes them: products with
-// its matrix, which is never formed.
+// step/quartet_rows.hpp -- the rows of one environment's cone problem as the articulated operator takes them: products
+// with its matrix, which is never formed.
 //   G x = J H^-1 J^T x + compliance x,   (G + rho)^-1 b
 // Oracle: the matrix, of cone_matrix.hpp.
 #pragma once

@@ -42,7 +42,7 @@ class WalkedVelocities {
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
-  double* response_;       // Y^T lambda
+  double* response_;      // Y^T lambda
   const Quartet* group_;  // of the last row: the next one is near
 
   // f(y, freedom) along the paths of a row.

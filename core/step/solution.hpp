@@ -1,4 +1,5 @@
-// step/solution.hpp -- what a step found out, for whoever asks it to be kept. Plain data, shared by all instruction sets.
+// step/solution.hpp -- what a step found out, for whoever asks it to be kept. Plain data, shared by all instruction
+// sets.
 #pragma once
 #include "cones/problem.hpp"
 #include "memory/memory.hpp"

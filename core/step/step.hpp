@@ -2,9 +2,9 @@
 //
 //   predict -> [detect -> assemble -> solve] -> apply -> correct
 //
-// The smooth dynamics run on lanes. What touches differs from environment to environment, so what is in brackets is done
-// one environment at a time, on exactly the rows it has (docs/adr/0013), and again where impulses lead beyond what was
-// looked at.
+// The smooth dynamics run on lanes. What touches differs from environment to environment, so what is in brackets is
+// done one environment at a time, on exactly the rows it has (docs/adr/0013), and again where impulses lead beyond what
+// was looked at.
 #pragma once
 #include "step/correct.hpp"
 #include "step/detect.hpp"
@@ -38,8 +38,7 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   solve(job, rows, matrix, report.last);
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
   const bool separates = separate(scene, rows, matrix);
-  if (separates)
-    collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
+  if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
   if (job.solutions) keep_rows(job, rows, matrix, separates, environment);
   return {.touched = true, .separated = separates};
 }

@@ -260,10 +260,23 @@ def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | HeightField, po
 def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinity: Sequence[int], group: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of boxes (n, 2, 3) that overlap and may touch, in rising order."""
 
+class PairRules:
+    """Which shapes of a scene may touch, and by which law: its filter."""
+
+    def __init__(self, shapes: Sequence[Sequence[int]], surfaces: Sequence[Sequence[int]], exceptions: Sequence[Sequence[int]]) -> None: ...
+
+    def law(self, a: int, b: int) -> int:
+        """Index of the law of two shapes; -1: they never touch."""
+
+    def pairs(self, most: int) -> list[list[int]] | None:
+        """
+        First and second shape and law of all pairs that may touch; None if there are more.
+        """
+
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], pairs: Sequence[tuple[int, int, int]], rules: object | None, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int]], joint_rows: Sequence[tuple[str, int, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
 
     @property
     def dt(self) -> float:

@@ -188,15 +188,19 @@ class CompiledScene:
         v = [i for joint in axes for i in range(joint.v_slice.start, joint.v_slice.stop)]
         return np.array(q, dtype=np.int32), np.array(v, dtype=np.int32)
 
+    @cached_property
+    def rules(self) -> _core.PairRules:
+        """The filter, as the core has it."""
+        exceptions = dict.fromkeys(self.excluded, -1) | dict(self.overrides)
+        return _core.PairRules(
+            [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in self.shapes],
+            self.surface_laws.tolist(),
+            [(i, j, law) for (i, j), law in exceptions.items()],
+        )
+
     def may_touch(self, i: int, j: int) -> bool:
         """Whether shapes ``i`` and ``j`` are a pair of the scene."""
-        a, b, pair = self.shapes[i], self.shapes[j], (min(i, j), max(i, j))
-        if pair in self.overrides:
-            return True
-        related = a.body == b.body or a.parent_body == b.body or b.parent_body == a.body
-        if related or (a.static and b.static) or (a.family >= 0 and a.family == b.family):
-            return False
-        return bool(a.contype & b.conaffinity or b.contype & a.conaffinity) and pair not in self.excluded
+        return i != j and self.rules.law(i, j) >= 0
 
     def law(self, i: int, j: int) -> ContactLaw:
         """How shapes ``i`` and ``j`` act on each other where they touch."""
@@ -205,36 +209,11 @@ class CompiledScene:
 
     def pair_table(self, max_pairs: int = 4096) -> PairTable | None:
         """All pairs that may touch, or None when there are more than ``max_pairs``: filter what a sweep finds, then."""
-        n = len(self.shapes)
-        if n * (n - 1) // 2 > 10_000 * max_pairs:  # the matrix of all pairs would be the larger trouble
+        pairs = self.rules.pairs(max_pairs)
+        if pairs is None:
             return None
-        allowed = self._allowed()
-        if np.count_nonzero(allowed) > max_pairs:
-            return None
-        first, second = (index.astype(np.int32) for index in np.nonzero(allowed))
-        surface = np.array([shape.surface for shape in self.shapes], dtype=np.int32)
-        law = self.surface_laws[surface[first], surface[second]]
-        for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-            law[k] = self.overrides.get(pair, law[k])
-        return PairTable(first, second, law)
-
-    def _allowed(self) -> NDArray[np.bool_]:
-        """``may_touch`` for all i < j at once."""
-
-        def column(field: str) -> NDArray[np.int64]:
-            return np.array([getattr(shape, field) for shape in self.shapes], dtype=np.int64)
-
-        body, parent, family, static = (column(field) for field in ("body", "parent_body", "family", "static"))
-        contype, conaffinity = column("contype"), column("conaffinity")
-        never = (body[:, None] == body) | (parent[:, None] == body) | (parent == body[:, None])
-        never |= (static[:, None] & static).astype(bool) | ((family[:, None] == family) & (family >= 0))
-        bits = (contype[:, None] & conaffinity) | (conaffinity[:, None] & contype)
-        allowed = (bits != 0) & ~never
-        for i, j in self.excluded:
-            allowed[i, j] = False
-        for i, j in self.overrides:
-            allowed[i, j] = True
-        return np.asarray(np.triu(allowed, 1))
+        first, second, law = np.array(pairs, dtype=np.int32).reshape(-1, 3).T
+        return PairTable(*(np.ascontiguousarray(column) for column in (first, second, law)))
 
     def __repr__(self) -> str:
         return (

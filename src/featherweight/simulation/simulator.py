@@ -23,7 +23,7 @@ from ..constraints.constraint_set import ROWS
 from ..model.description import Actuator
 from ..model.model import Model
 from ..progress import progress_bar
-from ..scene.compiled import CompiledScene, CompiledShape, PairTable
+from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
 from .solution import StepSolution
@@ -80,7 +80,7 @@ class Simulator:
         self._bounded = bool(np.isfinite(self._control_range).any())
         arguments = _arguments(self.scene)
         if integrator == "rk4":
-            _check_smooth(arguments)
+            _check_smooth(self.scene, arguments)
         self._core = _core.Simulation(self.model, self.dt, integrator, **arguments)
 
     @property
@@ -411,7 +411,6 @@ class Trajectory:
 
 def _arguments(scene: CompiledScene) -> dict[str, Any]:
     model = scene.model
-    pairs = scene.pair_table()
     limits, springs = scene.limits, scene.springs
     rows: list[tuple[str, int, float]] = []
     for v, lower, upper in zip(limits.v_index.tolist(), limits.lower.tolist(), limits.upper.tolist(), strict=True):
@@ -420,8 +419,7 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     rows += [("dry_friction", v, float(model.friction[v])) for v in np.flatnonzero(model.friction).tolist()]
     return {
         "shapes": [_shape(shape) for shape in scene.shapes],
-        "pairs": [] if pairs is None else _pairs(pairs),
-        "rules": _rules(scene) if pairs is None else None,
+        "rules": scene.rules,
         "materials": [
             (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
              law.dim)
@@ -441,25 +439,13 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _pairs(pairs: PairTable) -> list[tuple[int, int, int]]:
-    return list(zip(pairs.first.tolist(), pairs.second.tolist(), pairs.law.tolist(), strict=True))
-
-
-def _rules(scene: CompiledScene) -> tuple[list[tuple[int, ...]], list[list[int]], list[tuple[int, int, int]]]:
-    """The filter itself, where there are too many pairs to list."""
-    exceptions = dict.fromkeys(scene.excluded, -1) | dict(scene.overrides)
-    return (
-        [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in scene.shapes],
-        scene.surface_laws.tolist(),
-        sorted((i, j, law) for (i, j), law in exceptions.items()),
-    )
-
-
-def _check_smooth(arguments: dict[str, Any]) -> None:
-    names = {"pairs": "shapes that can touch", "rules": "shapes that can touch", "closures": "constraints"}
-    for what, name in (names | {"joint_rows": "limits or dry friction of joints"}).items():
-        if arguments[what]:
-            raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {name}; use "semi_implicit"')
+def _check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
+    names = {"closures": "constraints", "joint_rows": "limits or dry friction of joints"}
+    found = [name for what, name in names.items() if arguments[what]]
+    if scene.rules.pairs(0) is None:
+        found.insert(0, "shapes that can touch")
+    if found:
+        raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {found[0]}; use "semi_implicit"')
 
 
 def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
