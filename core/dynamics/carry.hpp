@@ -3,6 +3,7 @@
 // Links are swept in reverse depth-first order, so the last child swept is link i+1 and what it hands over is simply
 // still in hand: the carry. Only the other children of a branching link need a place to wait, its accumulator.
 #pragma once
+#include "lanes/config.hpp"
 #include "model/tree.hpp"
 
 namespace featherweight::FW_ISA {
