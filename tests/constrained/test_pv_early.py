@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from helpers.compare import assert_close, assert_same_bits, relative_error
+from helpers.compare import EPS, assert_close, assert_same_bits, relative_error
 from helpers.forests import AxisKind, Forest, LinkPlan, random_forest
 
 import featherweight as fw
@@ -15,6 +15,8 @@ from featherweight.constrained import ConstrainedSolution
 from featherweight.constraints import ROWS, Constraint
 from featherweight.description import Array, JointType
 
+#: Of the mobility of a row: what is added to all, and moves no solution.
+PROXIMAL = 1e-10
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 
 
@@ -87,7 +89,7 @@ def test_forests_of_all_joints_agree_with_the_dense_solve() -> None:
             assert solution.residual < 1e-9
         elif condition == np.inf:
             dependent.append(relative_error(solution.a, a))
-            assert_close(solution.forces, forces, 1e-6)
+            assert_close(solution.forces, forces, EPS / PROXIMAL)  # along rows that move nothing
         assert solution.converged
     assert len(regular) > 40
     assert max(regular) < 1e-10
