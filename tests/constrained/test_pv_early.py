@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from helpers.compare import EPS, assert_close, assert_same_bits, relative_error
 from helpers.forests import AxisKind, Forest, LinkPlan, random_forest
+from helpers.instruction_sets import AVAILABLE, instruction_set
 
 import featherweight as fw
-from featherweight import _core
 from featherweight.constrained import ConstrainedSolution
 from featherweight.constraints import ROWS, Constraint
 from featherweight.description import Array, JointType
@@ -278,14 +278,10 @@ def test_compliance_yields_in_proportion_to_the_force(standing: tuple[fw.Model, 
         assert_close(soft.a[k], explained, 1e-10)
 
 
-@pytest.mark.parametrize("isa", ["scalar", "baseline"])
+@pytest.mark.parametrize("isa", AVAILABLE)
 def test_instruction_sets_agree(isa: str, standing: tuple[fw.Model, Array, Array, Array]) -> None:
     model, q, v, tau = standing
     feet: list[Constraint] = [fw.PointConstraint(foot) for foot in FEET]
     expected = solve(model, q, v, tau, feet)
-    before = _core.build_info()["isa"]
-    _core.use_isa(isa)
-    try:
+    with instruction_set(isa):
         assert_close(solve(model, q, v, tau, feet).a, expected.a, 1e-10)
-    finally:
-        _core.use_isa(before)
