@@ -16,7 +16,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 STAMPS := $(VENV)/stamps
 JOBS   ?= 2
-SOURCES := $(shell find core bindings -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
+SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
 .PHONY: run test lint test-robots sanitize bench bench-peers scoreboard format clean build
@@ -24,7 +24,7 @@ CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png
 
-test: $(STAMPS)/package $(STAMPS)/extra-test
+test: $(STAMPS)/all-kernels $(STAMPS)/extra-test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
 
 lint: $(STAMPS)/package $(STAMPS)/extra-lint $(STAMPS)/extra-test
@@ -71,9 +71,18 @@ $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 	$(PIP) install $$($(BIN)/python tools/extra.py build)
 	@touch $@
 
+# Kernels are built for this CPU's best instruction set; tests want all that it runs, and from then on they are kept up.
+INSTALL = PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation -Cbuild-dir=build/dev \
+  -Ceditable.mode=redirect -Ccmake.define.FEATHERWEIGHT_ISAS=$(1) -e .
 $(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-requirements
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation -Cbuild-dir=build/dev -Ceditable.mode=redirect -e .
+	@test -e $(STAMPS)/all-kernels || echo "Building featherweight for this CPU: one to three minutes on two cores, once."
+	$(call INSTALL,$(if $(wildcard $(STAMPS)/all-kernels),cpu,native))
 	@touch $@
+
+$(STAMPS)/all-kernels: $(SOURCES) | $(STAMPS)/build-requirements
+	@echo "Building featherweight for every instruction set of this CPU, to test them all: three to eight minutes, once."
+	$(call INSTALL,cpu)
+	@touch $@ $(STAMPS)/package
 
 $(STAMPS)/extra-%: pyproject.toml | $(STAMPS)/venv
 	$(PIP) install $$($(BIN)/python tools/extra.py $*)

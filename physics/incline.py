@@ -1,7 +1,8 @@
 """A box on an incline: it sticks if tan(theta) <= mu, else it slides with g (sin(theta) - mu cos(theta)).
 
 Both are exact in time steps too: without sliding every velocity is zero, and a constant acceleration is integrated
-without error in the velocity. What is left is rounding and the tolerance of the contact solver.
+without error in the velocity. What is left is rounding and the tolerance of the contact solver, which is relative to
+the largest velocity among the contacts of a scene.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from featherweight import Plane, Scene, Simulator, box, pose
+from featherweight import Automatic, Plane, Scene, Simulator, box, pose
 from featherweight.arrays import Array
 from physics.motion import GRAVITY, position, run, steps, velocity
 
@@ -62,6 +63,17 @@ def sliding_errors(
     speeds = np.array([velocity(final, f"body_{k}") @ downhill(theta) for k in range(len(frictions))])
     exact = seconds * np.array([sliding_acceleration(theta, mu) for mu in frictions])
     return np.asarray(np.abs(speeds / exact - 1.0))
+
+
+def sliding_promise(theta: float, frictions: Sequence[float], tolerance: float | None = None) -> Array:
+    """What a solver's tolerance, None for the default, leaves of :func:`sliding_errors` at any time, (frictions,).
+
+    A step may leave a contact a normal velocity of the tolerance times the speed of the fastest box. The next step
+    takes it up, and friction is in proportion to the normal impulse: what is left does not add up over the steps, and
+    in relation to a box's own speed it is the larger the slower that box is.
+    """
+    speeds = np.array([sliding_acceleration(theta, mu) for mu in frictions])
+    return np.asarray((Automatic().tolerance if tolerance is None else tolerance) * speeds.max() / speeds)
 
 
 def threshold(mu: float, *, resolution: float = 1e-7, dt: float = 1e-3, seconds: float = 0.2) -> float:

@@ -185,7 +185,7 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   const auto kernel = active_isa().simulation->rollout;
   if (!kernel)
     throw std::runtime_error(std::string("the build '") + active_isa().name +
-                             "' of the kernels has no step: it counts operations; choose another instruction set");
+                             "' of the kernels has no step, it counts operations; choose another by FEATHERWEIGHT_ISA");
   std::atomic<bool> out_of_memory = false;
   const auto run = [&](std::size_t begin, std::size_t end) {
     const FlushDenormals flush;

@@ -62,8 +62,8 @@ from .sensors.imu import IMU
 from .sensors.joints import JointSensor
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator, Trajectory
-from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.solution import SolvedRows, StepSolution
+from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import Contacts, State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below

@@ -165,7 +165,7 @@ def test_whole_numbers_are_numbers() -> None:
 
 @every_function
 def test_float32_in_float32_out(function: Function) -> None:
-    """Against float64 on the same rounded inputs. Two parts in a million of the result's scale, or what the condition
+    """Against float64 on the same rounded inputs: some roundings a link, on the result's scale, and what the condition
     of the mass matrix leaves of single precision where it is inverted."""
     forest = random_forest(seed=2, n_links=10)
     model, arrays = fw.Model(forest.description), batch_of(forest, 20, np.float32)
@@ -178,9 +178,10 @@ def test_float32_in_float32_out(function: Function) -> None:
                 quaternion /= np.linalg.norm(quaternion)
         result = function(model, sample)
         assert np.asarray(result).dtype == np.float32
-        tolerance = 2e-6
+        eps = float(np.finfo(np.float32).eps)
+        tolerance = 4 * eps * model.n_links
         if function.name in ("aba", "minverse"):
-            tolerance += float(np.finfo(np.float32).eps * np.linalg.cond(fw.crba(model, wide["q"])))
+            tolerance += eps * float(np.linalg.cond(fw.crba(model, wide["q"])))
         assert_close(result, function(model, wide), tolerance, function.name)
 
 
@@ -222,8 +223,7 @@ def test_each_thread_allocates_its_workspace_once() -> None:
 
 def test_other_threads_run_during_a_call() -> None:
     """Ticks of another Python thread fall into the middle of a long call, which they cannot if the GIL is held."""
-    small = batch_of(FOREST, 50)["q"]
-    q = np.tile(small, (2000, 1))
+    q = np.tile(batch_of(FOREST, 50)["q"], (400, 1))
     ticks, done = [], threading.Event()
 
     def tick() -> None:
@@ -234,13 +234,15 @@ def test_other_threads_run_during_a_call() -> None:
     thread = threading.Thread(target=tick)
     thread.start()
     try:
-        start = time.perf_counter()
-        fw.crba(MODEL, q, num_threads=1)
-        end = time.perf_counter()
+        start, end = 0.0, 0.0
+        while end - start < 0.1:  # too short a call to tell, on this CPU
+            q = np.tile(q, (2, 1))
+            start = time.perf_counter()
+            fw.crba(MODEL, q, num_threads=1)
+            end = time.perf_counter()
     finally:
         done.set()
         thread.join()
-    assert end - start > 0.01, "too short a call to tell"
     middle = [t for t in ticks if start + 0.25 * (end - start) < t < end - 0.25 * (end - start)]
     assert middle, f"nothing ran during a call of {end - start:.3f} s"
 

@@ -1,17 +1,52 @@
-"""Every instruction set this CPU runs computes the same physics."""
+"""Every instruction set this CPU runs computes the same physics.
 
+Here every function is compared between instruction sets. What else the tests say of dynamics, constraints, contact and
+steps is said of the active one; MAIN_TESTS are run again on each of the others, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.compare import assert_close, assert_same_bits, solve_tolerance
 from helpers.forests import random_forest
 from helpers.functions import FUNCTIONS, Function, batch_of, sample_of
+from helpers.instruction_sets import AVAILABLE, KNOWN, PLAINEST, missing
 
 import featherweight as fw
 from featherweight import _core
 
-AVAILABLE = [isa for isa in fw.build_info()["available_isas"] if isa != "counting"]
+TESTS = Path(__file__).parents[1]
+#: Under a minute together. tests/lanes goes through all instruction sets by itself; collision is compiled once for all,
+#: and what it finds on placements computed by lanes is part of the steps.
+MAIN_TESTS = (
+    "dynamics/test_aba.py",
+    "dynamics/test_crba.py",
+    "dynamics/test_minverse.py",
+    "dynamics/test_rnea.py",
+    "constrained/test_constrained_inverse_dynamics.py",
+    "constrained/test_feedback.py",
+    "constrained/test_hard_problems.py",
+    "constrained/test_impulse_dynamics.py",
+    "constrained/test_penalty_methods.py",
+    "delassus/test_delassus.py::TestValues",
+    "delassus/test_delassus_inverse.py",
+    "contact/test_blocks.py",
+    "contact/test_degenerate_cones.py",
+    "contact/test_islands.py",
+    "contact/test_solvers.py",
+    "collision/test_rest.py",
+    "simulation/test_step_oracle.py",
+    "simulation/test_same_bits.py",
+    "physics/test_incline.py",
+    "physics/test_resting.py",
+)
 
 FOREST = random_forest(seed=21, n_links=14)
 MODEL = fw.Model(FOREST.description)
@@ -28,15 +63,33 @@ def restored() -> Iterator[None]:
     _core.use_isa(default)
 
 
-def test_scalar_and_baseline_are_always_there() -> None:
-    assert {"scalar", "baseline"} <= set(AVAILABLE)
+def test_the_best_instruction_set_is_chosen_unless_another_is_asked_for() -> None:
+    assert [isa for isa in KNOWN if isa in AVAILABLE] == AVAILABLE
+    assert fw.build_info()["isa"] == (os.environ.get("FEATHERWEIGHT_ISA") or AVAILABLE[0])
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("isa", KNOWN)
+def test_main_tests_pass_on(isa: str) -> None:
+    if reason := missing(isa):
+        pytest.skip(reason)
+    if isa == fw.build_info()["isa"]:
+        pytest.skip("it is the active one, on which all tests run")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    paths = [str(TESTS / path) for path in MAIN_TESTS]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *paths],
+        cwd=TESTS.parent, env={**inherited, "FEATHERWEIGHT_ISA": isa}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if result.returncode != 0:
+        pytest.fail(f"FEATHERWEIGHT_ISA={isa}:\n{result.stdout[-6000:]}{result.stderr[-2000:]}", pytrace=False)
 
 
 @every_isa
 @every_function
 def test_instruction_sets_agree(function: Function, isa: str) -> None:
     arrays = batch_of(FOREST, 19)
-    _core.use_isa("scalar")
+    _core.use_isa(PLAINEST)
     expected = function(MODEL, arrays)
     conditioned = function.name in ("aba", "minverse")
     tolerance = 0.1 * max(map(solve_tolerance, fw.crba(MODEL, arrays["q"]))) if conditioned else 1e-13

@@ -20,6 +20,9 @@ from featherweight.reference.kkt import equations, kkt
 Array = NDArray[np.float64]
 EXACT: list[Method] = ["pv", "ltl"]  # for independent rows
 ROBUST: list[Method] = ["limb_pv", "prox_pv", "pv_early", "kkt"]  # for any rows
+#: Of the rows' residual relative to 1 + what is asked of them, by default; and how many times that an iteration that
+#: stops there may leave to all further ones, where rows contradict each other.
+TOLERANCE, FURTHER = 1e-10, 10.0
 FEET = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 
 
@@ -145,7 +148,9 @@ def test_singular_forests_agree_with_the_dense_twin(forest_problems: list[Forest
         if problem.singular and problem.condition <= 1e8:
             solution = problem.solve(method)
             assert solution.converged
-            assert float(solution.residual) == pytest.approx(problem.expected.residual, abs=1e-9)
+            _, asked, _ = dense_rows(problem.model, problem.state.q, problem.state.v, problem.constraints)
+            left = FURTHER * TOLERANCE * (1 + np.abs(asked).max())
+            assert abs(solution.residual - problem.expected.residual) <= left
             errors.append(error(solution.a, problem.expected.a))
     assert len(errors) > 20
     assert max(errors) < 1e-9

@@ -10,6 +10,7 @@ import pytest
 from helpers.compare import assert_close, assert_same_bits
 from helpers.constraints import random_constraints, twin_rows
 from helpers.forests import Forest, forests
+from helpers.instruction_sets import AVAILABLE
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -144,9 +145,7 @@ def test_a_sample_keeps_its_bits_whatever_its_neighbours_do() -> None:
     feet = fw.ConstraintSet(model, [fw.PointConstraint(foot) for foot in FEET])
     active = rng.random((70, 4)) > 0.4
     expected = None
-    for isa in fw.build_info()["available_isas"]:
-        if isa == "counting":
-            continue
+    for isa in AVAILABLE:
         _core.use_isa(isa)
         together = fw.constrained_inverse_dynamics(model, q, v, a, feet, active=active)
         one_thread = fw.constrained_inverse_dynamics(model, q, v, a, feet, active=active, num_threads=1)

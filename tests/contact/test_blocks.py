@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.compare import EPS
 from helpers.cones import UNILATERAL, Block, Cones, disc, equality, interval, point
 
 from featherweight.arrays import Array
@@ -40,9 +41,11 @@ def test_a_frictional_point_obeys_coulomb_to_rounding() -> None:
     assert min(slides, sticks, painleve) > 300
 
 
-@pytest.mark.parametrize(("tilt", "tolerance"), [(0.0, 1e-9), (1e-8, 2e-6), (1e-4, 1e-9)])
-def test_a_block_that_hardly_moves_in_some_direction(tilt: float, tolerance: float) -> None:
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize("tilt", [0.0, 1e-8, 1e-4])
+def test_a_block_that_hardly_moves_in_some_direction(tilt: float) -> None:
+    """As a rule it is solved, and at worst a visit loses what the condition of its tangents makes of rounding: that is
+    tilt^-2, or 1e12 where the solver bounds it by a proximal step."""
+    rng, residuals = np.random.default_rng(1), []
     for _ in range(300):
         A = rng.normal(size=(3, 3))
         A[:, 2] *= tilt
@@ -50,7 +53,10 @@ def test_a_block_that_hardly_moves_in_some_direction(tilt: float, tolerance: flo
         problem = Cones(A @ A.T, g, [point(rng.uniform(0.1, 2.0))], float(np.abs(g).max()))
         impulse, _ = problem.solve(**ONCE | {"max_sweeps": 3})
         assert np.isfinite(impulse).all()
-        assert problem.residual(impulse) <= tolerance
+        residuals.append(problem.residual(impulse))
+    condition = 1e12 if tilt < 1e-6 else tilt**-2
+    assert max(residuals) <= EPS * condition
+    assert np.quantile(residuals, 0.75) <= 1e-10
 
 
 @pytest.mark.parametrize(

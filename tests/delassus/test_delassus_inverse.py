@@ -1,7 +1,7 @@
 """Inverses of damped Delassus matrices and the operator: against dense algebra, any damping, singular rows included.
 
-An inverse X of A in double precision leaves |X A - 1| of about eps cond(A), the exact one rounded included: tolerances
-say how many times that, and 1e-8 is met wherever that allows it.
+An inverse X of A in double precision leaves |X A - 1| of about eps cond(A), the exact one rounded included. INEXACT
+cond(A) is what is allowed, and 1e-8 is met wherever that allows it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from helpers.compare import assert_same_bits
+from helpers.compare import EPS, assert_same_bits
 from helpers.constraints import free_frames
 from helpers.delassus import random_rows
 from helpers.forests import random_forest
@@ -26,7 +26,8 @@ from featherweight.constraints.delassus import InverseMethod
 
 METHODS = get_args(InverseMethod)
 DAMPINGS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)
-EPS = np.finfo(float).eps
+#: The rounding of Delta itself counts too, and grows with cond(H): 33 was met on some instruction set.
+INEXACT = 100 * EPS
 
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -91,9 +92,8 @@ def test_inverse_times_matrix_is_one(problem: Problem, method: InverseMethod) ->
         A = problem.damped(damping)
         X = fw.delassus_inverse(problem.model, problem.q, problem.constraints, damping=damping, method=method)
         off, cond = np.abs(X @ A - np.eye(n)).max((-2, -1)), np.linalg.cond(A)
-        # 60 eps cond: the rounding of Delta itself counts too, and it grows with cond(H)
-        assert np.all(off <= 1e-11 + 60 * EPS * cond), (damping, off.max(), cond.max())
-        assert np.all((off <= 1e-8) | (60 * EPS * cond > 1e-8)), (damping, off.max())
+        assert np.all(off <= 1e-11 + INEXACT * cond), (damping, off.max(), cond.max())
+        assert np.all((off <= 1e-8) | (INEXACT * cond > 1e-8)), (damping, off.max())
         assert np.array_equal(X, X.swapaxes(-1, -2))
 
 
@@ -108,7 +108,7 @@ def test_operator_multiplies_and_solves(problem: Problem) -> None:
         assert np.abs(operator.apply(x) - (problem.delta @ x[..., None])[..., 0]).max() <= 1e-13 * scale
         y = operator.solve(x)
         left = np.abs((A @ y[..., None])[..., 0] - x).max(-1)
-        assert np.all(left <= 1e-10 + 60 * EPS * np.linalg.cond(A)), (damping, left.max())
+        assert np.all(left <= 1e-10 + INEXACT * np.linalg.cond(A)), (damping, left.max())
 
 
 def test_many_right_hand_sides_are_solved_as_if_alone() -> None:

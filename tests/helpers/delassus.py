@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import featherweight as fw
+from benchmarks.extended import cholesky, forward_substitute
 from featherweight import ModelDescription, reference
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import ROWS, Constraint
@@ -84,8 +85,10 @@ def _velocity_at(model: fw.Model, q: Array, frame: str | int, point: Array) -> A
 
 
 def dense_delassus(model: fw.Model, q: Array, constraints: Sequence[Constraint]) -> Array:
-    J = dense_jacobian(model, q, constraints)
-    return np.asarray(J @ np.linalg.solve(fw.crba(model, q), J.T))
+    """J H^-1 J^T in extended precision, where the machine has one, and without BLAS, so the same on all of a kind."""
+    factor = cholesky(fw.crba(model, q).astype(np.longdouble))
+    Y = forward_substitute(factor, dense_jacobian(model, q, constraints).T.astype(np.longdouble))
+    return np.asarray(Y.T @ Y, dtype=np.float64)
 
 
 def twin_constraints(

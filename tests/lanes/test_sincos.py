@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.instruction_sets import AVAILABLE, instruction_set
 from numpy.typing import NDArray
 
 import featherweight as fw
-from featherweight import _core
 
-ISAS = [name for name in fw.build_info()["available_isas"] if name != "counting"]
 QUARTER = np.pi / 2
 
 
-@pytest.fixture(params=ISAS)
+@pytest.fixture(params=AVAILABLE)
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    active = fw.build_info()["isa"]
-    _core.use_isa(request.param)
-    yield request.param
-    _core.use_isa(active)
+    with instruction_set(request.param):
+        yield request.param
 
 
 @pytest.fixture(scope="module")

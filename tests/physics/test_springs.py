@@ -136,4 +136,5 @@ def test_mujoco_agrees(integrator: Integrator) -> None:
         data.qpos[:] = rng.uniform(-1, 1, 3)
         mujoco.mj_forward(theirs, data)
         after = sim.step(sim.state(q=fw.convert.from_mujoco(ours, data.qpos)))
-        np.testing.assert_allclose(after.acceleration, data.qacc, rtol=1e-10)
+        # gravity and springs may cancel in one joint: all are off by a share of the largest
+        np.testing.assert_allclose(after.acceleration, data.qacc, rtol=0, atol=1e-11 * np.abs(data.qacc).max())

@@ -193,7 +193,10 @@ class CompiledScene:
         """The filter, as the core has it."""
         exceptions = dict.fromkeys(self.excluded, -1) | dict(self.overrides)
         return _core.PairRules(
-            [(s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static)) for s in self.shapes],
+            [
+                (s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static))
+                for s in self.shapes
+            ],
             self.surface_laws.tolist(),
             [(i, j, law) for (i, j), law in exceptions.items()],
         )

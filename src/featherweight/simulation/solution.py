@@ -59,7 +59,7 @@ class SolvedRows:
 
 @dataclass(frozen=True, eq=False)
 class StepSolution:
-    """One step, with all that is known about it. Arrays are (...) for a single environment and (batch, ...) for several."""
+    """One step, with all that is known about it. Arrays are (...) for a single environment, (batch, ...) for several."""
 
     state: State  # after the step, bit for bit that of ``sim.step``
     q: Array  # (..., nq) at the start of the step
