@@ -23,8 +23,8 @@ class SolvedRows:
 
     environment: NDArray[np.int64]  # (n,)
     source: NDArray[np.str_]  # (n,) "closure", "contact", "lower_limit", "upper_limit", "dry_friction" or "servo"
-    #: (n,) of a closure its place in the scene's constraints, of a contact in ``contacts`` of its environment, of others
-    #: the degree of freedom
+    #: (n,) of a closure its place in the scene's constraints, of a contact in the contacts of its environment, of
+    #: others the degree of freedom
     index: NDArray[np.int64]
     component: NDArray[np.int64]  # (n,) of a closure its row; of a contact along t1, t2, n, then about them
     block: NDArray[np.int64]  # (n,) rows of one block of an environment obey their law together
@@ -59,7 +59,7 @@ class SolvedRows:
 
 @dataclass(frozen=True, eq=False)
 class StepSolution:
-    """One step, with all that is known about it. Arrays are (...) for a single environment, (batch, ...) for several."""
+    """One step, with all that is known about it: arrays (...) for a single environment, (batch, ...) for several."""
 
     state: State  # after the step, bit for bit that of ``sim.step``
     q: Array  # (..., nq) at the start of the step
