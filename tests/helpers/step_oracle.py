@@ -16,10 +16,10 @@ import featherweight as fw
 from featherweight.arrays import Array
 from featherweight.reference import ContactPoint, StepScene, contact_points, step_scene
 from featherweight.reference.spatial import quaternion_rotation
-from featherweight.reference.step.apply import apply
-from featherweight.reference.step.assemble import StepProblem, assemble
-from featherweight.reference.step.bodies import center_of_mass
-from featherweight.reference.step.predict import FreeMotion, predict
+from featherweight.reference.stages.apply import apply
+from featherweight.reference.stages.assemble import StepProblem, assemble
+from featherweight.reference.stages.bodies import center_of_mass
+from featherweight.reference.stages.predict import FreeMotion, predict
 from helpers.cones import Block, Cones
 
 

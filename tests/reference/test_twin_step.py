@@ -21,9 +21,9 @@ from featherweight.arrays import Array
 from featherweight.reference import dense
 from featherweight.reference.constraints import turn_error
 from featherweight.reference.spatial import quaternion_exp, rotation
-from featherweight.reference.step.apply import apply
-from featherweight.reference.step.bodies import bias, mass_matrix, place
-from featherweight.reference.step.closure_rows import closure_errors
+from featherweight.reference.stages.apply import apply
+from featherweight.reference.stages.bodies import bias, mass_matrix, place
+from featherweight.reference.stages.closure_rows import closure_errors
 
 
 @pytest.mark.parametrize("seed", range(6))

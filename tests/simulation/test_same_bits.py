@@ -134,13 +134,14 @@ def test_a_call_twice_and_its_inputs(heap: fw.Scene) -> None:
     start, tau = started(sim, 3)
     middle = sim.rollout(start, tau).final
     q, v, impulse, given = middle.q.copy(), middle.v.copy(), middle.contacts.impulse.copy(), tau.copy()
-    reports = middle._reports.copy()
+    residual, failed = middle.residual.copy(), middle.failed.copy()
     twice = [sim.rollout(middle, tau).final for _ in range(2)]
     assert_same_state(*twice)
     assert_same_state(sim.step(middle, tau[:, 0]), sim.step(middle, tau[:, 0]))
     for now, then in ((middle.q, q), (middle.v, v), (middle.contacts.impulse, impulse), (tau, given)):
         assert_same_bits(now, then)
-    assert_same_bits(middle._reports, reports)
+    assert_same_bits(middle.residual, residual)
+    assert_same_bits(middle.failed, failed)
     with pytest.raises(ValueError, match="read-only"):
         middle.q[0, 0] = 1.0
 

@@ -18,7 +18,7 @@ from helpers.step_oracle import Verdict, judge
 import featherweight as fw
 from featherweight.arrays import Array
 from featherweight.model import poses
-from featherweight.reference.step.bodies import center_of_mass
+from featherweight.reference.stages.bodies import center_of_mass
 
 MOMENTUM, LAWS = 1e-10, 1e-7
 UNCONVERGED = 1e-4  # where the step says that it missed its tolerance

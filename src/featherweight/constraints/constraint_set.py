@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,36 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array
 from ..model.model import Model
+from ..records import Record, packed, unpacked
 
 #: Names of the rows a constraint may have: along, then about the axes of its frame.
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 
 
+class _Held(Record):
+    """What the kinds of constraints have in common: they keep what was given in one form, which nobody can change."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name == "rows":
+                self.__dict__[name] = tuple(value) if isinstance(value, list | np.ndarray) else value
+            elif name not in ("frame", "to"):
+                self.__dict__[name] = _kept(value)
+
+
+def _kept(value: Any) -> Any:
+    """Numbers as a float, a tuple or a read-only array; what are none as they are, for ConstraintSet to refuse."""
+    if value is None:
+        return None
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return value
+    return _frozen(array) if array.ndim > 1 else tuple(array.tolist()) if array.ndim else float(array)
+
+
 @dataclass(frozen=True, eq=False)
-class PointConstraint:
+class PointConstraint(_Held):
     """The point at ``offset`` of a frame does not accelerate, or accelerates as desired, along the frame's axes.
 
     ``rows`` picks axes among "x", "y", "z". ``acceleration`` [m/s^2] and ``compliance`` [1/kg: acceleration given way
@@ -32,6 +55,8 @@ class PointConstraint:
 
     With a second frame ``to`` the motion is that relative to the point at ``to_offset`` of it, still along the axes of
     the first, and the opposite force acts there. :func:`featherweight.delassus` takes such constraints.
+
+    Constraints pickle, and compare by value.
     """
 
     frame: str | int
@@ -47,7 +72,7 @@ class PointConstraint:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameConstraint:
+class FrameConstraint(_Held):
     """A frame does not accelerate, or has the desired spatial acceleration [linear; angular] in its own axes.
 
     ``rows`` picks among "x", "y", "z", "rx", "ry", "rz"; ``offset`` is the pose (4, 4) of the constraint's frame in the
@@ -59,6 +84,8 @@ class FrameConstraint:
 
     With a second frame ``to`` the motion is that relative to its link, as seen from the first frame, and the opposite
     force acts there. :func:`featherweight.delassus` takes such constraints.
+
+    Constraints pickle, and compare by value.
     """
 
     frame: str | int
@@ -76,8 +103,12 @@ Constraint: TypeAlias = PointConstraint | FrameConstraint
 
 
 class ConstraintSet(_core.ConstraintSet):
-    """Constraints compiled for a model, to be used in many calls."""
+    """Constraints compiled for a model, to be used in many calls.
 
+    Immutable. It pickles together with its model, and equals a set of the same constraints on an equal model.
+    """
+
+    model: Model
     targets: Array  # (n_rows,) accelerations asked for, feedback aside
     compliance: Array  # (n_rows,) [1/kg, 1/(kg m^2)]
     stiffness: Array  # (n_rows,) [1/s^2]
@@ -86,6 +117,7 @@ class ConstraintSet(_core.ConstraintSet):
     slices: tuple[slice, ...]  # where the rows of each constraint are in the vector of all rows
 
     def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:
+        self.model = model
         self.constraints = tuple(constraints)
         if not self.constraints:
             raise ValueError("constraints: expected at least one; without any, use fw.aba")
@@ -99,8 +131,29 @@ class ConstraintSet(_core.ConstraintSet):
         ends = np.cumsum([len(each.acceleration) for each in checked]).tolist()
         self.slices = tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConstraintSet):
+            return NotImplemented
+        return self is other or (self.model == other.model and self.constraints == other.constraints)
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.constraints))
+
+    def __reduce__(self) -> tuple[Callable[..., ConstraintSet], tuple[object, ...]]:
+        return _unpickled, (type(self), packed({"model": self.model, "constraints": self.constraints}))
+
+    def __copy__(self) -> ConstraintSet:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConstraintSet:
+        return self
+
     def __repr__(self) -> str:
         return f"<ConstraintSet: {self.n_constraints} constraints, {self.n_rows} rows>"
+
+
+def _unpickled(kind: type[ConstraintSet], state: object) -> ConstraintSet:
+    return kind(**unpacked(kind, state, ("model", "constraints")))
 
 
 def compiled_for(model: Model, constraints: Sequence[Constraint] | ConstraintSet) -> ConstraintSet:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
+from ..core_tables import inverted_matrix
 from ..model.model import Model
 from .constraint_set import Constraint, ConstraintSet, compiled_for
 from .dynamics import activity
@@ -221,7 +222,8 @@ def _inverse(
     """The inverse, and per sample the mobility of a row over its pivot, at most."""
     n, kernel = constraints.n_rows, inverse_kernel_of(method, constraints)
     result = _core.delassus_inverse(model, q, constraints, damping, activity(active), kernel, num_threads)
-    return result[..., :-1].reshape(*result.shape[:-1], n, n), result[..., -1]
+    found = inverted_matrix(result, n)
+    return found["inverse"], found["weakest"]
 
 
 def _known(method: str, known: object) -> str:

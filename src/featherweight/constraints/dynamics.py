@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..core_tables import constrained_solution
 from ..model.model import Model
+from ..records import Record
 from .constraint_set import Constraint, ConstraintSet, compiled_for
 from .terms import row_targets
 
@@ -19,8 +21,11 @@ Method = Literal["auto", "limb_pv", "pv", "prox_pv", "pv_early", "constrained_ab
 
 
 @dataclass(frozen=True, eq=False)
-class ConstrainedSolution:
-    """Accelerations and constraint forces of every sample, and how exactly they were solved for."""
+class ConstrainedSolution(Record):
+    """Accelerations and constraint forces of every sample, and how exactly they were solved for.
+
+    Pickles, and compares by value.
+    """
 
     a: Array  # (..., nv) joint accelerations
     forces: Array  # (..., n_rows), all rows in the order of the constraints
@@ -86,13 +91,13 @@ def constrained_dynamics(
         model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
         resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
-    nv, m = model.nv, compiled.n_rows
+    found = constrained_solution(result, model.nv, compiled.n_rows)
     return ConstrainedSolution(
-        a=result[..., :nv],
-        forces=result[..., nv : nv + m],
-        residual=result[..., nv + m],
-        iterations=result[..., nv + m + 1].astype(np.int64),
-        converged=result[..., nv + m + 2] > 0.5,
+        a=found["motion"],
+        forces=found["forces"],
+        residual=found["residual"],
+        iterations=found["iterations"].astype(np.int64),
+        converged=found["converged"] > 0.5,
         constraints=compiled,
     )
 

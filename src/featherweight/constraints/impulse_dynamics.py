@@ -10,14 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..core_tables import constrained_solution
 from ..model.model import Model
+from ..records import Record
 from .constraint_set import Constraint, ConstraintSet, compiled_for
 from .dynamics import Method, activity, check_method, check_settings, resolved
 
 
 @dataclass(frozen=True, eq=False)
-class ImpulseSolution:
-    """Velocities after an impact and the impulses that caused it, and how exactly they were solved for."""
+class ImpulseSolution(Record):
+    """Velocities after an impact and the impulses that caused it, and how exactly they were solved for.
+
+    Pickles, and compares by value.
+    """
 
     v: Array  # (..., nv) velocities after the impact
     impulses: Array  # (..., n_rows) [N s, N m s], all rows in the order of the constraints
@@ -75,13 +80,13 @@ def impulse_dynamics(
         model, q, compiled, -(1.0 + e) * before, activity(active),
         resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
-    nv, m = model.nv, compiled.n_rows
+    found = constrained_solution(result, model.nv, compiled.n_rows)
     return ImpulseSolution(
-        v=np.asarray(v, dtype=np.float64) + result[..., :nv],
-        impulses=result[..., nv : nv + m],
-        residual=result[..., nv + m],
-        iterations=result[..., nv + m + 1].astype(np.int64),
-        converged=result[..., nv + m + 2] > 0.5,
+        v=np.asarray(v, dtype=np.float64) + found["motion"],
+        impulses=found["forces"],
+        residual=found["residual"],
+        iterations=found["iterations"].astype(np.int64),
+        converged=found["converged"] > 0.5,
         constraints=compiled,
     )
 

@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..core_tables import inverse_solution
 from ..model.model import Model
+from ..records import Record
 from .constraint_set import Constraint, ConstraintSet, compiled_for
 from .dynamics import activity, check_settings
 
 
 @dataclass(frozen=True, eq=False)
-class InverseSolution:
-    """Joint and constraint forces that together give a motion."""
+class InverseSolution(Record):
+    """Joint and constraint forces that together give a motion. Pickles, and compares by value."""
 
     tau: Array  # (..., nv) joint forces, zero on the freedoms without a motor
     forces: Array  # (..., n_rows), all rows in the order of the constraints
@@ -72,12 +74,12 @@ def constrained_inverse_dynamics(
         model, q, v, a, compiled, _unactuated(model, actuated), activity(active), f_ext,
         float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
-    nv, m = model.nv, compiled.n_rows
+    found = inverse_solution(result, model.nv, compiled.n_rows)
     return InverseSolution(
-        tau=result[..., :nv],
-        forces=result[..., nv : nv + m],
-        residual=result[..., nv + m],
-        converged=result[..., nv + m + 1] > 0.5,
+        tau=found["tau"],
+        forces=found["forces"],
+        residual=found["residual"],
+        converged=found["converged"] > 0.5,
         constraints=compiled,
     )
 

@@ -2,7 +2,8 @@
 
 Loaders and :class:`featherweight.ModelBuilder` produce a :class:`ModelDescription`; :class:`featherweight.Model`
 compiles it for the core; :mod:`featherweight.reference` evaluates it directly with NumPy. Units are SI, poses are
-4x4 homogeneous matrices, and a pose named ``placement`` maps the named object's coordinates to its parent's.
+4x4 homogeneous matrices, and a pose named ``placement`` maps the named object's coordinates to its parent's. Records
+pickle, and compare by value, bit for bit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Array
+from ..records import Record
 from .materials import ContactLaw, Material
 
 JointType = Literal[
@@ -43,7 +45,7 @@ def identity_pose() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(Record):
     """Mass [kg], centre of mass in link coordinates [m], 3x3 inertia about it in link axes [kg m^2]."""
 
     mass: float
@@ -52,7 +54,7 @@ class Inertia:
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(Record):
     """A shape fixed to a link. ``size`` by ``shape``, all in metres:
 
     box: full edge lengths (x, y, z); sphere: (radius,); capsule and cylinder: (radius, length along z, of the
@@ -81,7 +83,7 @@ class Geometry:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class Link(Record):
     """A rigid body. ``inertia`` None means massless."""
 
     name: str
@@ -90,7 +92,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Mimic:
+class Mimic(Record):
     """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree."""
 
     joint: str
@@ -99,7 +101,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(Record):
     """How ``child`` moves relative to ``parent`` ("world" for a root).
 
     The pose of the child link in its parent link is ``placement @ motion(q) @ child_placement``. Per-freedom
@@ -136,7 +138,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Record):
     """A named pose fixed to a link ("world" allowed)."""
 
     name: str
@@ -145,7 +147,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Actuator:
+class Actuator(Record):
     """A motor on a joint with one freedom. Its force is cut to ``force_range``; ``gear`` times it acts on the joint.
 
     With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
@@ -163,7 +165,7 @@ class Actuator:
 
 
 @dataclass(frozen=True)
-class ContactPair:
+class ContactPair(Record):
     """Two collision shapes that can touch whatever their bits say, by a law of their own."""
 
     link: str
@@ -174,7 +176,7 @@ class ContactPair:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class Closure(Record):
     """Holds a frame of ``link`` in a frame of the link ``to`` ("world" allowed): closes a loop.
 
     ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
@@ -189,7 +191,7 @@ class Closure:
 
 
 @dataclass(frozen=True)
-class ImportNote:
+class ImportNote(Record):
     """One thing an importer did not carry over, or decided. ``honoured`` False: the physics differ because of it."""
 
     element: str  # e.g. "joint/mimic 'finger_2'"
@@ -199,7 +201,7 @@ class ImportNote:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelDescription:
+class ModelDescription(Record):
     """A forest of links. Joints are in depth-first order; ``links[i]`` is the child of ``joints[i]``.
 
     Every link is the child of exactly one joint: a fixed-base robot hangs on the world by a "fixed" joint.
@@ -218,7 +220,7 @@ class ModelDescription:
 
 
 def freeze(part: object) -> None:
-    """Make all arrays in a description, or a part of one, read-only (after unpickling they are not)."""
+    """Make all arrays in a description, or a part of one, read-only."""
     if isinstance(part, np.ndarray):
         part.setflags(write=False)
     elif isinstance(part, tuple):

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..records import Record
+
 #: Rows of a contact: the normal alone, with sliding friction, with spin about the normal, with rolling as well.
 DIMENSIONS = (1, 3, 4, 6)
 
 
 @dataclass(frozen=True)
-class Material:
+class Material(Record):
     """A surface. Left at its default, a property is decided by the surface it touches.
 
     friction: Coulomb coefficient of sliding; None: as the other surface says, 1.0 when neither does.
@@ -43,7 +45,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class ContactLaw:
+class ContactLaw(Record):
     """How two surfaces act on each other: a :class:`Material` with nothing left open. Units as there.
 
     margin: distance [m] between the surfaces at which they touch already; zero or more.

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core
 from ..arrays import Array
 from ..checks import close_names
+from ..records import Record, packed, unpacked
 from . import saved
 from .builder import WORLD, ModelBuilder
 from .description import Frame, Geometry, ImportNote, Inertia, Joint, JointType, Link, Mimic, ModelDescription, freeze
@@ -23,7 +24,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
-class ModelJoint:
+class ModelJoint(Record):
     """A joint of a model: where its numbers are in q and v, and its limits. Arrays are read-only, one per freedom."""
 
     index: int  # position in model.description.joints
@@ -79,7 +80,7 @@ class ModelJoint:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelLink:
+class ModelLink(Record):
     """A link of a model. ``index`` is its place in ``forward_kinematics`` and in ``f_ext``."""
 
     index: int
@@ -107,7 +108,7 @@ class ModelLink:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelFrame:
+class ModelFrame(Record):
     """A named pose on a link; every link is a frame too, at its own origin."""
 
     index: int
@@ -130,7 +131,10 @@ class ModelFrame:
 
 
 class ImportReport(Sequence[ImportNote]):
-    """What an import decided or left out. Iterate over the notes, or print it for a table."""
+    """What an import decided or left out. Iterate over the notes, or print it for a table.
+
+    Pickles, and equals a report of the same notes.
+    """
 
     def __init__(self, notes: Iterable[ImportNote] = ()) -> None:
         self._notes = tuple(notes)
@@ -152,6 +156,12 @@ class ImportReport(Sequence[ImportNote]):
 
     def __iter__(self) -> Iterator[ImportNote]:
         return iter(self._notes)
+
+    def __eq__(self, other: object) -> bool:
+        return self._notes == other._notes if isinstance(other, ImportReport) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._notes)
 
     def __repr__(self) -> str:
         return f"<ImportReport: {len(self)} notes, {len(self.not_honoured)} not honoured>"
@@ -175,6 +185,8 @@ class Model(_core.Model):
     Made by :func:`featherweight.load`, :class:`featherweight.ModelBuilder` or from a :class:`ModelDescription`.
     ``nq``, ``nv``, ``n_links``, ``mass``, ``gravity``, ``neutral()``, ``integrate(q, dv)`` and ``difference(q0, q1)``
     come from the core.
+
+    Models pickle by their description, and are equal if those are, bit for bit.
     """
 
     _joints: dict[str, ModelJoint]
@@ -230,8 +242,16 @@ class Model(_core.Model):
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a Model is immutable: cannot delete {name!r}")
 
-    def __reduce__(self) -> tuple[Callable[..., Model], tuple[ModelDescription]]:
-        return type(self)._from_checked, (self.description,)
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return self is other or self.description == other.description
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.link_names, self.joint_names))
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
+        return _unpickled, (type(self), packed({"description": self.description}))
 
     def __copy__(self) -> Model:
         return self
@@ -334,6 +354,10 @@ class Model(_core.Model):
             f"<Model {self.name!r}: nq={self.nq}, nv={self.nv}, {len(self.joints)} moving joints, "
             f"{self.n_links} links, {self.mass:.6g} kg{notes}>"
         )
+
+
+def _unpickled(kind: type[Model], state: object) -> Model:
+    return kind._from_checked(unpacked(kind, state, ("description",))["description"])
 
 
 #: Per-joint arrays of a Model, with what stands for "not given".

@@ -13,6 +13,7 @@ They take one sample at a time and are meant to be read, and to be an independen
 array([9.81])
 """
 
+from featherweight.reference import stages
 from featherweight.reference.aba import aba
 from featherweight.reference.constrained_aba import constrained_aba
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
@@ -51,9 +52,9 @@ from featherweight.reference.pv import pv
 from featherweight.reference.pv_early import pv_early
 from featherweight.reference.pv_soft import pv_soft
 from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
-from featherweight.reference.step.of_simulator import contact_points, step_scene
-from featherweight.reference.step.scene import ContactPoint, StepScene
-from featherweight.reference.step.step import StepSolution, step
+from featherweight.reference.stages.of_simulator import contact_points, step_scene
+from featherweight.reference.stages.scene import ContactPoint, StepScene
+from featherweight.reference.stages.step import StepSolution, step
 from featherweight.reference.tree import difference, integrate, neutral, sizes
 
 __all__ = [
@@ -109,6 +110,7 @@ __all__ = [
     "rnea",
     "sizes",
     "solve_block",
+    "stages",
     "step",
     "step_scene",
 ]

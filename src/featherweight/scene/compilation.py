@@ -19,6 +19,7 @@ from ..model.description import Actuator, Closure, Geometry, Joint, ModelDescrip
 from ..model.geometry_checks import checked_pose
 from ..model.materials import ContactLaw
 from ..model.model import Model
+from ..records import Record
 from . import hulls
 from .compiled import CompiledScene, CompiledShape, SceneConstraint, ScenePart, SurfaceTable
 from .shapes import Body
@@ -28,8 +29,11 @@ SelfCollision = bool | Literal["adjacent", "apart"]
 
 
 @dataclass(frozen=True, eq=False)
-class SceneObject:
-    """A handle of what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``."""
+class SceneObject(Record):
+    """A handle of what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``.
+
+    Handles pickle, and are equal if name and content are: that of a scene is good for a copy of it as well.
+    """
 
     name: str
     content: Model | Body
@@ -51,7 +55,7 @@ class SceneObject:
 
 
 @dataclass(frozen=True, eq=False)
-class SceneEntry:
+class SceneEntry(Record):
     """What was added to a scene, and where."""
 
     handle: SceneObject

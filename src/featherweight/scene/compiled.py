@@ -15,6 +15,7 @@ from ..arrays import Array
 from ..constraints.constraint_set import Constraint
 from ..model.materials import ContactLaw, Material, combine
 from ..model.model import Model
+from ..records import Record
 
 Integers: TypeAlias = NDArray[np.int32]
 ShapeKind = Literal["sphere", "capsule", "cylinder", "ellipsoid", "box", "plane", "convex", "heightfield"]
@@ -24,7 +25,7 @@ LAW_COLUMNS = ("friction", "torsional", "rolling", "restitution", "stiffness", "
 
 
 @dataclass(frozen=True)
-class SurfaceProperties:
+class SurfaceProperties(Record):
     """What decides the law between two shapes."""
 
     material: Material
@@ -33,7 +34,7 @@ class SurfaceProperties:
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledShape:
+class CompiledShape(Record):
     """A collision shape on a link. Arrays are read-only.
 
     ``size`` [m] by ``kind``: sphere (radius); capsule and cylinder (radius, half length along z); ellipsoid: three
@@ -78,7 +79,7 @@ def thickness(heights: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class SceneConstraint:
+class SceneConstraint(Record):
     """An equality between a frame on ``link`` and one on ``to``: they coincide, along the rows of the constraint."""
 
     constraint: Constraint  # its frames are names in CompiledScene.model: ConstraintSet takes it
@@ -89,7 +90,7 @@ class SceneConstraint:
 
 
 @dataclass(frozen=True)
-class ScenePart:
+class ScenePart(Record):
     """Where something that was added is: its coordinates, links and shapes. Static bodies have no coordinates."""
 
     name: str
@@ -100,7 +101,7 @@ class ScenePart:
 
 
 @dataclass(frozen=True, eq=False)
-class LimitTable:
+class LimitTable(Record):
     """Coordinates with limits, one row each: ``lower <= q[q_index] <= upper``, and dq/dt is ``v[v_index]``."""
 
     q_index: Integers  # (n,)
@@ -110,7 +111,7 @@ class LimitTable:
 
 
 @dataclass(frozen=True, eq=False)
-class SpringTable:
+class SpringTable(Record):
     """Coordinates on springs, one row each: the force on v[v_index] is ``-stiffness (q[q_index] - rest_position)``."""
 
     q_index: Integers  # (n,)
@@ -125,7 +126,7 @@ class SpringTable:
 
 
 @dataclass(frozen=True, eq=False)
-class PairTable:
+class PairTable(Record):
     """All pairs of shapes that may touch."""
 
     first: Integers  # (n,) index of a shape; first < second, in rising order
@@ -137,12 +138,14 @@ class PairTable:
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledScene:
+class CompiledScene(Record):
     """Made by :meth:`featherweight.Scene.compile`. Everything is read-only, and refers to everything by index.
 
     Limits of q, dry friction, damping, springs, effort and velocity limits and rotor inertia per freedom are arrays of
     ``model``; motors are ``model.description.actuators``. The filter of pairs is in the shapes (see
     :class:`CompiledShape`), ``excluded`` and ``overrides``; :meth:`pair_table` applies it.
+
+    Compiled scenes pickle with all numbers, so that no mesh is read or wrapped in a hull again, and compare by value.
     """
 
     model: Model  # the forest of everything that moves
@@ -217,6 +220,9 @@ class CompiledScene:
             return None
         first, second, law = np.array(pairs, dtype=np.int32).reshape(-1, 3).T
         return PairTable(*(np.ascontiguousarray(column) for column in (first, second, law)))
+
+    def __hash__(self) -> int:
+        return hash((self.model, len(self.shapes), len(self.constraints)))
 
     def __repr__(self) -> str:
         return (

@@ -16,6 +16,7 @@ from ..arrays import Array
 from ..checks import frozen
 from ..errors import ModelError
 from ..model.description import Inertia
+from ..records import Record
 
 _INSTALL = 'pip install "featherweight[mesh]"'
 #: A hull is flat when it fills less than this part of a cube around it.
@@ -23,7 +24,7 @@ _FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Hull:
+class Hull(Record):
     """A convex polyhedron. Arrays are read-only."""
 
     vertices: Array  # (n, 3) [m], corners only

@@ -24,6 +24,7 @@ from ..model.description import Actuator
 from ..model.geometry_checks import checked_pose
 from ..model.materials import ContactLaw
 from ..model.model import Model
+from ..records import Packed, packed, same_values, unpacked
 from .compilation import Compilation, SceneEntry, SceneObject, SelfCollision
 from .compiled import CompiledScene
 from .shapes import Body
@@ -39,6 +40,8 @@ class Scene:
     Two shapes may touch unless they belong to one body (links on fixed joints are one), to two links joined by one
     joint, or both never move; unless their ``contype`` and ``conaffinity`` bits do not meet; or unless excluded here
     or in the model. ``pair`` overrides all of these but the first and the third.
+
+    Scenes pickle with all that was added, to go on adding, and are equal if the same was added in the same order.
     """
 
     def __init__(self, ground: Body | None = None, *, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
@@ -162,6 +165,29 @@ class Scene:
         compilation = Compilation(self._entries, self._gravity, self._actuators.values())
         return compilation.run(self._excludes, self._pairs, self._constraints)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Scene):
+            return NotImplemented
+        in_order = [(list(scene._entries.items()), list(scene._actuators.items())) for scene in (self, other)]
+        return same_values(vars(self), vars(other)) and same_values(*in_order)
+
+    __hash__ = None  # type: ignore[assignment]  # scenes change
+
+    def __getstate__(self) -> Packed:
+        return packed(dict(vars(self)))
+
+    def __setstate__(self, state: object) -> None:
+        self.__dict__.update(unpacked(type(self), state, vars(Scene())))
+
+    def __copy__(self) -> Scene:
+        """With containers of its own; what is in them never changes."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update({name: value if name == "_gravity" else value.copy() for name, value in vars(self).items()})
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scene:
+        return self.__copy__()
+
     def __repr__(self) -> str:
         parts = ", ".join(repr(name) for name in self._entries)
         return f"<Scene: {parts or 'empty'}>"
@@ -248,7 +274,7 @@ class Scene:
         name = target.name if isinstance(target, SceneObject) else target
         if name not in self._names:
             raise ValueError(f"the scene has no part, link or shape {name!r}{close_names(str(name), self._names)}")
-        if isinstance(target, SceneObject) and self._entries[name].handle is not target:
+        if isinstance(target, SceneObject) and self._entries[name].handle != target:
             raise ValueError(f"{name!r} belongs to another scene")
         return name
 

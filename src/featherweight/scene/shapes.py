@@ -24,6 +24,7 @@ from ..model.geometry_checks import checked_geometry, checked_heights, checked_p
 from ..model.materials import Material
 from ..model.poses import rotation_taking_z_to
 from ..model.solids import solid_inertia
+from ..records import Record
 from . import hulls
 
 if TYPE_CHECKING:
@@ -53,8 +54,11 @@ class Surface(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
-    """A rigid body to put in a scene, free to move unless ``static``. Made by :func:`box`, :func:`sphere` and so on."""
+class Body(Record):
+    """A rigid body to put in a scene, free to move unless ``static``. Made by :func:`box`, :func:`sphere` and so on.
+
+    Bodies pickle, and compare by value.
+    """
 
     name: str | None  # None: the scene names it after its kind
     kind: str  # "box", "sphere", ...

@@ -10,5 +10,5 @@ array([0.  , 0.  , 9.81])
 Forces and accelerations are means over the last step, at the posture of its beginning, where the equation of motion of
 the step holds exactly; before the first step they are zero. Positions and velocities are those of the state itself.
 Arrays are (...) for a single environment and (batch, ...) for several. Frames, links and joints are named as in the
-scene: "robot/foot".
+scene: "robot/foot". Sensors and what they read pickle, and compare by value.
 """

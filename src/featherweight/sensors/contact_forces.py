@@ -9,13 +9,14 @@ import numpy as np
 from .. import _core
 from ..arrays import Array
 from ..checks import close_names
+from ..records import Record
 from ..simulation.state import State
 from .last_step import last_step
 from .reading import WrenchReading, model_of, squeezed
 
 
 @dataclass(frozen=True)
-class ContactForceSensor:
+class ContactForceSensor(Record):
     """Sum of the contact forces on a link, or on one shape: world axes, torque about the link's origin.
 
     of: a link ("robot/foot"), a body, or a shape; what never moves ("ground") has its origin in the world's.

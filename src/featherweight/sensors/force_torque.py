@@ -11,6 +11,7 @@ from .. import _core
 from ..arrays import Array
 from ..model.builder import WORLD
 from ..model.model import Model
+from ..records import Record
 from ..simulation.state import State
 from .contact_forces import contact_wrench
 from .last_step import gravity_of, last_step, mass_factor
@@ -18,7 +19,7 @@ from .reading import WrenchReading, model_of, squeezed
 
 
 @dataclass(frozen=True)
-class ForceTorque:
+class ForceTorque(Record):
     """What passes through a joint, motors, friction and bearings together: the wrench on its outer side by its inner.
 
     In the axes of the joint's child link, at its origin. It is the rate of momentum of everything further out, less

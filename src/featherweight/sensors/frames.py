@@ -8,18 +8,19 @@ import numpy as np
 
 from .. import _core
 from ..arrays import Array
+from ..records import Record
 from ..simulation.state import State
 from .reading import model_of
 
 
 @dataclass(frozen=True, eq=False)
-class FrameReading:
+class FrameReading(Record):
     pose: Array  # (..., 4, 4) in the world
     velocity: Array  # (..., 6) of the frame's origin, then angular, world axes [m/s, rad/s]
 
 
 @dataclass(frozen=True)
-class FrameSensor:
+class FrameSensor(Record):
     """Where a frame or link is and how it moves, as motion capture sees it."""
 
     frame: str

@@ -8,19 +8,20 @@ import numpy as np
 
 from .. import _core
 from ..arrays import Array
+from ..records import Record
 from ..simulation.state import State
 from .last_step import gravity_of, last_step
 from .reading import model_of, squeezed
 
 
 @dataclass(frozen=True, eq=False)
-class ImuReading:
+class ImuReading(Record):
     gyro: Array  # (..., 3) angular velocity [rad/s], in the axes of the frame
     accelerometer: Array  # (..., 3) [m/s^2], in the axes of the frame: acceleration less gravity, so +g upward at rest
 
 
 @dataclass(frozen=True)
-class IMU:
+class IMU(Record):
     """Gyroscope and accelerometer at a frame or link."""
 
     frame: str

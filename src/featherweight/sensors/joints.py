@@ -7,18 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
+from ..records import Record
 from ..simulation.state import State
 from .reading import model_of
 
 
 @dataclass(frozen=True, eq=False)
-class JointReading:
+class JointReading(Record):
     position: Array  # (..., nq of the joint) [rad] or [m]
     velocity: Array  # (..., nv of the joint) [rad/s] or [m/s]
 
 
 @dataclass(frozen=True)
-class JointSensor:
+class JointSensor(Record):
     """Encoder of a joint."""
 
     joint: str

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.model import Model
+from ..records import Record
 from ..simulation.state import State
 
 
 @dataclass(frozen=True, eq=False)
-class WrenchReading:
+class WrenchReading(Record):
     force: Array  # (..., 3) [N]
     torque: Array  # (..., 3) [N m]
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array
 from ..checks import close_names
+from ..records import Record
 from ..scene.compiled import CompiledShape, thickness
 
 if TYPE_CHECKING:
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
-    """Of each environment of a batch; what is None is the scene's. Arrays are read-only."""
+class Parameters(Record):
+    """Of each environment of a batch; what is None is the scene's. Arrays are read-only.
+
+    Parameters pickle, and compare by value.
+    """
 
     friction: Array | None = None  # (batch,) factors on all coefficients of friction
     gains: Array | None = None  # (batch, nu) factors on the forces of actuators, their limits aside

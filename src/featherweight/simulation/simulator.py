@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array
 from ..constraints.constraint_set import ROWS
+from ..core_tables import StepFigures, StepReports, StepTotals
 from ..model.description import Actuator
 from ..model.model import Model
 from ..progress import progress_bar
+from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
@@ -31,6 +33,9 @@ from .solvers import Solver, as_solver
 from .state import Contacts, State
 
 Integrator = Literal["semi_implicit", "implicit", "rk4"]
+
+#: What a simulator is made of.
+_SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
 
 class Simulator:
@@ -45,7 +50,8 @@ class Simulator:
     constraints.
     num_threads: threads for a batch, all cores by default. Results do not depend on it.
 
-    Everything immutable: a simulator may be shared by threads, and ``step`` returns a new state.
+    Everything immutable: a simulator may be shared by threads, and ``step`` returns a new state. Simulators pickle by
+    their compiled scene and settings, and are equal if those are; the states of one are good for those that equal it.
     """
 
     def __init__(
@@ -74,14 +80,18 @@ class Simulator:
         self.solver = as_solver(solver)
         self.integrator: Integrator = integrator
         self.num_threads = num_threads
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """All that follows from scene and settings."""
         self.actuators: tuple[Actuator, ...] = self.model.description.actuators
         ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
         self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
         self._bounded = bool(np.isfinite(self._control_range).any())
         arguments = _arguments(self.scene)
-        if integrator == "rk4":
+        if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
-        self._core = _core.Simulation(self.model, self.dt, integrator, **arguments)
+        self._core = _core.Simulation(self.model, self.dt, self.integrator, **arguments)
 
     @property
     def model(self) -> Model:
@@ -166,7 +176,7 @@ class Simulator:
         record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
         progress: show a bar. Interrupted by Ctrl-C, the trajectory up to then is returned, ``interrupted``.
         """
-        self._check(state)
+        state = self._own(state)
         if policy is not None and any(x is not None for x in (tau, control, f_ext)):
             raise ValueError("rollout: give either a policy or arrays of forces")
         arrays = {"tau": tau, "control": control, "f_ext": f_ext}
@@ -188,7 +198,7 @@ class Simulator:
         kept = steps if record else 0
         records = tuple(np.empty((core.batch, kept, n)) for n in (self.model.nq, self.model.nv))
         contacts: list[Contacts] = []
-        totals = _Totals(core.batch)
+        totals, reports = StepTotals(core.batch), state._reports
         done = 0
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
@@ -197,22 +207,23 @@ class Simulator:
                     n = min(chunk, steps - done)
                     parts = inputs["tau"], inputs["control"], inputs["f_ext"]
                     if policy is not None:
-                        now = state._with(core.copy(), time=state.time + done * self.dt)
+                        now = state._with(core.copy(), time=state.time + done * self.dt, reports=reports)
                         parts = self._asked(policy(now), state)
                     self._run(core, done, n, parts, records)
-                    totals.add(core.reports())
+                    reports = StepReports.of(core)
+                    totals.add(reports)
                     if record_contacts:
                         contacts.append(Contacts.of(self, core))
                     done += n
                     advance(n)
             except KeyboardInterrupt:
                 interrupted = True
-        final = state._with(core, time=state.time + done * self.dt)
+        final = state._with(core, time=state.time + done * self.dt, reports=reports)
         positions, velocities = (x[:, : done if record else 0] for x in records)
         if state.single:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
-        return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals, interrupted)
+        return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals.figures(), interrupted)
 
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
@@ -237,7 +248,7 @@ class Simulator:
 
         Gravity and masses are those of each environment.
         """
-        self._check(state)
+        state = self._own(state)
         return driving.gravity_compensation(self.model, state.q, state.parameters)
 
     def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
@@ -246,8 +257,29 @@ class Simulator:
         force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
         of mass by default.
         """
-        self._check(state)
+        state = self._own(state)
         return driving.push(self.model, state.q, link, force, point)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Simulator):
+            return NotImplemented
+        return self is other or all(getattr(self, name) == getattr(other, name) for name in _SETTINGS)
+
+    def __hash__(self) -> int:
+        return hash((self.scene, self.dt, self.integrator))
+
+    def __getstate__(self) -> Packed:
+        return packed({name: getattr(self, name) for name in _SETTINGS})
+
+    def __setstate__(self, state: object) -> None:
+        self.__dict__.update(unpacked(type(self), state, _SETTINGS))
+        self._prepare()
+
+    def __copy__(self) -> Simulator:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Simulator:
+        return self
 
     def __repr__(self) -> str:
         return (
@@ -260,11 +292,15 @@ class Simulator:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _check(self, state: State) -> None:
+    def _own(self, state: State) -> State:
+        """The state, taken over if it is of another simulator that equals this one."""
         if not isinstance(state, State):
             raise ValueError(f"state must come from sim.state(), got {state!r}")
-        if state.simulator is not self:
+        if state.simulator is self:
+            return state
+        if state.simulator != self:
             raise ValueError("state belongs to another simulator: make one with this one's sim.state()")
+        return State._from_arrays(self, state._arrays())
 
     def _inputs(
         self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, held: bool = True
@@ -309,13 +345,13 @@ class Simulator:
         f_ext: ArrayLike | None,
         keep: _core.KeptSolutions | None,
     ) -> State:
-        self._check(state)
+        state = self._own(state)
         drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
         commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
         self._run(core, 0, 1, (drive, commands, forces), None, keep)
-        return state._with(core, time=state.time + self.dt)
+        return state._with(core, time=state.time + self.dt, reports=StepReports.of(core))
 
     def _run(
         self,
@@ -333,20 +369,8 @@ class Simulator:
         core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep)
 
 
-class _Totals:
-    """What the reports of many steps come to, per environment."""
-
-    def __init__(self, batch: int) -> None:
-        self.worst = np.zeros((batch, 5))  # residual, primal, dual, complementarity, penetration
-        self.sums = np.zeros((batch, 4))  # sweeps, newton, admm, unconverged
-
-    def add(self, reports: Array) -> None:
-        np.maximum(self.worst, reports[:, 9:14], out=self.worst)
-        self.sums += reports[:, 14:18]
-
-
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(Record):
     """Two shapes that overlap."""
 
     environment: int
@@ -356,8 +380,11 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
-    """What a rollout left. Arrays have the batch first, unless the state was a single one."""
+class Trajectory(Record):
+    """What a rollout left. Arrays have the batch first, unless the state was a single one.
+
+    Trajectories pickle with all that was recorded, and compare by value.
+    """
 
     simulator: Simulator
     final: State
@@ -365,28 +392,29 @@ class Trajectory:
     q: Array  # ([batch,] steps, nq)
     v: Array  # ([batch,] steps, nv)
     contacts: tuple[Contacts, ...]  # of every step, if recorded
-    _totals: _Totals
+    _totals: StepFigures  # the worst of all steps, and sums
     interrupted: bool = False
 
     @property
     def residual(self) -> Any:
         """Largest natural residual of any step, relative to its velocities, ([batch])."""
-        return self._squeeze(self._totals.worst[:, 0])
+        return self._squeeze(self._totals.residual)
 
     @property
     def penetration(self) -> Any:
         """Deepest overlap at the start of any step [m], ([batch])."""
-        return self._squeeze(self._totals.worst[:, 4])
+        return self._squeeze(self._totals.penetration)
 
     @property
     def unconverged(self) -> Any:
         """Steps that missed the tolerance, ([batch])."""
-        return self._squeeze(self._totals.sums[:, 3])
+        return self._squeeze(self._totals.unconverged)
 
     @property
     def iterations(self) -> dict[str, Array]:
         """Sweeps of Gauss-Seidel, factorisations of Newton, iterations of ADMM, over all steps, ([batch]) each."""
-        return {name: self._squeeze(self._totals.sums[:, k]) for k, name in enumerate(("sweeps", "newton", "admm"))}
+        counts = {"sweeps": self._totals.sweeps, "newton": self._totals.newton, "admm": self._totals.admm}
+        return {name: self._squeeze(values) for name, values in counts.items()}
 
     def save(self, path: str) -> None:
         """Time, coordinates, velocities and diagnostics as an .npz file."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..records import Record
 from .state import Contacts, State
 
 _SOURCES = np.array(("closure", "contact", "lower_limit", "upper_limit", "dry_friction", "servo"))
@@ -18,7 +19,7 @@ _MODES = np.array(("open", "sticking", "sliding", "at_lower", "at_upper"))
 
 
 @dataclass(frozen=True, eq=False)
-class SolvedRows:
+class SolvedRows(Record):
     """The n rows of a step, of all environments together, ordered by environment."""
 
     environment: NDArray[np.int64]  # (n,)
@@ -58,7 +59,7 @@ class SolvedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class StepSolution:
+class StepSolution(Record):
     """One step, with all that is known about it: arrays (...) for a single environment, (batch, ...) for several."""
 
     state: State  # after the step, bit for bit that of ``sim.step``

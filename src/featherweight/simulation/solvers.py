@@ -2,12 +2,15 @@
 
 All solve the same un-relaxed problem and differ in speed only; docs/simulator.md says which is for what.
 ``tolerance`` bounds the natural residual, a velocity, relative to the velocities of the problem.
+Solvers pickle, and compare by value.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+from ..records import Record
 
 #: Name, tolerance, the most sweeps, those in a heap, factorisations and ADMM iterations; whether matrix-free.
 Arguments = tuple[str, float, int, int, int, int, bool]
@@ -19,7 +22,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Solver:
+class _Solver(Record):
     name: ClassVar[str]
     tolerance: float = 1e-9
     max_iterations: int = 2000

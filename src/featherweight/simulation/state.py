@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..core_tables import ContactTable, StepFigures, StepReports
+from ..records import Packed, Record, packed, same_values, unpacked
 from .parameters import Parameters
 
 if TYPE_CHECKING:
     from .simulator import Simulator
 
-_FORMAT = 2
-_SAVED = {
-    "format", "q", "v", "impulses", "time", "single", "start", "integers", "numbers", "failed", "acceleration",
-    "applied",
-}  # fmt: skip
+#: Of saved files.
+_FORMAT = 3
+#: Arrays of the core, one row an environment. Impulses are those of joints and constraints: warm starts.
+_ROWS = ("q", "v", "impulses", "q_start", "v_start", "acceleration", "applied")
+#: All arrays that a state always has; parameters come on top.
+_NAMES = (
+    *("time", "single", *_ROWS),
+    *(f"contacts/{name}" for name in ContactTable.names()),
+    *(f"report/{name}" for name in StepReports.names()),
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Contacts:
+class Contacts(Record):
     """All points of contact of the last step. n points of all environments together, ordered by environment.
 
     ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
+    Contacts pickle, and compare by value.
     """
 
     environment: NDArray[np.int64]  # (n,)
@@ -43,17 +53,17 @@ class Contacts:
 
     @classmethod
     def of(cls, simulator: Simulator, core: _core.Environments) -> Contacts:
-        start, integers, numbers = core.contacts()
-        counts = np.diff(start).astype(np.int64)
+        table = ContactTable.of(core)
+        counts = table.counts
         return cls(
             environment=np.repeat(np.arange(len(counts)), counts),
-            shape_a=integers[:, 0].astype(np.int64),
-            shape_b=integers[:, 1].astype(np.int64),
+            shape_a=table.integers("shape_a"),
+            shape_b=table.integers("shape_b"),
             names=tuple(shape.name for shape in simulator.scene.shapes),
-            position=numbers[:, :3],
-            frame=numbers[:, 3:12].reshape(-1, 3, 3),
-            gap=numbers[:, 12],
-            impulse=numbers[:, 13:],
+            position=table.numbers("position"),
+            frame=table.numbers("frame"),
+            gap=table.numbers("gap"),
+            impulse=table.numbers("impulse"),
             dt=simulator.dt,
         )
 
@@ -87,6 +97,11 @@ class State:
     """Coordinates, velocities and contacts of a batch of environments, or of a single one.
 
     Made by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; arrays are read-only, ``replace`` makes another.
+    Arrays are contiguous float64, seen without a copy by all that takes NumPy arrays; give ``state.q.copy()`` to what
+    wants to write.
+
+    States pickle together with their simulator, and step on from there bit for bit. Two are equal if their simulators
+    are, and all of their numbers are the same bit for bit.
     """
 
     def __init__(
@@ -97,13 +112,14 @@ class State:
         time: float,
         single: bool,
         parameters: Parameters | None = None,
+        reports: StepReports | None = None,
     ) -> None:
         self.simulator = simulator
         self.time = time
         self.single = single
         self.parameters = Parameters() if parameters is None else parameters  #: what ``randomised`` set
         self._core = core
-        self._reports: Array = core.reports()
+        self._reports = StepReports.of(core) if reports is None else reports
 
     @property
     def batch_size(self) -> int:
@@ -148,50 +164,54 @@ class State:
     @property
     def residual(self) -> Any:
         """How exactly the last step was solved: natural residual over velocities of the problem, () or (batch,)."""
-        return self._report(0)
+        return self._figure(self._last.residual)
 
     @property
     def primal(self) -> Any:
         """Largest distance of an impulse from its cone [N s]."""
-        return self._report(1)
+        return self._figure(self._last.primal)
 
     @property
     def dual(self) -> Any:
         """Largest distance of a velocity from where it may be [m/s]."""
-        return self._report(2)
+        return self._figure(self._last.dual)
 
     @property
     def complementarity(self) -> Any:
         """Largest product of an impulse and the velocity it should be orthogonal to [J]."""
-        return self._report(3)
+        return self._figure(self._last.complementarity)
 
     @property
     def penetration(self) -> Any:
         """Deepest overlap at the start of the last step [m]."""
-        return self._report(4)
+        return self._figure(self._last.penetration)
 
     @property
     def iterations(self) -> dict[str, Any]:
         """Sweeps of Gauss-Seidel, factorisations of Newton and iterations of ADMM in the last step."""
-        return {name: self._report(k) for name, k in (("sweeps", 5), ("newton", 6), ("admm", 7))}
+        last = self._last
+        counts = {"sweeps": last.sweeps, "newton": last.newton, "admm": last.admm}
+        return {name: self._figure(values) for name, values in counts.items()}
 
     @property
     def converged(self) -> Any:
         """Whether the last step met the tolerance, () or (batch,) booleans."""
-        return self._report(8) == 0
+        return self._figure(self._last.unconverged) == 0.0
 
     @property
     def failed(self) -> Any:
         """Environments that stopped because their numbers were no longer finite; ``reset`` starts them again."""
-        return self._report(19) > 0
+        return self._figure(self._reports.failed)
 
     def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with other coordinates or velocities, (n,) or (batch, n)."""
         core = self._core.copy()
-        for name, value, targets in (("q", q, (core.q, core.q_start)), ("v", v, (core.v, core.v_start))):
+        rests = (core.q_start == core.q).all(axis=1) & (core.v_start == core.v).all(axis=1)
+        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
             if value is not None:
-                for target in targets:
-                    target[...] = self._checked(name, value, target.shape[1])
+                target[...] = self._checked(name, value, target.shape[1])
+        # a step that was made stays what it was; before the first there is none
+        core.q_start[rests], core.v_start[rests] = core.q[rests], core.v[rests]
         return self._with(core)
 
     def randomised(
@@ -241,55 +261,103 @@ class State:
             never[chosen] = 0.0
         for environment in np.flatnonzero(chosen).tolist():
             core.forgive(environment)
-        return self._with(core)
+        return self._with(core, reports=self._reports.without(chosen))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
-        start, integers, numbers = self._core.contacts()
+        arrays: dict[str, Any] = {"format": _FORMAT, **self._arrays()}
         with open(path, "wb") as file:  # under the very name given
-            np.savez(
-                file, format=_FORMAT, q=self._core.q, v=self._core.v, impulses=self._core.impulses, time=self.time,
-                single=self.single, start=start, integers=integers, numbers=numbers, failed=self._reports[:, 19] > 0,
-                acceleration=self._core.acceleration, applied=self._core.applied,
-                **cast("dict[str, Any]", self.parameters.arrays()),
-            )  # fmt: skip
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
         """The state that was saved, for a simulator of the same scene."""
         with np.load(path, allow_pickle=False) as file:
-            missing = _SAVED - set(file)
-            if missing:
-                raise ValueError(f"{os.fspath(path)}: not a saved state, {', '.join(sorted(missing))} missing")
+            if "format" not in file:
+                raise ValueError(f"{os.fspath(path)}: not a saved state, format missing")
             if int(file["format"]) != _FORMAT:
                 raise ValueError(f"{os.fspath(path)}: saved by another version, format {int(file['format'])}")
-            core = simulator._environments(file["q"].shape[0])
-            for name in ("q", "v", "impulses"):
-                target = getattr(core, name)
-                if file[name].shape != target.shape:
-                    raise ValueError(
-                        f"{os.fspath(path)}: {name} is {file[name].shape}, this scene wants {target.shape}"
-                    )
-                target[...] = file[name]
-            core.set_contacts(file["start"], file["integers"], file["numbers"])
-            core.acceleration[...] = file["acceleration"]
-            core.applied[...] = file["applied"]
-            core.set_failed(np.ascontiguousarray(file["failed"], dtype=np.float64))
-            parameters = Parameters.from_arrays(simulator, core.batch, file)
-            parameters.hand_to(core, simulator)
-            time, single = float(file["time"]), bool(file["single"])
-            return cls(simulator, core, time=time, single=single, parameters=parameters)
+            try:
+                return cls._from_arrays(simulator, {name: file[name] for name in file})
+            except ValueError as error:
+                raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+    # -- all that a state is -----------------------------------------------------------------------------------------
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything but the simulator, by name: what files, pickles, copies and comparisons go by."""
+        arrays: dict[str, NDArray[Any]] = {"time": np.array(self.time), "single": np.array(self.single)}
+        arrays |= {name: getattr(self._core, name) for name in _ROWS}
+        arrays |= {f"contacts/{name}": values for name, values in ContactTable.of(self._core).arrays().items()}
+        arrays |= {f"report/{name}": values for name, values in self._reports.arrays().items()}
+        return arrays | self.parameters.arrays()
+
+    @classmethod
+    def _from_arrays(cls, simulator: Simulator, arrays: Mapping[str, NDArray[Any]]) -> State:
+        """The state of which :meth:`_arrays` returned ``arrays``; what does not fit the scene is named."""
+        if missing := [name for name in _NAMES if name not in arrays]:
+            raise ValueError(f"not a saved state, {', '.join(missing)} missing")
+        core = simulator._environments(len(np.atleast_1d(arrays["q"])))
+        for name in _ROWS:
+            target = getattr(core, name)
+            if arrays[name].shape != target.shape:
+                raise ValueError(f"{name} is {arrays[name].shape}, this scene wants {target.shape}")
+            target[...] = arrays[name]
+        contacts = {name: arrays[f"contacts/{name}"] for name in ContactTable.names()}
+        ContactTable.from_arrays(contacts).hand_to(core)
+        reports = StepReports.from_arrays({name: arrays[f"report/{name}"] for name in StepReports.names()})
+        reports.hand_to(core)
+        parameters = Parameters.from_arrays(simulator, core.batch, arrays)
+        parameters.hand_to(core, simulator)
+        time, single = float(arrays["time"]), bool(arrays["single"])
+        if single and core.batch != 1:
+            raise ValueError(f"a single environment, and arrays of {core.batch}")
+        return cls(simulator, core, time=time, single=single, parameters=parameters, reports=reports)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, State):
+            return NotImplemented
+        if self is other:
+            return True
+        return self.simulator == other.simulator and same_values(self._arrays(), other._arrays())
+
+    def __hash__(self) -> int:
+        return hash((self.simulator, self.batch_size, self.single, self.time))
+
+    def __getstate__(self) -> Packed:
+        return packed({"simulator": self.simulator, "arrays": self._arrays()})
+
+    def __setstate__(self, state: object) -> None:
+        values = unpacked(type(self), state, ("simulator", "arrays"))
+        try:
+            self.__dict__.update(vars(self._from_arrays(values["simulator"], values["arrays"])))
+        except ValueError as error:
+            raise pickle.UnpicklingError(f"pickle of {type(self).__name__}: {error}") from None
+
+    def __copy__(self) -> State:
+        return self._from_arrays(self.simulator, self._arrays())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> State:
+        return self.__copy__()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
 
     def _with(
-        self, core: _core.Environments, *, time: float | None = None, parameters: Parameters | None = None
+        self,
+        core: _core.Environments,
+        *,
+        time: float | None = None,
+        parameters: Parameters | None = None,
+        reports: StepReports | None = None,
     ) -> State:
-        """Of the same simulator, with the same parameters unless others are given."""
+        """Of the same simulator, with the same parameters and reports unless others are given."""
         return State(
             self.simulator,
             core,
             time=self.time if time is None else time,
             single=self.single,
-            parameters=parameters or self.parameters,
+            parameters=self.parameters if parameters is None else parameters,
+            reports=self._reports if reports is None else reports,
         )
 
     def _view(self, values: Array) -> Array:
@@ -297,8 +365,12 @@ class State:
         view.setflags(write=False)
         return view
 
-    def _report(self, column: int) -> Any:
-        return self._reports[0, column] if self.single else self._reports[:, column]
+    @cached_property
+    def _last(self) -> StepFigures:
+        return self._reports.last
+
+    def _figure(self, values: NDArray[Any]) -> Any:
+        return values[0] if self.single else values
 
     def _checked(self, name: str, value: ArrayLike, n: int) -> Array:
         try:

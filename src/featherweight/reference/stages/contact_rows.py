@@ -12,9 +12,9 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.step.predict import FreeMotion
-from featherweight.reference.step.rows import RowBlock
-from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.reference.stages.predict import FreeMotion
+from featherweight.reference.stages.rows import RowBlock
+from featherweight.reference.stages.scene import ContactPoint, StepScene
 
 
 def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, first: int) -> list[RowBlock]:

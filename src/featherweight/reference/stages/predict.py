@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.reference.step.bodies import Bodies, bias, center_of_mass, mass_matrix, place
-from featherweight.reference.step.scene import StepScene, axis_coordinates, per_dof
-from featherweight.reference.step.servos import Servo, add_forces, servos
+from featherweight.reference.stages.bodies import Bodies, bias, center_of_mass, mass_matrix, place
+from featherweight.reference.stages.scene import StepScene, axis_coordinates, per_dof
+from featherweight.reference.stages.servos import Servo, add_forces, servos
 from featherweight.reference.tree import slices
 
 

@@ -10,7 +10,7 @@ from featherweight.reference.contact.admm import admm
 from featherweight.reference.contact.gauss_seidel import gauss_seidel
 from featherweight.reference.contact.newton import newton
 from featherweight.reference.contact.residuals import natural_residual
-from featherweight.reference.step.assemble import StepProblem
+from featherweight.reference.stages.assemble import StepProblem
 
 
 def solve(problem: StepProblem, *, start: Array | None = None, tolerance: float = 1e-9) -> Array:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from featherweight.arrays import Array
 from featherweight.reference.contact.residuals import natural_residual
-from featherweight.reference.step.apply import apply
-from featherweight.reference.step.assemble import StepProblem, assemble
-from featherweight.reference.step.correct import correct
-from featherweight.reference.step.predict import FreeMotion, predict
-from featherweight.reference.step.scene import ContactPoint, StepScene
-from featherweight.reference.step.solve import solve
+from featherweight.reference.stages.apply import apply
+from featherweight.reference.stages.assemble import StepProblem, assemble
+from featherweight.reference.stages.correct import correct
+from featherweight.reference.stages.predict import FreeMotion, predict
+from featherweight.reference.stages.scene import ContactPoint, StepScene
+from featherweight.reference.stages.solve import solve
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
 from featherweight.reference.kinematics import link_motion
 from featherweight.reference.spatial import force_cross
-from featherweight.reference.step.scene import per_dof
+from featherweight.reference.stages.scene import per_dof
 from featherweight.reference.tree import LinkState, evaluate
 
 

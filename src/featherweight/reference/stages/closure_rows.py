@@ -8,8 +8,8 @@ from featherweight.arrays import Array
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.reference.constraints import turn_error
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.step.bodies import Bodies
-from featherweight.reference.step.rows import RowBlock
+from featherweight.reference.stages.bodies import Bodies
+from featherweight.reference.stages.rows import RowBlock
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.reference.step.scene import StepScene, axis_coordinates
+from featherweight.reference.stages.scene import StepScene, axis_coordinates
 from featherweight.reference.tree import slices
 
 

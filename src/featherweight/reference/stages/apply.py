@@ -7,9 +7,9 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
 from featherweight.reference.spatial import quaternion_exp, quaternion_product, quaternion_rotation
-from featherweight.reference.step.assemble import StepProblem
-from featherweight.reference.step.bodies import center_of_mass
-from featherweight.reference.step.predict import FreeMotion
+from featherweight.reference.stages.assemble import StepProblem
+from featherweight.reference.stages.bodies import center_of_mass
+from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.tree import slices
 
 

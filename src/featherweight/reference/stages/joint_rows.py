@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.step.predict import FreeMotion
-from featherweight.reference.step.rows import RowBlock
-from featherweight.reference.step.scene import StepScene, axis_coordinates, limits, per_dof
+from featherweight.reference.stages.predict import FreeMotion
+from featherweight.reference.stages.rows import RowBlock
+from featherweight.reference.stages.scene import StepScene, axis_coordinates, limits, per_dof
 
 
 def joint_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from featherweight.model.description import Closure, ModelDescription
-from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.reference.stages.scene import ContactPoint, StepScene
 from featherweight.simulation.simulator import Simulator
 from featherweight.simulation.state import Contacts, State
 

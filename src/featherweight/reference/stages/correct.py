@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.reference.step.apply import advance
-from featherweight.reference.step.assemble import StepProblem
-from featherweight.reference.step.bodies import place
-from featherweight.reference.step.closure_rows import closure_errors
-from featherweight.reference.step.predict import FreeMotion
-from featherweight.reference.step.scene import StepScene
+from featherweight.reference.stages.apply import advance
+from featherweight.reference.stages.assemble import StepProblem
+from featherweight.reference.stages.bodies import place
+from featherweight.reference.stages.closure_rows import closure_errors
+from featherweight.reference.stages.predict import FreeMotion
+from featherweight.reference.stages.scene import StepScene
 
 FASTEST = 0.5  # [m/s] at which overlaps leave
 YIELDING = 1e-3  # of the mobility of its point: a normal that moves less gives way instead of being forced

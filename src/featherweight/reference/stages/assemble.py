@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.step.closure_rows import closure_rows
-from featherweight.reference.step.contact_rows import contact_rows
-from featherweight.reference.step.joint_rows import joint_rows
-from featherweight.reference.step.predict import FreeMotion
-from featherweight.reference.step.rows import RowBlock
-from featherweight.reference.step.scene import ContactPoint, StepScene
+from featherweight.reference.stages.closure_rows import closure_rows
+from featherweight.reference.stages.contact_rows import contact_rows
+from featherweight.reference.stages.joint_rows import joint_rows
+from featherweight.reference.stages.predict import FreeMotion
+from featherweight.reference.stages.rows import RowBlock
+from featherweight.reference.stages.scene import ContactPoint, StepScene
 
 
 @dataclass(frozen=True, eq=False)

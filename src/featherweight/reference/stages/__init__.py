@@ -8,3 +8,11 @@ correct.py   overlaps and open closures taken out of the coordinates
 
 What touches is an input: collision has oracles of its own. The equations are derived in docs/theory_contact.md.
 """
+
+from featherweight.reference.stages.apply import apply
+from featherweight.reference.stages.assemble import assemble
+from featherweight.reference.stages.correct import correct
+from featherweight.reference.stages.predict import predict
+from featherweight.reference.stages.solve import solve
+
+__all__ = ["apply", "assemble", "correct", "predict", "solve"]
