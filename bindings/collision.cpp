@@ -41,7 +41,7 @@ Shape find_shape(const std::string& name, nb::handle size) {
 namespace {
 
 // From a homogeneous matrix (4, 4).
-Placement find_placement(const char* name, nb::handle pose) {
+Placement<double> find_placement(const char* name, nb::handle pose) {
   ArrayArgument matrix(name, pose);
   matrix.batch({4, 4});
   matrix.require('d');

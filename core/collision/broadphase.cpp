@@ -30,7 +30,7 @@ double half_extent(const Shape& shape, const double* R, int k) {
 }
 
 // Box given in the axes of the shape.
-Bounds turned(const Vec& lower, const Vec& upper, const Placement& X, double margin) {
+Bounds turned(const Vec& lower, const Vec& upper, const Placement<double>& X, double margin) {
   const Vec middle = 0.5 * (lower + upper), half = 0.5 * (upper - lower);
   Bounds b;
   for (int k = 0; k < 3; ++k) {
@@ -44,7 +44,7 @@ Bounds turned(const Vec& lower, const Vec& upper, const Placement& X, double mar
 
 }  // namespace
 
-Bounds bounds(const Shape& shape, const Placement& X, double margin) {
+Bounds bounds(const Shape& shape, const Placement<double>& X, double margin) {
   if (shape.kind == ShapeKind::convex) return turned(load(shape.hull->lower), load(shape.hull->upper), X, margin);
   if (shape.kind == ShapeKind::height_field) {
     const HeightField& f = *shape.field;

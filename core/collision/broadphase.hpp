@@ -13,7 +13,7 @@ struct Bounds {
 };
 
 // Of a placed shape, widened by `margin` on every side. Planes: infinite, but for the side an aligned one leaves free.
-Bounds bounds(const Shape& shape, const Placement& X_WS, double margin);
+Bounds bounds(const Shape& shape, const Placement<double>& X_WS, double margin);
 
 struct ShapePair {
   int first, second;  // first < second

@@ -14,7 +14,7 @@ using namespace geometry;
 namespace {
 
 // Axes of a placed shape, its origin as seen from `origin`.
-Frame frame_of(const Placement& X, const Vec& origin) {
+Frame frame_of(const Placement<double>& X, const Vec& origin) {
   const double* R = X.R;
   return {{R[0], R[3], R[6]}, {R[1], R[4], R[7]}, {R[2], R[5], R[8]}, load(X.p) - origin};
 }
@@ -61,7 +61,7 @@ int touch(const Shape& a, const Frame& frame_a, const Shape& b, const Frame& fra
 
 }  // namespace
 
-int collide(const Shape& a, const Placement& X_WA, const Shape& b, const Placement& X_WB, double margin,
+int collide(const Shape& a, const Placement<double>& X_WA, const Shape& b, const Placement<double>& X_WB, double margin,
             ContactPoint* points) {
   if (is_ground(a.kind) && is_ground(b.kind)) return 0;
   const bool swapped = is_ground(a.kind) || (!is_ground(b.kind) && a.kind > b.kind);

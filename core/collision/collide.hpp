@@ -21,7 +21,7 @@ inline constexpr int max_points = 4;        // of two convex shapes
 inline constexpr int max_field_points = 8;  // of a convex shape on a height field: what `points` must have room for
 
 // The points where A and B are closer than `margin` [m]; returns how many.
-int collide(const Shape& a, const Placement& X_WA, const Shape& b, const Placement& X_WB, double margin,
+int collide(const Shape& a, const Placement<double>& X_WA, const Shape& b, const Placement<double>& X_WB, double margin,
             ContactPoint* points);
 
 }  // namespace featherweight

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "spatial/placement.hpp"
+
 namespace featherweight {
 
 enum class ShapeKind : int { plane, sphere, capsule, cylinder, ellipsoid, box, convex, height_field };
@@ -50,11 +52,6 @@ struct Shape {
 };
 
 // Shape to world: x_W = R x + p.
-struct Placement {
-  double R[9];  // row-major
-  double p[3];
-};
-
 // The bounding ball filled in. Throws std::invalid_argument for sizes that are not positive and finite.
 Shape make_shape(ShapeKind kind, const double* size);
 Shape make_shape(const ConvexHull* hull);

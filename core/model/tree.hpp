@@ -6,6 +6,8 @@
 #pragma once
 #include <cstddef>
 
+#include "spatial/placement.hpp"
+
 namespace featherweight {
 
 enum class JointKind : int {
@@ -51,12 +53,10 @@ struct Link {
 // Whose axes and origin a frame's motion is expressed in; local_world_aligned has the frame's origin and world axes.
 enum class Reference : int { local, world, local_world_aligned };
 
-// Where a user's link or frame sits: x_link = R x_user + p on compiled link `link` (-1: world).
+// Where a user's link or frame, or anything else, sits on a compiled link.
 template <class C>
-struct Mount {
-  int link;
-  C R[9];
-  C p[3];
+struct Mount : Placement<C> {
+  int link;  // -1: world
 };
 
 template <class C>

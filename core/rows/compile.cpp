@@ -4,26 +4,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/mount.hpp"
 #include "spatial/spatial.hpp"
 
 namespace featherweight {
 namespace {
 
 using namespace host;
-
-// A pose in a frame of the user's, on the compiled link that carries it.
-Mount<double> mount_on_link(const Tree<double>& tree, int frame, const PoseArray& m) {
-  static constexpr Mount<double> world{-1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
-  const Mount<double>& mount = frame < 0 ? world : tree.mounts[frame];
-  const Mat3<double> pose{{m[0], m[1], m[2]}, {m[4], m[5], m[6]}, {m[8], m[9], m[10]}}, R = mat3(mount.R) * pose;
-  const Vec3<double> p = mat3(mount.R) * Vec3<double>{m[3], m[7], m[11]} + vec3(mount.p);
-  Mount<double> out{mount.link, {}, {}};
-  for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c) out.R[3 * r + c] = R(r, c);
-    out.p[r] = p[r];
-  }
-  return out;
-}
 
 // Along or about an axis of the frame on its link.
 RowEnd<double> first_end(const Mount<double>& frame, int axis, bool of_point) {

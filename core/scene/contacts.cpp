@@ -49,8 +49,8 @@ void set_frame(const double* n, double* frame) {
   }
 }
 
-void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material, const Placement& X_Wa,
-                   const Placement& X_Wb, double margin, ContactList& list) {
+void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material,
+                   const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list) {
   ContactPoint points[max_field_points];
   const int n = collide(shape_of(scene, environment, a), X_Wa, shape_of(scene, environment, b), X_Wb, margin, points);
   level(scene.shapes[b].shape, n, points);
@@ -65,8 +65,8 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
   }
 }
 
-void sweep_contacts(const Scene& scene, std::size_t environment, const Placement* placements, const double* ways,
-                    Broadphase& broadphase, Memory& room, ContactList& list) {
+void sweep_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
+                    const double* ways, Broadphase& broadphase, Memory& room, ContactList& list) {
   const std::size_t n = static_cast<std::size_t>(scene.n_shapes);
   reserve(room, n * sizeof(Bounds));
   Bounds* const boxes = static_cast<Bounds*>(room.data);

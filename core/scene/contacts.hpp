@@ -11,16 +11,16 @@ namespace featherweight {
 void set_frame(const double* n, double* frame);
 
 // Contacts of shapes a and b of an environment, at their placements in the world, appended to the list.
-void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material, const Placement& X_Wa,
-                   const Placement& X_Wb, double margin, ContactList& list);
+void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material,
+                   const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list);
 
 // Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
 inline constexpr double look_ahead = 0.005;
 
 // All contacts of an environment by a sweep over the bounds of its shapes, at their placements; ways: how far each goes
 // in the step; bounds: room for theirs.
-void sweep_contacts(const Scene& scene, std::size_t environment, const Placement* placements, const double* ways,
-                    Broadphase& broadphase, Memory& bounds, ContactList& list);
+void sweep_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
+                    const double* ways, Broadphase& broadphase, Memory& bounds, ContactList& list);
 
 // Impulses of the contacts that were there before, seen in the frames of now.
 void warm_start(const ContactList& before, ContactList& now);

@@ -9,11 +9,9 @@
 
 namespace featherweight {
 
-// A shape and where it sits: x_link = R x_shape + p on compiled link `link` (-1: world).
-struct PlacedShape {
+// A shape and where it sits.
+struct PlacedShape : Mount<double> {
   Shape shape;
-  int link;
-  double R[9], p[3];
   double center[3];  // of its bounding sphere, on the link
   double frame[9];   // planes of the world: rows t1, t2, normal
 };

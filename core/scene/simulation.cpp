@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/mount.hpp"
 #include "scene/contacts.hpp"
 
 namespace featherweight {
@@ -12,14 +13,6 @@ namespace {
 
 // Beyond so many pairs, shapes that are near are found by sweeping over their bounds, and then filtered.
 constexpr std::size_t most_listed_pairs = 4096;
-
-// R = A B, p = A b + a
-void compose(const double* A, const double* a, const double* B, const double* b, double* R, double* p) {
-  for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c) R[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
-    p[r] = A[3 * r] * b[0] + A[3 * r + 1] * b[1] + A[3 * r + 2] * b[2] + a[r];
-  }
-}
 
 }  // namespace
 
@@ -72,21 +65,12 @@ void Simulation::find_paths() {
   scene_.root = root_.data();
 }
 
-// A pose on a user's link, on the compiled link that carries it; returns that.
-int Simulation::place(int link, const PoseArray& X, double* R, double* p) const {
-  static constexpr Mount<double> world{-1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
-  const double R_link[9] = {X[0], X[1], X[2], X[4], X[5], X[6], X[8], X[9], X[10]}, p_link[3] = {X[3], X[7], X[11]};
-  const Mount<double>& mount = link < 0 ? world : scene_.tree.mounts[link];
-  compose(mount.R, mount.p, R_link, p_link, R, p);
-  return mount.link;
-}
-
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{s.shape, -1, {}, {}, {}, {}};
-    shape.link = place(s.link, s.placement, shape.R, shape.p);
-    double unused[9];
-    compose(shape.R, shape.p, shape.R, s.shape.center, unused, shape.center);
+    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}};
+    const double* const c = s.shape.center;
+    for (int r = 0; r < 3; ++r)
+      shape.center[r] = shape.R[3 * r] * c[0] + shape.R[3 * r + 1] * c[1] + shape.R[3 * r + 2] * c[2] + shape.p[r];
     const double normal[3] = {shape.R[2], shape.R[5], shape.R[8]};
     set_frame(normal, shape.frame);
     shapes_.push_back(shape);

@@ -52,7 +52,6 @@ class Simulation {
 
  private:
   int link_of_freedom(int freedom) const;
-  int place(int link, const PoseArray& X, double* R, double* p) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);

@@ -40,10 +40,10 @@ void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepW
 }
 
 template <class S>
-FW_INLINE Placement placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
+FW_INLINE Placement<double> placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
   Pose<double> X{mat3(shape.R), vec3(shape.p)};
   if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
-  Placement out;
+  Placement<double> out;
   for (int r = 0; r < 3; ++r) {
     for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
     out.p[r] = X.p[r];
@@ -90,8 +90,8 @@ template <class S>
 void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
                          StepMemory& memory) {
   const std::size_t n = scene.n_shapes;
-  reserve(memory.placements, n * (sizeof(Placement) + sizeof(double)));
-  Placement* const placements = static_cast<Placement*>(memory.placements.data);
+  reserve(memory.placements, n * (sizeof(Placement<double>) + sizeof(double)));
+  Placement<double>* const placements = static_cast<Placement<double>*>(memory.placements.data);
   double* const ways = reinterpret_cast<double*>(placements + n);
   for (std::size_t k = 0; k < n; ++k) {
     placements[k] = placement(scene.shapes[k], w.motion, lane);
