@@ -427,13 +427,13 @@ void bind_simulation(nb::module_& m) {
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_heap_sweeps"), nb::arg("max_newton"),
-           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(), nb::arg("keep").none(),
+           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(), nb::arg("keep").none() = nb::none(),
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
                    "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, "
                    "max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
-                   "keep: KeptSolutions | None) -> None"))
+                   "keep: KeptSolutions | None = None) -> None"))
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))

@@ -64,7 +64,7 @@ def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: 
 
 def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
-    Placement of a link or frame in the world, (..., 4, 4).
+    Placement<double> of a link or frame in the world, (..., 4, 4).
 
     q: configurations, (nq,) or (batch, nq). frame: name or index.
     """
@@ -359,7 +359,7 @@ class Environments:
         Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
         """
 
-    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None) -> None: ...
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None) -> None: ...
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 

@@ -13,8 +13,8 @@ from helpers.compare import EPS, assert_close
 import featherweight as fw
 from featherweight import Geometry, Inertia, Mimic, ModelDescription, ModelError, solid_inertia
 from featherweight.arrays import Array
+from featherweight.model import poses
 from featherweight.model.description import Frame, Joint, Link
-from featherweight.model.model import poses
 
 
 def hinged(**options: Any) -> fw.ModelBuilder:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from featherweight.arrays import Array
-from featherweight.constraints.constraint_set import ROWS
+from featherweight.constraints.constraint_set import ROWS, Constraint
 from featherweight.model.poses import rotation_about
 from featherweight.reference.constraints import turn_error
 
@@ -76,7 +76,10 @@ def test_biases_are_the_accelerations_of_a_motion_at_constant_rates(forest: Fore
 def test_residuals_are_jacobian_times_acceleration_and_bias(forest: Forest, seed: int) -> None:
     model, s = fw.Model(forest.description), forest.state()
     a, b = two_frames(forest, model, seed)
-    rows = [fw.FrameConstraint(a, rows=("z", "rx", "y"), to=b), fw.PointConstraint(b, to=a, to_offset=(0.1, 0.2, 0.3))]
+    rows: list[Constraint] = [
+        fw.FrameConstraint(a, rows=("z", "rx", "y"), to=b),
+        fw.PointConstraint(b, to=a, to_offset=(0.1, 0.2, 0.3)),
+    ]
     J, bias = fw.constraint_jacobian(model, s.q, rows), fw.constraint_bias(model, s.q, s.v, rows)
     assert_close(fw.constraint_residual(model, s.q, s.v, s.a, rows), J @ s.a + bias)
 

@@ -40,11 +40,12 @@ class SolvedRows(Record):
 
     @classmethod
     def of(cls, values: dict[str, Array]) -> SolvedRows:
-        whole = {name: values[name].astype(np.int64) for name in ("environment", "index", "component", "block")}
-        names = {"source": _SOURCES, "law": _LAWS, "mode": _MODES}
-        named: dict[str, Any] = {name: known[values[name].astype(np.int64)] for name, known in names.items()}
-        rest = {name: value for name, value in values.items() if name not in whole and name not in named}
-        return cls(**whole, **named, **rest)
+        columns: dict[str, Any] = dict(values)
+        for name in ("environment", "index", "component", "block"):
+            columns[name] = values[name].astype(np.int64)
+        for name, known in (("source", _SOURCES), ("law", _LAWS), ("mode", _MODES)):
+            columns[name] = known[values[name].astype(np.int64)]
+        return cls(**columns)
 
     def __len__(self) -> int:
         return len(self.impulse)
