@@ -2,7 +2,10 @@
 //   in    its contacts, the joint rows that are near, closures; w.motion
 //   out   rows with their laws and velocities, their matrix, warm starts: what cones/ solves
 #pragma once
+#include "step/closure_rows.hpp"
 #include "step/cone_matrix.hpp"
+#include "step/contact_rows.hpp"
+#include "step/joint_rows.hpp"
 #include "step/workspace.hpp"
 
 namespace featherweight::FW_ISA {
@@ -15,8 +18,15 @@ ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
   // where there are closures, the rows of all lanes are needed again at the end of the step
   Memory& room = memory.rows[scene.n_closures ? lane.lane : 0];
-  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, environment, room, job.contacts[environment],
-                   w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses, reach);
+  ContactList& contacts = job.contacts[environment];
+  Meeting* meetings = nullptr;
+  ConeRows<S> rows(job, w.motion, w.balls, lane.lane, contacts.count, room,
+                   [&](Arena& arena) FW_LAMBDA_INLINE { meetings = arena.take<Meeting>(contacts.count); });
+  double* closure_impulse = joint_impulses + scene.n_joint_rows;
+  for (int k = 0; k < scene.n_closures; ++k) closure_impulse += add_closure(scene.closures[k], closure_impulse, rows);
+  JointRows<S>(job.dt, rows)
+      .add(w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses);
+  ContactRows<S>(job.dt, job.friction ? job.friction[environment] : 1, reach, rows).add(contacts, meetings);
   w.left_out[lane.lane] = rows.left_out;
   if (scene.n_closures && rows.m > 0)
     w.closures[lane.lane] = ClosureSystem(scene, rows.groups, memory.closures[lane.lane]);

@@ -13,7 +13,7 @@ namespace featherweight::FW_ISA {
 // Energy that impulses bring [J], their work against springs of contacts aside, and the sum of the sizes of its parts.
 struct Work {
   double sum = 0, size = 0;
-  FW_INLINE bool brings_energy() const { return sum > 1e-9 * size; }
+  FW_INLINE bool brings_energy() const { return sum > BounceTuning::negligible_gain * size; }
 };
 template <class S>
 Work work_of_impulses(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
@@ -32,7 +32,6 @@ Work work_of_impulses(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
 template <class S, class Solve>
 void weaken_bounces(ConeRows<S>& rows, const ConeMatrix<S>& matrix, const Solve& solve) {
   if (rows.n_bounces == 0 || !work_of_impulses(rows, matrix).brings_energy()) return;
-  constexpr double fine_enough = 0.01;
   double low = 0, high = 1, share = 0.5;
   const auto solve_for = [&](double wanted) {
     for (int k = 0; k < rows.n_bounces; ++k) {
@@ -41,7 +40,7 @@ void weaken_bounces(ConeRows<S>& rows, const ConeMatrix<S>& matrix, const Solve&
     }
     solve();
   };
-  for (; high - low > fine_enough; share = 0.5 * (low + high)) {
+  for (; high - low > BounceTuning::fine_enough; share = 0.5 * (low + high)) {
     solve_for(share);
     (work_of_impulses(rows, matrix).brings_energy() ? high : low) = share;
   }

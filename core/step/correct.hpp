@@ -11,13 +11,12 @@ namespace featherweight::FW_ISA {
 // that turns too fast for the matrix of the step stays as it is.)
 template <class S>
 void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
-  constexpr int most_iterations = 10;
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
   const Pose<S> world = identity_pose<S>();
   double last[width_of<S>];
   for (double& error : last) error = 1e300;
-  for (int iteration = 0; iteration < most_iterations; ++iteration) {
+  for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
       visit(l.kind, [&](auto joint) {
@@ -29,7 +28,7 @@ void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
     for (int lane = 0; lane < pack.count; ++lane) {
       if (w.closures[lane].empty()) continue;
       const double error = w.closures[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
-      const bool goes_on = error > 1e-11 && error < 0.5 * last[lane];
+      const bool goes_on = error > ClosureTuning::closed && error < ClosureTuning::least_progress * last[lane];
       last[lane] = goes_on ? error : 0;
       if (!goes_on) continue;
       moves = true;

@@ -7,6 +7,7 @@
 #include "linalg/dense_ldl.hpp"
 #include "rows/closure.hpp"
 #include "step/rows.hpp"
+#include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -34,8 +35,8 @@ class ClosureSystem {
           }
       }
     // redundant rows share what they have to do
-    for (int k = 0; k < scene.n_closure_rows; ++k) L_[k * (n + 1)] += 1e-12 * largest;
-    factorise_dense(n_, 1e-15 * largest + 1e-300, L_);
+    for (int k = 0; k < scene.n_closure_rows; ++k) L_[k * (n + 1)] += ClosureTuning::damping * largest;
+    factorise_dense(n_, ClosureTuning::smallest_pivot * largest + 1e-300, L_);
   }
 
   bool empty() const { return n_groups_ == 0; }

@@ -32,9 +32,6 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   return {center, way_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
 }
 
-// Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s].
-inline constexpr double joint_reach = 10;
-
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
 template <class S, class D>
 FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {
@@ -47,8 +44,8 @@ template <class S, class Near>
 void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
                            const Near& near) {
   const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
-    const S excess =
-        closing_speed(row, motion, direction, per_dt) + motion.v_free[row.term.dof] * direction - joint_reach;
+    const S excess = closing_speed(row, motion, direction, per_dt) + motion.v_free[row.term.dof] * direction -
+                     DetectTuning::joint_reach;
     return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
   };
   // Joints are mostly far from both of their limits, whichever way they go.
@@ -57,7 +54,7 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
     S speed = abs(motion.v_free[lower.term.dof]);
     if (change) speed = speed + abs(change[lower.term.dof]);
     const S spare = select(below < above, below, above) * per_dt - speed;
-    return !any(spare, spare < S(joint_reach));
+    return !any(spare, spare < S(DetectTuning::joint_reach));
   };
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];

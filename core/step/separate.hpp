@@ -2,17 +2,15 @@
 //
 // By impulses mu whose velocities move the environment in this step and are then forgotten, so they bring no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
-// for normals and limits, and equality for closures. A few sweeps of Gauss-Seidel: what they leave comes next time.
+// for normals and limits, and equality for closures. A few iterations of Gauss-Seidel: what they leave comes next time.
 #pragma once
 #include "step/row_velocities.hpp"
 
 namespace featherweight::FW_ISA {
 
-// The sweeps; `velocities` knows sigma of every row with the impulses so far. Leaves the impulses in matrix.mu.
+// The iterations; `velocities` knows sigma of every row with the impulses so far. Leaves the impulses in matrix.mu.
 template <class S, class Velocities>
-void sweep_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocities velocities) {
-  constexpr int most_sweeps = 50;
-  constexpr double yielding = 1e-3;  // contacts that hardly can move along their normal are not forced to, however deep
+void iterate_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocities velocities) {
   const ConeProblem problem = matrix.problem();
   double* const mu = matrix.mu;
   for (int i = 0; i < rows.m; ++i) mu[i] = 0;
@@ -25,7 +23,7 @@ void sweep_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocitie
     largest = G_ii > largest ? G_ii : largest;
   }
   double first_change = 0;
-  for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+  for (int iteration = 0; iteration < SeparateTuning::most_iterations; ++iteration) {
     double change = 0;
     for (int b = 0; b < rows.n_blocks; ++b)
       for (int c = 0; c < rows.blocks[b].rows; ++c) {
@@ -33,7 +31,7 @@ void sweep_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocitie
         const ConeRow& row = rows.rows[i];
         if (row.slack_kind == Slack::none) continue;
         const bool one_sided = row.slack_kind == Slack::one_sided;
-        const double give = one_sided ? yielding * largest : 1e-12 * largest;
+        const double give = (one_sided ? SeparateTuning::yielding : SeparateTuning::closures_yield) * largest;
         const double G_ii = diagonal_block(problem, b)(c, c) + give;
         if (!(G_ii > 0)) continue;  // nothing moves
         const double x = mu[i] - (velocities(b, c) + give * mu[i] + row.slack) / G_ii;
@@ -44,20 +42,20 @@ void sweep_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocitie
         const double size = step < 0 ? -step * G_ii : step * G_ii;
         change = size > change ? size : change;
       }
-    if (sweep == 0) first_change = change;
-    if (!(change > 1e-3 * first_change)) break;
+    if (iteration == 0) first_change = change;
+    if (!(change > SeparateTuning::last_change * first_change)) break;
   }
 }
 
 // Leaves the impulses in matrix.mu. False if there is nothing to do.
 template <class S>
 bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
-  constexpr double negligible = 1e-10;  // [m]
-  if (!(rows.deepest > negligible || rows.drift > 1e-9)) return false;
+  if (!(rows.deepest > SeparateTuning::negligible_overlap || rows.drift > SeparateTuning::negligible_drift))
+    return false;
   if (matrix.G.products)
-    sweep_apart(rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
+    iterate_apart(rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
   else
-    sweep_apart(rows, matrix, KeptVelocities<S>(rows, matrix));
+    iterate_apart(rows, matrix, KeptVelocities<S>(rows, matrix));
   return true;
 }
 

@@ -54,7 +54,8 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
     if (is_first) job.reports[environment].last = {};
     if (!detect(job, is_first, w, own, environment, memory)) continue;
     if (!is_first) forget_impulses(job.scene->tree.nv, own, w.motion);
-    const Outcome one = solve_environment(job, w, own, environment, is_first ? resting_reach : everything, memory);
+    const Outcome one = solve_environment(job, w, own, environment,
+                                          is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
     outcome.touched |= one.touched;
     outcome.separated |= one.separated;
   }
@@ -66,13 +67,12 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
 // Impulses of all, and in w.a the change of velocities they cause.
 template <class S>
 Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
-  constexpr int most_looks = 4;
   const Scene& scene = *job.scene;
   const S poison = poison_in(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   start_looking(job, pack, poison, w);
   Outcome outcome;
-  for (int look = 0; look < most_looks; ++look) {
+  for (int look = 0; look < DetectTuning::most_looks; ++look) {
     list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
     const Outcome now = solve_pack(job, pack, look == 0, w, memory);
     outcome.separated |= now.separated;

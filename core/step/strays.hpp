@@ -8,9 +8,6 @@
 
 namespace featherweight::FW_ISA {
 
-// Contacts and limits that are closed faster than they may by less than this are left to the next step [m/s].
-inline constexpr double unseen = 1e-3;
-
 // Velocities of a link with and without impulses, about the root of its tree.
 template <class S>
 FW_INLINE Motion<S> with_impulses(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response,
@@ -31,14 +28,14 @@ FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const 
   if (!row.is_limit()) return S(-1);
   const double direction = row.term.coefficient;
   return (motion.v_free[row.term.dof] + change[row.term.dof]) * -direction -
-         closing_speed(row, motion, direction, per_dt) - unseen;
+         closing_speed(row, motion, direction, per_dt) - DetectTuning::unseen;
 }
 // The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.
 template <class S>
 S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
   S most(-1), largest(0);
   for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
-  if (!any(largest, largest > S(joint_reach))) return most;
+  if (!any(largest, largest > S(DetectTuning::joint_reach))) return most;
   for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
   return most;
 }
@@ -61,7 +58,7 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
     S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
     if (shape.shape.kind != ShapeKind::sphere)
       speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
-    raise(most, speed2 * (1 + 1e-9) - farthest * farthest * per_dt2);
+    raise(most, speed2 * (1 + DetectTuning::rounding) - farthest * farthest * per_dt2);
   }
   return most;
 }
@@ -104,7 +101,7 @@ bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motio
       const Vec3<double> u = velocity_at(m, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
       velocity += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
     }
-    if (velocity < -unseen) return true;
+    if (velocity < -DetectTuning::unseen) return true;
   }
   return false;
 }

@@ -1,0 +1,107 @@
+// step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort.
+//
+//   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0
+//   friction    |lambda| <= bound dt, against sigma at the bound
+//   servo       lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within the effort
+#pragma once
+#include "step/cone_rows.hpp"
+
+namespace featherweight::FW_ISA {
+
+template <class S>
+class JointRows {
+ public:
+  JointRows(double dt, ConeRows<S>& rows)
+      : rows_(rows),
+        scene_(rows.scene()),
+        motion_(rows.motion()),
+        lane_(rows.lane()),
+        dt_(dt),
+        per_dt_(rows.per_dt()) {}
+
+  // Those of the joint rows that are near; the others have no impulse.
+  void add(const int* near, int n_near, double* impulses) {
+    int next = 0;
+    for (int k = 0; k < n_near; ++k) {
+      while (next < near[k]) impulses[next++] = 0;
+      add(scene_.joint_rows[next], impulses + next);
+      ++next;
+    }
+    while (next < scene_.n_joint_rows) impulses[next++] = 0;
+    end_chain();
+  }
+
+ private:
+  ConeRows<S>& rows_;
+  const Scene& scene_;
+  const FreeMotion<S>& motion_;
+  LaneOf<S> lane_;
+  double dt_, per_dt_;
+  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
+  double chain_along_[4];
+
+  // The forces of a chain of joint rows along their own freedoms.
+  struct Chain {
+    const JointRows& rows;
+    FW_INLINE void add(int f, Rows& t) const {
+      for (int r = 0; r < rows.n_chain_; ++r)
+        if (rows.chain_freedom_[r] == f) t[r] += rows.chain_along_[r];
+    }
+  };
+
+  // Rows of joints that are inboard of each other walk together, up to four; they come from the tips inward.
+  FW_INLINE void join_chain(const JointRow& row, double along) {
+    const int link = row.term.link;
+    const Link<double>& l = scene_.tree.links[link];
+    if (n_chain_ == 4 || (n_chain_ > 0 && !(link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
+    if (n_chain_ == 0) chain_tip_ = link, chain_first_ = rows_.m;
+    if (rows_.pushes) rows_.pushes[rows_.n_pushes++] = {rows_.m, row.term.dof, along};
+    chain_freedom_[n_chain_] = row.term.dof;
+    chain_along_[n_chain_++] = along;
+  }
+  void end_chain() {
+    if (n_chain_ == 0) return;
+    Quartet& group = rows_.add_group(n_chain_);
+    group.first = chain_first_;
+    rows_.add_end(group, chain_tip_, no_forces(), Chain{*this});
+    n_chain_ = 0;
+  }
+
+  void add(const JointRow& row, double* impulse) {
+    const int f = row.term.dof;
+    if (row.kind == JointRow::servo && lane_(motion_.gain_scale[row.actuator]) == 0) {  // it has no force
+      *impulse = 0;
+      return;
+    }
+    const bool is_limit = row.is_limit();
+    const double direction = row.term.coefficient;
+    const double velocity = direction * lane_(motion_.v_free[f]);
+    double gap = 0, shift = 0;
+    if (is_limit) {
+      gap = direction * (lane_(motion_.q[row.term.q]) - row.bound);
+      shift = gap > 0 ? gap * per_dt_ : 0;
+    }
+    join_chain(row, direction * scene_.tree.links[row.term.link].sign);
+    if (!is_limit) {
+      Block& block = rows_.add_block(Law::interval, 1);
+      if (row.kind == JointRow::servo) {
+        // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
+        const Actuator& a = scene_.actuators[row.actuator];
+        block.lower = a.lower * dt_, block.upper = a.upper * dt_;
+        const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
+        const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
+        rows_.add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.term.q])) / rate, per_dt_ / scaled, impulse);
+      } else {
+        block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
+        rows_.add_row(velocity, 0, 0, impulse);
+      }
+    } else {
+      rows_.add_block(Law::unilateral, 1);
+      rows_.add_row(velocity, shift, 0, impulse);
+      rows_.ask_position(rows_.wanted(gap), Slack::one_sided);
+      rows_.see_overlap(gap);
+    }
+  }
+};
+
+}  // namespace featherweight::FW_ISA
