@@ -61,9 +61,10 @@ struct FactorOf<Free> {
 template <class J, class S>
 using Factor = typename FactorOf<J>::template Type<S>;
 
-// The factor of link l in the array of all factors.
+// The factor of link l in the array of all factors, where the compiler of the model left room for it.
 template <class J, class S, class C>
 FW_INLINE Factor<J, S>& factor_of(J, const Link<C>& l, S* factors) {
+  static_assert(sizeof(Factor<J, S>) == J::n_factor * sizeof(S));
   return *reinterpret_cast<Factor<J, S>*>(factors + l.factor);
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "model/joints.hpp"
 #include "model/model.hpp"
 #include "spatial/spatial.hpp"
 
@@ -116,13 +117,17 @@ std::vector<Step> steps_of(const JointSpec& j) {
 struct Sizes {
   int nq, nv, state, factor;
 };
+template <class Joint>
+constexpr Sizes sizes_with(int nq) {
+  return {nq, Joint::nv, Joint::n_state, Joint::n_factor};
+}
 Sizes sizes_of(Step::Kind kind) {
   switch (kind) {
-    case Step::rotate: return {1, 1, 2, 8};
-    case Step::travel: return {1, 1, 1, 8};
-    case Step::screw: return {1, 1, 3, 8};
-    case Step::ball: return {4, 3, 12, 27};
-    case Step::free: return {7, 6, 12, 27};
+    case Step::rotate: return sizes_with<Revolute<0>>(1);
+    case Step::travel: return sizes_with<Prismatic<0>>(1);
+    case Step::screw: return sizes_with<Helical>(1);
+    case Step::ball: return sizes_with<Spherical>(4);
+    case Step::free: return sizes_with<Free>(7);
   }
   throw std::logic_error("unknown step");
 }

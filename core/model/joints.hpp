@@ -1,6 +1,6 @@
 // model/joints.hpp -- the joints, each a small type with the same few functions.
 //
-//   nv, n_state                     number of freedoms, and of scalars in `state`
+//   nv, n_state, n_factor           number of freedoms, of scalars in `state`, and of its elimination's
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent
@@ -30,7 +30,7 @@ struct AxisJoint {
   static constexpr int nv = 1, axis = K;
   static constexpr bool turned = is_turned, rotates = does_rotate, travels = does_travel;
   static constexpr int travel = rotates ? 2 : 0;  // state: cosine, sine where it rotates, then the travel
-  static constexpr int n_state = travel + (travels ? 1 : 0);
+  static constexpr int n_state = travel + (travels ? 1 : 0), n_factor = 8;
 
   template <class S, class C>
   static FW_INLINE void set_state(const Link<C>& l, const S* q, S* state) {
@@ -132,7 +132,7 @@ using Helical = AxisJoint<2, true, true, true>;
 // Three rotations, and three translations where it travels; the state is the matrix and the origin.
 template <bool travels>
 struct Ball {
-  static constexpr int nv = travels ? 6 : 3, n_state = 12;
+  static constexpr int nv = travels ? 6 : 3, n_state = 12, n_factor = 27;
 
   template <class S, class C>
   static FW_INLINE void set_state(const Link<C>& l, const S* q, S* state) {
