@@ -287,8 +287,8 @@ bool solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lan
   const auto solve = [&] { r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch); };
   solve();
   weaken_bounces(rows, matrix, solve);
-  report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
-                 r.converged ? 0 : 1};
+  report.last = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest,
+                 r.gauss_seidel,          r.newton, r.admm, r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];
   add_impulses(scene, rows.groups, rows.n_groups, matrix.lambda, lane, w.motion.response);
   hand_back(rows, matrix.lambda, lane, [](BallPoint<S>& ball) { return ball.impulse; });
