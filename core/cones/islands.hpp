@@ -1,7 +1,7 @@
 // cones/islands.hpp -- which blocks of a sparse problem hang together, and those that are small solved each by itself.
 //
 // Impulses on one island move nothing on another. Robots that stand side by side are islands, and so are separate
-// clusters of bodies; a pile is one. O(neighbours), by joining sets. Docs: docs/adr/0018.
+// clusters of bodies; a pile is one. O(neighbours), by joining sets. Measured: docs/adr/0018.
 // Oracle: each island alone, to the bit.
 #pragma once
 #include "cones/automatic.hpp"

@@ -10,6 +10,7 @@
 namespace featherweight::FW_ISA {
 
 // [1] of a diagonal element: a pivot that elimination left smaller than this is rounding.
+// Test: test_contradictory_equalities_stay_finite (/ 100).
 inline constexpr double dependent_pivot = 1e-12;
 
 FW_INLINE double inverse_or_zero(double x, double floor) { return x > floor ? 1 / x : 0; }
