@@ -154,7 +154,7 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
   described["primal"] = report.primal;
   described["dual"] = report.dual;
   described["complementarity"] = report.complementarity;
-  described["sweeps"] = report.sweeps;
+  described["sweeps"] = report.gauss_seidel;
   described["newton"] = report.newton;
   described["admm"] = report.admm;
   described["converged"] = report.converged;

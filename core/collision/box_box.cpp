@@ -3,6 +3,17 @@
 #include <cmath>
 
 namespace featherweight::geometry {
+namespace {
+
+struct BoxBoxTuning {
+  // [1] of the smaller box: how much better a later axis must be. Faces win over edges, and the normal of boxes at rest
+  // does not follow rounding.
+  static constexpr double better = 1e-10;
+  // [1] squared sine of the angle of two edges below which they are parallel, and say nothing that the faces do not.
+  static constexpr double parallel = 1e-10;
+};
+
+}  // namespace
 
 double separating_axis(const Convex& a, const Convex& b, Vec& n) {
   // C: axes of B in A; t: centre of A seen from B's centre, in both frames
@@ -15,8 +26,8 @@ double separating_axis(const Convex& a, const Convex& b, Vec& n) {
   const Vec d = a.frame.p - b.frame.p, ta = a.frame.unrotate(d), tb = b.frame.unrotate(d);
   const Vec &A = a.size, &B = b.size;
   double best = -INFINITY;
-  // a later axis must be better by more than rounding: A's faces, then B's, then edges
-  const double slack = 1e-10 * std::fmin(a.extent, b.extent);
+  // A's faces, then B's, then edges
+  const double slack = BoxBoxTuning::better * std::fmin(a.extent, b.extent);
   for (int i = 0; i < 3; ++i) {
     const double reach = A[i] + B.x * absolute[i][0] + B.y * absolute[i][1] + B.z * absolute[i][2];
     const double s = std::fabs(ta[i]) - reach;
@@ -31,7 +42,7 @@ double separating_axis(const Convex& a, const Convex& b, Vec& n) {
     for (int j = 0; j < 3; ++j) {
       const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
       const double sine2 = C[i1][j] * C[i1][j] + C[i2][j] * C[i2][j];
-      if (!(sine2 > 1e-10)) continue;  // parallel: nothing that the faces do not say
+      if (!(sine2 > BoxBoxTuning::parallel)) continue;
       const double scale = 1 / std::sqrt(sine2);
       const double along = scale * (ta[i2] * C[i1][j] - ta[i1] * C[i2][j]);
       const double reach = scale * (A[i1] * absolute[i2][j] + A[i2] * absolute[i1][j] + B[j1] * absolute[i][j2] +

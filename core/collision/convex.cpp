@@ -6,11 +6,25 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr double steepest_face = 0.3;   // cosine: a face more inclined than this is seen edge on
-constexpr double equal = 1e-9;          // directions closer than this are the same
-constexpr double tilted_segment = 0.1;  // sine: beyond it only the nearer end of a segment faces along n
-constexpr int cap_corners = 8;          // of the polygon that stands for a cylinder's cap
-constexpr double level_cap = 1e-7;      // sine of the tilt below which a cap needs no lowest point of its own
+struct ConvexTuning {
+  // [1] cosine: a face more inclined than this is seen edge on.
+  static constexpr double steepest_face = 0.3;
+  // [1] cosine: a cylinder more inclined than this shows its side, not a cap.
+  static constexpr double steepest_cap = 0.5;
+  // [1] sine: a hull without a face along n faces along it with an edge at most this inclined, else with a corner.
+  static constexpr double steepest_edge = 0.5;
+  // [1] sine: beyond it only the nearer end of a segment faces along n.
+  static constexpr double tilted_segment = 0.1;
+  // [1] cosine of the angle to n above which a face is worth trying as the normal (polish.hpp),
+  static constexpr double near_face = 0.9;
+  // and [1] sine of the angle to the plane across n below which an edge is.
+  static constexpr double near_edge = 0.1;
+  // [1] directions closer than this are the same to rounding: the first one wins.
+  static constexpr double equal = 1e-9;
+  // [1] sine of the tilt below which a cap needs no lowest point of its own.
+  static constexpr double level_cap = 1e-7;
+};
+constexpr int cap_corners = 8;  // of the polygon that stands for a cylinder's cap
 
 int hull_support(const ConvexHull& hull, const Vec& d) {
   // climb along edges from the extreme vertex of the nearest axis
@@ -39,13 +53,13 @@ int hull_face(const ConvexHull& hull, int vertex, const Vec& n, double& cosine) 
   cosine = -2;
   const auto consider = [&](int face) {
     const double c = dot(load(hull.face_normal + 3 * face), n);
-    if (c > cosine + equal) cosine = c, best = face;
+    if (c > cosine + ConvexTuning::equal) cosine = c, best = face;
   };
   const Vec p = load(hull.vertices + 3 * vertex);
   for (int k = hull.neighbour_start[vertex]; k < hull.neighbour_start[vertex + 1]; ++k) {
     const int w = hull.neighbour[k];
     const Vec e = load(hull.vertices + 3 * w) - p;
-    if (std::fabs(dot(e, n)) > equal * norm(e)) continue;
+    if (std::fabs(dot(e, n)) > ConvexTuning::equal * norm(e)) continue;
     // faces of both ends: two lists in rising order
     const int *f = first, *g = hull.vertex_face + hull.vertex_face_start[w],
               *last_g = hull.vertex_face + hull.vertex_face_start[w + 1];
@@ -63,7 +77,7 @@ int hull_face(const ConvexHull& hull, int vertex, const Vec& n, double& cosine) 
 int largest(const Vec& a) {
   int k = 0;
   for (int j = 1; j < 3; ++j)
-    if (std::fabs(a[j]) > std::fabs(a[k]) + equal) k = j;
+    if (std::fabs(a[j]) > std::fabs(a[k]) + ConvexTuning::equal) k = j;
   return k;
 }
 
@@ -108,7 +122,7 @@ void segment_polygon(const Vec& p, std::uint32_t vp, const Vec& q, std::uint32_t
 void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   const Vec l = c.frame.unrotate(n);
   const double side = std::hypot(l.x, l.y), r = c.size.x, h = l.z < 0 ? -c.size.y : c.size.y;
-  if (std::fabs(l.z) < 0.5) {
+  if (std::fabs(l.z) < ConvexTuning::steepest_cap) {
     const double x = r * l.x / side, y = r * l.y / side;
     segment_polygon(c.frame.place({x, y, c.size.y}), 2 * cap_corners + 2, c.frame.place({x, y, -c.size.y}),
                     2 * cap_corners + 3, polygon);
@@ -117,7 +131,7 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   // a cap: corners at fixed angles, and when it is tilted the point of the rim that is farthest along n
   const bool top = l.z > 0;
   const std::uint32_t first = top ? 0 : cap_corners + 1;
-  const bool tilted = side > level_cap;
+  const bool tilted = side > ConvexTuning::level_cap;
   const double angle = tilted ? std::atan2(l.y, l.x) : 0;
   const double turn = 2 * M_PI / cap_corners;
   polygon.n = 0;
@@ -168,7 +182,7 @@ void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   const int v = hull_support(hull, l);
   double cosine, sine;
   const int face = hull_face(hull, v, l, cosine);
-  if (cosine >= steepest_face) {
+  if (cosine >= ConvexTuning::steepest_face) {
     const int start = hull.face_start[face];
     polygon.n = hull.face_start[face + 1] - start;
     polygon.normal = c.frame.rotate(load(hull.face_normal + 3 * face));
@@ -180,7 +194,7 @@ void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     return;
   }
   const int w = hull_edge(hull, v, l, sine);
-  if (sine < 0.5)
+  if (sine < ConvexTuning::steepest_edge)
     segment_polygon(hull_vertex(c, v), static_cast<std::uint32_t>(v), hull_vertex(c, w), static_cast<std::uint32_t>(w),
                     polygon);
   else
@@ -188,7 +202,7 @@ void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
 }
 
 void prism_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
-  if (dot(c.normal, n) >= steepest_face) {
+  if (dot(c.normal, n) >= ConvexTuning::steepest_face) {
     polygon.n = 3;
     polygon.normal = c.normal;
     for (int k = 0; k < 3; ++k) {
@@ -273,7 +287,7 @@ double curvature(const Convex& c, const Vec& n, const Vec& t, const Vec& u) {
 }
 
 bool face_near(const Convex& c, const Vec& n, Vec& face) {
-  constexpr double near = 0.9;
+  constexpr double near = ConvexTuning::near_face;
   if (c.core == Core::prism) {
     face = c.normal;
     return dot(face, n) > near;
@@ -295,7 +309,7 @@ bool face_near(const Convex& c, const Vec& n, Vec& face) {
 }
 
 bool edge_near(const Convex& c, const Vec& n, Vec& edge) {
-  constexpr double near = 0.1;
+  constexpr double near = ConvexTuning::near_edge;
   const Vec l = c.frame.unrotate(n);
   switch (c.core) {
     case Core::segment:
@@ -333,7 +347,7 @@ void facing_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     case Core::segment: {
       const double along = dot(c.frame.z, n);
       const Vec half = c.size.y * c.frame.z;
-      if (std::fabs(along) > tilted_segment)
+      if (std::fabs(along) > ConvexTuning::tilted_segment)
         return point_polygon(along > 0 ? c.frame.p + half : c.frame.p - half, along > 0 ? 0 : 1, polygon);
       return segment_polygon(c.frame.p + half, 0, c.frame.p - half, 1, polygon);
     }

@@ -6,11 +6,22 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr int max_vertices = 128;
-constexpr int max_faces = 2 * max_vertices;  // a closed polytope of triangles has 2 vertices - 4
-constexpr double converged = 1e-13;          // relative to the size of the difference
-constexpr double converged_curved = 1e-7;    // relative to the smaller core; then the polish
-constexpr double visible = 1e-13;            // a face is seen from a point higher above it than this
+struct EpaTuning {
+  // Room on the stack; polytopes need a few dozen, curved cores end at their tolerance before.
+  static constexpr int max_vertices = 128;
+  static constexpr int max_faces = 2 * max_vertices;  // a closed polytope of triangles has 2 vertices - 4
+  // [1] of the size of the difference: distance between the nearest face and the support beyond it. Rounding.
+  static constexpr double converged = 1e-13;
+  // [1] of the smaller core: added to it where cores are curved, for the polish does the rest.
+  static constexpr double converged_curved = 1e-7;
+  // [1] of the size of the difference: a face is seen from points higher above it than rounding.
+  static constexpr double visible = 1e-13;
+  // [1] of its longest edge squared: a face of less area has no normal.
+  static constexpr double sliver = 1e-12;
+  // [1] of the size of the cores: how wide a difference must be to span a tetrahedron.
+  static constexpr double flat = 1e-10;
+};
+constexpr int max_vertices = EpaTuning::max_vertices, max_faces = EpaTuning::max_faces;
 
 struct Face {
   int v[3];       // counterclockwise from outside
@@ -30,7 +41,7 @@ struct Polytope {
     const Vec p = vertex[i].w, e = vertex[j].w - p, d = vertex[k].w - p;
     const Vec n = cross(e, d);
     const double area = norm(n);
-    if (!(area > 1e-12 * std::max(norm2(e), norm2(d)))) return false;
+    if (!(area > EpaTuning::sliver * std::max(norm2(e), norm2(d)))) return false;
     f = {{i, j, k}, {-1, -1, -1}, (1 / area) * n, 0, true, false};
     f.distance = dot(f.normal, p);
     return true;
@@ -53,7 +64,7 @@ bool widen(Polytope& p, const Convex& a, const Convex& b, const Vec* directions,
     const double h = height(next.w);
     if (h > highest) highest = h, best = next;
   }
-  if (!(highest > 1e-10 * std::max(norm(best.w), a.extent + b.extent))) return false;
+  if (!(highest > EpaTuning::flat * std::max(norm(best.w), a.extent + b.extent))) return false;
   p.add(best);
   return true;
 }
@@ -99,7 +110,7 @@ bool expand(Polytope& p, int first, int apex) {
   for (int k = 0; k < n_seen; ++k)
     for (int other : p.face[seen[k]].beside) {
       Face& f = p.face[other];
-      if (f.seen || dot(f.normal, w) - f.distance <= visible * p.scale) continue;
+      if (f.seen || dot(f.normal, w) - f.distance <= EpaTuning::visible * p.scale) continue;
       f.seen = true;
       seen[n_seen++] = other;
     }
@@ -143,7 +154,7 @@ Closest epa(const Convex& a, const Convex& b, const Simplex& simplex) {
   Closest best{Proximity::touching, {0, 0, 1}, center(a), center(b)};
   if (!start(p, a, b, simplex)) return best;
   const double smaller = std::min(a.extent, b.extent), extent = smaller > 0 ? smaller : std::max(a.extent, b.extent);
-  const double rough = a.curved() || b.curved() ? converged_curved * extent : 0;
+  const double rough = a.curved() || b.curved() ? EpaTuning::converged_curved * extent : 0;
   double depth = INFINITY;
   while (true) {
     int nearest = -1;
@@ -167,7 +178,7 @@ Closest epa(const Convex& a, const Convex& b, const Simplex& simplex) {
         best.b = best.b + (area[k] / sum) * p.vertex[f.v[k]].b;
       }
     }
-    if (depth - f.distance <= rough + converged * p.scale || p.n_vertices == max_vertices) return best;
+    if (depth - f.distance <= rough + EpaTuning::converged * p.scale || p.n_vertices == max_vertices) return best;
     if (!expand(p, nearest, p.add(next))) return best;
   }
 }

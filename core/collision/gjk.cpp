@@ -6,10 +6,18 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr int max_iterations = 128;
-constexpr double converged = 1e-14;        // duality gap, relative to the squared distance
-constexpr double converged_curved = 1e-9;  // the polish does the rest
-constexpr double contact = 1e-9;           // distance relative to the simplex below which cores touch
+struct GjkTuning {
+  // Polytopes end in about ten, curved cores converge linearly to a limit of their rounding.
+  static constexpr int max_iterations = 128;
+  // [1] of the squared distance: duality gap at the end. Rounding, for polytopes.
+  static constexpr double converged = 1e-14;
+  // [1] the same with curved cores, to which convergence is slow: the polish does the rest.
+  static constexpr double converged_curved = 1e-9;
+  // [1] of the largest vertex of the difference: a shorter distance has no direction, and the cores touch.
+  static constexpr double touching = 1e-9;
+  // [1] of the product of its edges: a tetrahedron of less volume is flat, and the signs of its parts are rounding.
+  static constexpr double flat = 1e-15;
+};
 
 bool same_sign(double a, double b) { return (a > 0 && b > 0) || (a < 0 && b < 0); }
 
@@ -79,7 +87,7 @@ void closest_of_tetrahedron(Simplex& s) {
   const double sum = dot(q - p, cross(r - p, t - p));
   const double size = norm(q - p) * norm(r - p) * norm(t - p);
   bool opposite[4], inside = true;
-  const bool flat = !(std::fabs(sum) > 1e-15 * size);
+  const bool flat = !(std::fabs(sum) > GjkTuning::flat * size);
   for (int j = 0; j < 4; ++j) {
     opposite[j] = flat || !same_sign(volume[j], sum);
     inside = inside && !opposite[j];
@@ -112,10 +120,10 @@ Closest gjk(const Convex& a, const Convex& b, double max_distance, Simplex& s) {
   s.weight[0] = 1;
   v = s.point[0].w;
   double largest = norm2(v);
-  const double tolerance = a.curved() || b.curved() ? converged_curved : converged;
-  for (int iteration = 0; iteration < max_iterations; ++iteration) {
+  const double tolerance = a.curved() || b.curved() ? GjkTuning::converged_curved : GjkTuning::converged;
+  for (int iteration = 0; iteration < GjkTuning::max_iterations; ++iteration) {
     const double v2 = norm2(v);
-    if (v2 <= contact * contact * largest) return {Proximity::touching, {}, {}, {}};
+    if (v2 <= GjkTuning::touching * GjkTuning::touching * largest) return {Proximity::touching, {}, {}, {}};
     const Difference next = difference(a, b, -v);
     const double vw = dot(v, next.w);
     if (vw > 0 && vw * vw > max_distance * max_distance * v2) return {Proximity::far, {}, {}, {}};

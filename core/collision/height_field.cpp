@@ -32,9 +32,18 @@ namespace {
 
 // Marks features of the ground; others are corners of the shape.
 constexpr std::uint32_t grid_feature = 1u << 31;
-constexpr int buffer = 48;     // points held before they are reduced
-constexpr double lean = 1e-6;  // slope by which a normal may lean farther than the faces beyond
-constexpr double same = 1e-6;  // relative to a cell: closer points are one
+constexpr int buffer = 48;  // points held before they are reduced
+
+struct HeightFieldTuning {
+  // [1] slope by which a normal may lean farther than the faces beyond an edge: rounding of the polish.
+  static constexpr double lean = 1e-6;
+  // [1] of a cell: points of two triangles that are closer are one,
+  static constexpr double same = 1e-6;
+  // if [1] the cosine of the angle of their normals is larger.
+  static constexpr double aligned = 0.99;
+  // [1] of the best: a later point must be better by more than rounding, so that points at rest stay the same.
+  static constexpr double better = 1e-9;
+};
 
 struct Node {
   int row, column;
@@ -95,7 +104,7 @@ void make_tile(const Grid& grid, const Node& first, int half, Tile& t) {
 bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
   const Vec* p = t.corner;
   const double h[3] = {dot(n, p[0]), dot(n, p[1]), dot(n, p[2])};
-  const double slack = lean * t.prism.extent, top = std::max({h[0], h[1], h[2]}) - slack;
+  const double slack = HeightFieldTuning::lean * t.prism.extent, top = std::max({h[0], h[1], h[2]}) - slack;
   bool rim = false;
   for (int k = 0; k < 3; ++k) {
     if (h[k] < top) continue;
@@ -115,7 +124,7 @@ bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
         return false;
     }
   }
-  return rim || n.z > lean;
+  return rim || n.z > HeightFieldTuning::lean;
 }
 
 // Features in terms of the grid, so that they are the same from whichever triangle.
@@ -160,10 +169,10 @@ int scatter(Touch* touches, int n, int wanted, double slack) {
         worth[k] = nearest[k];
       }
     }
-    // a later one must be better by more than rounding
     int best = place;
     for (int k = place + 1; k < n; ++k)
-      if (worth[k] > worth[best] + (place == 0 ? 0.5 * slack : 1e-9 * std::fabs(worth[best]))) best = k;
+      if (worth[k] > worth[best] + (place == 0 ? 0.5 * slack : HeightFieldTuning::better * std::fabs(worth[best])))
+        best = k;
     std::swap(touches[place], touches[best]);
     std::swap(nearest[place], nearest[best]);
     for (int k = place + 1; k < n; ++k) nearest[k] = std::min(nearest[k], norm(at(k) - at(place)));
@@ -208,11 +217,11 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
 
   Touch held[buffer];
   int count = 0;
-  const double close = same * std::max(grid.step_x, grid.step_y);
+  const double close = HeightFieldTuning::same * std::max(grid.step_x, grid.step_y);
   const auto add = [&](const Tile& t, const Candidate& point, const Vec& n) {
     const std::uint32_t feature = on_grid(grid, t, point.feature);
     for (int k = 0; k < count; ++k)
-      if (norm(held[k].at.position - point.position) <= close && dot(held[k].normal, n) > 0.99) {
+      if (norm(held[k].at.position - point.position) <= close && dot(held[k].normal, n) > HeightFieldTuning::aligned) {
         if (point.gap < held[k].at.gap - close) held[k] = {{point.position, point.gap, feature}, n};
         return;
       }

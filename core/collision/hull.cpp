@@ -19,8 +19,15 @@ using namespace geometry;
 
 namespace {
 
-constexpr double flat = 1e-6;    // relative to the size of the hull
-constexpr double convex = 1e-5;  // how far a vertex may stick out of a face
+struct HullTuning {
+  // [1] of the size of the hull: triangles whose corners are this close to a plane are one face. Meshes are in single
+  // precision, often.
+  static constexpr double flat = 1e-6;
+  // [1] of the size of the hull: how far a vertex may stick out of a face.
+  static constexpr double convex = 1e-5;
+  // [1] of the size of the hull cubed: a solid has more volume.
+  static constexpr double solid = 1e-9;
+};
 
 using Triangle = std::array<int, 3>;
 using Loop = std::vector<int>;
@@ -65,7 +72,7 @@ Surface oriented(const double* vertices, int n_vertices, const int* triangles, i
     s.triangle.push_back(c);
     s.normal.push_back(n);
   }
-  if (!(volume > 1e-9 * s.extent * s.extent * s.extent))
+  if (!(volume > HullTuning::solid * s.extent * s.extent * s.extent))
     throw std::invalid_argument("vertices: want a solid, got a hull without volume");
   return s;
 }
@@ -121,8 +128,9 @@ std::vector<std::pair<Loop, Vec>> merged(const Surface& s) {
       for (std::size_t k = 0; k < 3; ++k) {
         const Triangle& c = s.triangle[at(group[g])];
         const int other = owner.at({c[(k + 1) % 3], c[k]});
-        bool level = !taken[at(other)] && dot(s.normal[at(other)], n) >= -flat * s.extent * s.extent;
-        for (int v : s.triangle[at(other)]) level = level && std::fabs(dot(n, s.point[at(v)] - p)) <= flat * s.extent;
+        bool level = !taken[at(other)] && dot(s.normal[at(other)], n) >= -HullTuning::flat * s.extent * s.extent;
+        for (int v : s.triangle[at(other)])
+          level = level && std::fabs(dot(n, s.point[at(v)] - p)) <= HullTuning::flat * s.extent;
         if (level) taken[at(other)] = true, group.push_back(other);
       }
     if (const Loop loop = outline(s, group); !loop.empty()) {
@@ -187,7 +195,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
       meeting[at(i)].insert(static_cast<int>(f));
     }
     for (const auto& [v, fresh] : number)
-      if (dot(n, s.point[at(v)] - s.point[at(loop[0])]) > convex * s.extent)
+      if (dot(n, s.point[at(v)] - s.point[at(loop[0])]) > HullTuning::convex * s.extent)
         throw std::invalid_argument("faces: want the hull of the vertices, got one that is not convex at vertex " +
                                     std::to_string(v));
     thin(s, loop);

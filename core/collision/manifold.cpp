@@ -6,9 +6,21 @@
 namespace featherweight::geometry {
 namespace {
 
+struct ManifoldTuning {
+  // [1] of the longest edge of the smaller polygon, the tolerance: a corner this far outside, or edges this close to
+  // parallel, count as touching, so that equal boxes on each other keep their four corners.
+  static constexpr double sliver = 1e-7;
+  // [1] tolerances: corners closer to each other are one.
+  static constexpr double merge = 4;
+  // [1] tolerances: a corner this far outside is inside to rounding, and a height this far off is the separation.
+  static constexpr double strict = 0.01;
+  // [1] of the extent of the points: how much deeper, or farther away, a later point must be to be preferred, and [1]
+  // of the extent squared, how much larger its area. Equal ones keep their places, whatever the rounding.
+  static constexpr double deeper = 1e-7;
+  static constexpr double farther = 1e-6;
+  static constexpr double larger = 1e-6;
+};
 constexpr int max_candidates = 4 * max_polygon;
-constexpr double sliver = 1e-7;  // relative to the smaller polygon: closer corners are one
-constexpr double strict = 0.01;  // of that: a corner this far outside is still inside for all purposes
 
 double square(double x) { return x * x; }
 
@@ -87,9 +99,9 @@ int spread(Candidate* c, int n_candidates, const Vec& n) {
   const auto area = [&](const Candidate& p, const Candidate& q, const Candidate& r) {
     return dot(n, cross(q.position - p.position, r.position - p.position));
   };
-  pick(0, 1e-7 * extent, [](const Candidate& p) { return -p.gap; });
-  pick(1, 1e-6 * extent, [&](const Candidate& p) { return norm(p.position - c[0].position); });
-  const double slack = 1e-6 * extent * extent;
+  pick(0, ManifoldTuning::deeper * extent, [](const Candidate& p) { return -p.gap; });
+  pick(1, ManifoldTuning::farther * extent, [&](const Candidate& p) { return norm(p.position - c[0].position); });
+  const double slack = ManifoldTuning::larger * extent * extent;
   if (pick(2, slack, [&](const Candidate& p) { return std::fabs(area(c[0], c[1], p)); }) < slack) return 2;
   const double sign = area(c[0], c[1], c[2]) < 0 ? -1 : 1;
   const double gain = pick(3, slack, [&](const Candidate& p) {
@@ -106,7 +118,8 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   const Vec u = perpendicular(n), v = cross(n, u);
   const Projected A(polygon_a, u, v, n), B(polygon_b, u, v, n);
   const double smaller = std::min(A.extent, B.extent);
-  const double tolerance = sliver * (smaller > 0 ? smaller : std::max(A.extent, B.extent));
+  const double tolerance = ManifoldTuning::sliver * (smaller > 0 ? smaller : std::max(A.extent, B.extent));
+  const double strict = ManifoldTuning::strict * tolerance;
 
   struct Corner {
     double x, y, ha, hb;
@@ -118,7 +131,7 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside) {
     if (count == max_candidates) return;
     for (int k = 0; k < count; ++k)
-      if (square(corner[k].x - x) + square(corner[k].y - y) <= square(4 * tolerance)) return;
+      if (square(corner[k].x - x) + square(corner[k].y - y) <= square(ManifoldTuning::merge * tolerance)) return;
     corner[count++] = {x, y, ha, hb, feature, inside};
   };
   // distances of the corners of each from the edges of the other
@@ -132,13 +145,13 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
     const Flat& p = A.point[i];
     const double outside = B.outside(p, a_in_b[i]);
     if (outside <= tolerance)
-      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict * tolerance);
+      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict);
   }
   for (int j = 0; j < polygon_b.n && !two_points; ++j) {
     const Flat& p = B.point[j];
     const double outside = A.outside(p, b_in_a[j]);
     if (outside <= tolerance)
-      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict * tolerance);
+      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict);
   }
   for (int i = 0; i < A.n_edges(); ++i) {
     const int i_next = i + 1 == polygon_a.n ? 0 : i + 1;
@@ -159,7 +172,7 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   // the surfaces lie a radius outside the cores
   Candidate candidate[max_candidates];
   const double radii = a.radius + b.radius, shift = 0.5 * (b.radius - a.radius);
-  const double limit = s + strict * tolerance + A.unevenness + B.unevenness;
+  const double limit = s + strict + A.unevenness + B.unevenness;
   int kept = 0;
   bool reached = false, exactly = false;
   for (int k = 0; k < count; ++k) {

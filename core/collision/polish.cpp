@@ -6,9 +6,22 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr int max_steps = 12;
-constexpr double largest_step = 0.2;
-constexpr double last_step = 1e-8;  // convergence is quadratic: what remains is the square of it
+struct PolishTuning {
+  // Newton's method takes three to five from where GJK and EPA end.
+  static constexpr int max_steps = 12;
+  // [rad] keeps a step within the reach of the curvature it is based on.
+  static constexpr double largest_step = 0.2;
+  // [rad] convergence is quadratic: what remains after a step this small is its square, rounding.
+  static constexpr double last_step = 1e-8;
+  // [1] of the smaller core: by how much a candidate may be worse and still be taken. A normal that was computed is
+  // worth more than the guess if s is the same to rounding; one of an edge is exact, and one of a face keeps a body at
+  // rest.
+  static constexpr double smooth_slack = 1e-15;
+  static constexpr double edge_slack = 1e-14;
+  static constexpr double face_slack = 1e-10;
+  // [1] sine of the angle of two edges below which they are parallel and span no normal.
+  static constexpr double parallel = 1e-6;
+};
 
 struct Judge {
   const Convex &a, &b;
@@ -28,7 +41,7 @@ double bending(const Convex& a, const Convex& b, const Vec& n, const Vec& t, con
 
 // Newton's method on the whole sphere: the tangential part of w = a - b vanishes at the top.
 Vec climb(const Convex& a, const Convex& b, Vec n) {
-  for (int step = 0; step < max_steps; ++step) {
+  for (int step = 0; step < PolishTuning::max_steps; ++step) {
     const Vec w = support(a, -n) - support(b, n);
     const Vec t = perpendicular(n), u = cross(n, t);
     const double s = dot(n, w), gt = dot(t, w), gu = dot(u, w);
@@ -37,9 +50,9 @@ Vec climb(const Convex& a, const Convex& b, Vec n) {
     if (!(det > 0 && tt < 0)) return n;  // not near a top
     const double x = -(uu * gt - tu * gu) / det, y = -(tt * gu - tu * gt) / det;
     const double length = std::hypot(x, y);
-    const double scale = length > largest_step ? largest_step / length : 1;
+    const double scale = length > PolishTuning::largest_step ? PolishTuning::largest_step / length : 1;
     n = unit(n + scale * x * t + scale * y * u);
-    if (length < last_step) break;
+    if (length < PolishTuning::last_step) break;
   }
   return n;
 }
@@ -47,14 +60,14 @@ Vec climb(const Convex& a, const Convex& b, Vec n) {
 // The same on the circle at right angles to an edge.
 Vec climb_around(const Convex& a, const Convex& b, const Vec& edge, Vec n) {
   n = unit(n - dot(n, edge) * edge);
-  for (int step = 0; step < max_steps; ++step) {
+  for (int step = 0; step < PolishTuning::max_steps; ++step) {
     const Vec w = support(a, -n) - support(b, n);
     const Vec t = cross(edge, n);
     const double second = bending(a, b, n, t, t) - dot(n, w);
     if (!(second < 0)) return n;
-    const double x = std::clamp(-dot(t, w) / second, -largest_step, largest_step);
+    const double x = std::clamp(-dot(t, w) / second, -PolishTuning::largest_step, PolishTuning::largest_step);
     n = unit(n + x * t);
-    if (std::fabs(x) < last_step) break;
+    if (std::fabs(x) < PolishTuning::last_step) break;
   }
   return n;
 }
@@ -66,20 +79,23 @@ double polish(const Convex& a, const Convex& b, Vec& n) {
   const double smaller = std::min(a.extent, b.extent), extent = smaller > 0 ? smaller : std::max(a.extent, b.extent);
   Judge judge{a, b, n, separation(a, b, n)};
   if (a.curved() || b.curved()) {
-    judge.consider(climb(a, b, guess), 1e-15 * extent);
+    const double edge_slack = PolishTuning::edge_slack * extent;
+    judge.consider(climb(a, b, guess), PolishTuning::smooth_slack * extent);
     Vec edge_a, edge_b;
     const bool has_a = edge_near(a, -guess, edge_a), has_b = edge_near(b, guess, edge_b);
-    if (has_a) judge.consider(climb_around(a, b, edge_a, guess), 1e-14 * extent);
-    if (has_b) judge.consider(climb_around(a, b, edge_b, guess), 1e-14 * extent);
+    if (has_a) judge.consider(climb_around(a, b, edge_a, guess), edge_slack);
+    if (has_b) judge.consider(climb_around(a, b, edge_b, guess), edge_slack);
     if (has_a && has_b) {
       const Vec across = cross(edge_a, edge_b);
       const double length = norm(across);
-      if (length > 1e-6) judge.consider((dot(across, guess) < 0 ? -1 / length : 1 / length) * across, 1e-14 * extent);
+      if (length > PolishTuning::parallel)
+        judge.consider((dot(across, guess) < 0 ? -1 / length : 1 / length) * across, edge_slack);
     }
   }
+  const double face_slack = PolishTuning::face_slack * extent;
   Vec face;
-  if (face_near(a, -guess, face)) judge.consider(-face, 1e-10 * extent);
-  if (face_near(b, guess, face)) judge.consider(face, 1e-10 * extent);
+  if (face_near(a, -guess, face)) judge.consider(-face, face_slack);
+  if (face_near(b, guess, face)) judge.consider(face, face_slack);
   n = judge.n;
   return judge.s;
 }

@@ -6,8 +6,21 @@
 namespace featherweight::geometry {
 namespace {
 
-constexpr int buffer = 64;             // candidates held before they are reduced
-constexpr double side_by_side = 0.05;  // sine of the angle below which capsules touch along a stretch
+struct PrimitivesTuning {
+  // [1] sine of the angle below which capsules touch along a stretch, not at a point.
+  static constexpr double side_by_side = 0.05;
+  // [1] of the half length of the first capsule: a shorter stretch is a point.
+  static constexpr double shortest_stretch = 1e-6;
+  // [1] of the radii: the ends of a stretch are as close as any point, to rounding.
+  static constexpr double as_close = 1e-10;
+  // [1] of the squared lengths: determinant below which segments are parallel, and any pair of points is closest.
+  static constexpr double parallel = 1e-14;
+  // [1] of the sizes: core points closer than this coincide, and their difference has no direction.
+  static constexpr double coincident = 1e-12;
+  // [1] sine of the angle above which coincident segments are parted across both.
+  static constexpr double crossed = 1e-9;
+};
+constexpr int buffer = 64;  // candidates held before they are reduced
 
 // The point midway between two surfaces that lie `ra` and `rb` outside the core points a and b along n.
 Touch between(const Vec& a, double ra, const Vec& b, double rb, const Vec& n, double distance, std::uint32_t feature) {
@@ -22,12 +35,12 @@ void closest_of_segments(const Vec& p, const Vec& d, const Vec& q, const Vec& e,
   const double a = norm2(d), b = dot(d, e), c = dot(d, r), f = dot(e, r), g = norm2(e);
   const double det = a * g - b * b;
   const auto clamp = [](double x) { return std::clamp(x, -1.0, 1.0); };
-  s = det > 1e-14 * a * g ? clamp((b * f - c * g) / det) : 0;
+  s = det > PrimitivesTuning::parallel * a * g ? clamp((b * f - c * g) / det) : 0;
   t = g > 0 ? (b * s + f) / g : 0;
   if (std::fabs(t) > 1) {
     t = clamp(t);
     s = a > 0 ? clamp((b * t - c) / a) : 0;
-  } else if (a > 0 && !(det > 1e-14 * a * g)) {
+  } else if (a > 0 && !(det > PrimitivesTuning::parallel * a * g)) {
     s = clamp((b * t - c) / a);
   }
 }
@@ -36,10 +49,11 @@ void closest_of_segments(const Vec& p, const Vec& d, const Vec& q, const Vec& e,
 Vec direction(const Convex& a, const Convex& b, const Vec& pa, const Vec& pb, double& distance) {
   const Vec v = pa - pb;
   distance = norm(v);
-  if (distance > 1e-12 * (a.radius + b.radius)) return (1 / distance) * v;
+  if (distance > PrimitivesTuning::coincident * (a.radius + b.radius)) return (1 / distance) * v;
   const Vec across = cross(half_axis(a), half_axis(b));
   const double length = norm(across);
-  if (length > 1e-9 * a.size.y * b.size.y && a.core == b.core && a.core == Core::segment) return (1 / length) * across;
+  if (length > PrimitivesTuning::crossed * a.size.y * b.size.y && a.core == b.core && a.core == Core::segment)
+    return (1 / length) * across;
   const Convex& straight = a.core == Core::segment ? a : b;
   return straight.core == Core::segment ? straight.frame.x : b.frame.z;
 }
@@ -89,13 +103,14 @@ int round_pair(const Convex& a, const Convex& b, double margin, Touch* touches) 
   closest_of_segments(p, d, q, e, s, t);
   const double shortest = norm(p + s * d - q - t * e);
   bool reached = false;
-  if (d2 > 0 && e2 > 0 && norm2(cross(d, e)) <= side_by_side * side_by_side * d2 * e2) {
+  if (d2 > 0 && e2 > 0 &&
+      norm2(cross(d, e)) <= PrimitivesTuning::side_by_side * PrimitivesTuning::side_by_side * d2 * e2) {
     // nearly parallel: the ends of the stretch where they lie side by side, in units of d along A
     const double middle = dot(q - p, d) / d2, half = std::fabs(dot(e, d)) / d2;
     const double ends[2] = {std::max(-1.0, middle - half), std::min(1.0, middle + half)};
-    for (int k = 0; k < 2 && ends[1] - ends[0] > 1e-6; ++k) {
+    for (int k = 0; k < 2 && ends[1] - ends[0] > PrimitivesTuning::shortest_stretch; ++k) {
       const Vec pa = p + ends[k] * d, pb = q + std::clamp(dot(pa - q, e) / e2, -1.0, 1.0) * e;
-      reached = reached || norm(pa - pb) <= shortest + 1e-10 * (a.radius + b.radius);
+      reached = reached || norm(pa - pb) <= shortest + PrimitivesTuning::as_close * (a.radius + b.radius);
       add(pa, pb, static_cast<std::uint32_t>(k));
     }
   }
@@ -109,7 +124,7 @@ int sphere_box(const Convex& sphere, const Convex& box, double margin, Touch* to
   Vec q = c;
   for (int k = 0; k < 3; ++k) q[k] = std::clamp(c[k], -box.size[k], box.size[k]);
   const double distance = norm(c - q);
-  if (distance > 1e-12 * box.extent) {
+  if (distance > PrimitivesTuning::coincident * box.extent) {
     touches[0] = between(sphere.frame.p, sphere.radius, box.frame.place(q), 0,
                          box.frame.rotate((1 / distance) * (c - q)), distance, 0);
   } else {

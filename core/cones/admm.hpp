@@ -1,15 +1,15 @@
-// cones/admm.hpp -- alternating directions: impulses x without bounds, y within them, z the velocity that agrees.
+// cones/admm.hpp -- alternating directions: impulses x without bounds, y within them, and velocities z.
 //
 //   y  = P(x - z / rho)                                   nearest admissible impulses, block by block
 //   x' = (G + rho)^-1 (z + rho y - g - Gamma(z))          Gamma: De Saxce's mu |z_T| on the normals of points
 //   z' = z - rho (x' - y)
-// Slow and sure: linear convergence, for hyperstatic and ill-conditioned problems too. rho is r times the mean diagonal
-// of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in few
-// steps. Up to largest_dense rows G + rho is factorised, again for each r; beyond, conjugate gradients from the last x
-// do with products, O(nonzeros) each. Where G is not formed, whoever has its products solves with G + rho as well, or
-// comes so near that few conjugate gradients are left.
-// Stops on the natural residual of y; |x - y| and rho |change of y| only say when to look, for they pass too early.
-// Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the natural map, dense.
+// Slow but steady: linear convergence, on hyperstatic and ill-conditioned problems too. rho is r times the mean
+// diagonal of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in
+// few changes. Up to most_factorised_rows G + rho is factorised, anew for each r; beyond, conjugate gradients from the
+// last x need products only, O(nonzeros) each. Where G is not formed, its owner also solves with G + rho, exactly or so
+// nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y| only
+// say when to look, since they are met too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the
+// natural map, dense.
 #pragma once
 #include "cones/workspace.hpp"
 #include "linalg/dense_ldl.hpp"
@@ -17,9 +17,9 @@
 namespace featherweight::FW_ISA {
 
 struct AdmmWorkspace {
-  double *x, *y, *z, *b;  // as above; right side, then the solution
-  double* weight;         // of each row: mean diagonal of its block
-  double* A;              // factor of G + rho, or:
+  double *x, *y, *z, *b;  // as above; the right-hand side, then the solution
+  double* weight;         // of each row: rho / r
+  double* A;              // factor of G + rho; or else
   double *r, *p, *q, *s;  // conjugate gradients, preconditioned by
   double* inverse;        // the inverse diagonal; where G is not formed: rho
 
@@ -40,10 +40,12 @@ struct AdmmWorkspace {
       inverse = scratch.take<double>(n);
     }
   }
-  static bool factorised(const ConeProblem& problem) { return problem.m <= largest_dense && !problem.G.products; }
+  static bool factorised(const ConeProblem& problem) {
+    return problem.m <= ProblemSizes::most_factorised_rows && !problem.G.products;
+  }
 };
 
-// y: the nearest admissible impulses to x - z / rho. The largest change of y, times rho [m/s].
+// y: the admissible impulses nearest to x - z / rho. The largest change of y, times rho [m/s].
 inline double project(const ConeProblem& problem, double r, AdmmWorkspace& v) {
   double moved = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
@@ -87,7 +89,7 @@ inline void set_right_side(const ConeProblem& problem, const ContactWorkspace& w
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
     const double* z = v.z + block.first;
-    if (!w.moves(j))  // stays as it is
+    if (!w.moves(j))  // keeps its impulse
       for (int i = block.first; i < block.first + block.rows; ++i) v.b[i] = r * v.weight[i] * v.y[i];
     else if (block.law == Law::point)
       v.b[block.first + 2] -= block.mu * root(z[0] * z[0] + z[1] * z[1]);
@@ -116,7 +118,7 @@ inline void factorise_shifted(const ConeProblem& problem, const ContactWorkspace
   factorise_dense(n, w.floor, v.A);
 }
 
-// s = r over what is nearly G + rho
+// s = P^-1 r with P near G + rho
 inline void precondition(const ConeProblem& problem, AdmmWorkspace& v) {
   if (const MatrixProducts* const products = problem.G.products)
     products->solve_shifted(products->context, v.r, v.s);
@@ -124,7 +126,7 @@ inline void precondition(const ConeProblem& problem, AdmmWorkspace& v) {
     for (int i = 0; i < problem.m; ++i) v.s[i] = v.inverse[i] * v.r[i];
 }
 
-// b <- (G + rho)^-1 b from x, until no row is off by more than `enough` [m/s].
+// b <- (G + rho)^-1 b, starting from x, until no row is off by more than `enough` [m/s].
 inline void conjugate_gradients(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const int m = problem.m;
   multiply(problem, v.x, v.q);
@@ -138,7 +140,7 @@ inline void conjugate_gradients(const ConeProblem& problem, double r, double eno
     v.p[i] = v.s[i];
     rz += v.r[i] * v.s[i];
   }
-  for (int k = 0; k < 60; ++k) {
+  for (int k = 0; k < AdmmTuning::most_conjugate_gradients; ++k) {
     double worst = 0, pq = 0;
     for (int i = 0; i < m; ++i) worst = max_of(worst, magnitude(v.r[i]));
     if (!(worst > enough)) return;
@@ -173,7 +175,7 @@ inline void prepare_shifted(const ConeProblem& problem, const ContactWorkspace& 
     }
 }
 
-// b <- (G + rho)^-1 b, to `enough` [m/s] where it takes iterations.
+// b <- (G + rho)^-1 b, to `enough` [m/s] where it is solved by conjugate gradients.
 inline void solve_shifted(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   if (AdmmWorkspace::factorised(problem)) return solve_dense(padded(problem.m), v.A, v.b);
   const MatrixProducts* const products = problem.G.products;
@@ -182,42 +184,54 @@ inline void solve_shifted(const ConeProblem& problem, double r, double enough, A
   copy(problem.m, v.s, v.b);
 }
 
-// Iterations until the natural residual is at most `wanted`. lambda and sigma: the best found.
-inline double admm(const ConeProblem& problem, int max_iterations, double wanted, ContactWorkspace& w, AdmmWorkspace& v,
-                   double* lambda, SolverReport& report) {
-  const int m = problem.m, n = padded(m);
+// Weights of the rows; x = y = lambda, and the velocities with De Saxce's term.
+inline void start_admm(const ConeProblem& problem, const ContactWorkspace& w, const double* lambda, AdmmWorkspace& v) {
+  const int m = problem.m;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
     const double* s = w.sigma + block.first;
     for (int k = block.first; k < block.first + block.rows; ++k) {
-      // for rows without bounds this is the proximal method, the faster the smaller
-      v.weight[k] = (block.law == Law::equality ? 1e-3 : 1) * w.D[j] + w.smallest;
+      v.weight[k] = (block.law == Law::equality ? AdmmTuning::equality_weight : 1) * w.D[j] + w.smallest;
       v.x[k] = v.y[k] = lambda[k];
       v.z[k] = w.moves(j) ? w.sigma[k] : 0;
     }
     if (block.law == Law::point && w.moves(j)) v.z[block.first + 2] += block.mu * root(s[0] * s[0] + s[1] * s[1]);
   }
-  for (int i = m; i < n; ++i) v.b[i] = v.x[i] = 0;
-  double best = natural_residual(problem, w, lambda, w.sigma), r = 0.3, tried = 0, error = best;
+  for (int i = m; i < padded(m); ++i) v.b[i] = v.x[i] = 0;
+}
+
+// x from the solution, and z with it. The largest |x - y|, times rho / r [m/s].
+inline double update_velocities(const ConeProblem& problem, double r, AdmmWorkspace& v) {
+  double primal = 0;
+  for (int i = 0; i < problem.m; ++i) {
+    v.x[i] = v.b[i];
+    const double apart = v.x[i] - v.y[i];
+    v.z[i] -= r * v.weight[i] * apart;
+    primal = max_of(primal, v.weight[i] * magnitude(apart));
+  }
+  return primal;
+}
+
+// Iterates until the natural residual is at most `wanted`. lambda and sigma: the best found. The residual.
+inline double admm(const ConeProblem& problem, int max_iterations, double wanted, ContactWorkspace& w, AdmmWorkspace& v,
+                   double* lambda, SolverReport& report) {
+  using Tuning = AdmmTuning;
+  const int m = problem.m;
+  start_admm(problem, w, lambda, v);
+  double best = natural_residual(problem, w, lambda, w.sigma), r = Tuning::first_r, prepared = 0, error = best;
   copy(m, lambda, w.best);
   int changes = 0;
   for (int k = 0; k < max_iterations && !(best <= wanted); ++k, ++report.admm) {
-    if (r != tried) {
-      tried = r;
+    if (r != prepared) {
+      prepared = r;
       prepare_shifted(problem, w, r, v);
     }
     const double dual = project(problem, r, v);
     set_right_side(problem, w, r, v);
-    solve_shifted(problem, r, max_of(0.1 * wanted, 1e-3 * error), v);
-    double primal = 0;
-    for (int i = 0; i < m; ++i) {
-      v.x[i] = v.b[i];
-      const double apart = v.x[i] - v.y[i];
-      v.z[i] -= r * v.weight[i] * apart;
-      primal = max_of(primal, v.weight[i] * magnitude(apart));
-    }
+    solve_shifted(problem, r, max_of(Tuning::share_of_wanted * wanted, Tuning::share_of_error * error), v);
+    const double primal = update_velocities(problem, r, v);
     error = max_of(primal, dual);
-    if (k % 10 == 9 || error <= wanted) {
+    if ((k + 1) % Tuning::between_looks == 0 || error <= wanted) {
       set_velocities(problem, v.y, w.sigma);
       const double residual = natural_residual(problem, w, v.y, w.sigma);
       if (residual < best) {
@@ -225,10 +239,10 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
         copy(m, v.y, w.best);
       }
     }
-    if (k % 20 == 19 && changes < 30) {
-      if (primal * r > 5 * dual) r *= 2, ++changes;
-      if (dual > 5 * primal * r) r *= 0.5, ++changes;
-      r = clamp(r, 1e-5, 1e5);
+    if ((k + 1) % Tuning::between_changes == 0 && changes < Tuning::most_changes) {
+      if (primal * r > Tuning::unbalanced * dual) r *= Tuning::change_of_r, ++changes;
+      if (dual > Tuning::unbalanced * primal * r) r /= Tuning::change_of_r, ++changes;
+      r = clamp(r, Tuning::least_r, Tuning::largest_r);
     }
   }
   copy(m, w.best, lambda);

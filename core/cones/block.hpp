@@ -1,4 +1,4 @@
-// cones/block.hpp -- each block solved exactly, all others held.
+// cones/block.hpp -- one block solved exactly, with the impulses of all others as they are.
 //
 // Sliding friction is viscous, sigma_T = -beta lambda_T, with the coefficient beta that puts lambda on its cone. With
 // the normal eliminated (Ghat = G_TT - G_TN G_NT / G_NN, w = G_TN / G_NN),
@@ -7,10 +7,12 @@
 // A root always exists and each is an exact solution, however strong the coupling; no angle is searched and there is no
 // pole. mu lambda_N / |lambda_T| is nearly linear in beta, so Newton takes one to three steps.
 //
-// All is written in changes: sigma is the velocity with the present impulses. Rows without mobility keep theirs.
+// Everything is written in changes: sigma is the velocity with the present impulses. Rows without mobility keep theirs.
 // Oracle: the natural map, dense.
 #pragma once
 #include "cones/residuals.hpp"
+#include "cones/tuning.hpp"
+#include "linalg/semidefinite_ldl.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -21,31 +23,11 @@ struct BlockFactor {
   double w0, w1;      // G_TN / G_NN
   double a, b, c;     // Ghat = [a b; b c]
   double ia, ib, ic;  // its inverse
-  double* F;          // equality: unit lower factor by rows, inverse pivots on its diagonal
+  double* F;          // equality: factor of G (semidefinite_ldl.hpp)
 };
 
 // Numbers that F of a block takes.
 constexpr int factor_size(const Block& block) { return block.law == Law::equality ? block.rows * block.rows : 0; }
-
-FW_INLINE double inverse_or_zero(double x, double floor) { return x > floor ? 1 / x : 0; }
-
-// Rows that depend on earlier ones, up to rounding, get a pivot of zero inverse: they keep their impulse.
-inline void factorise_equality(int n, const DiagonalBlock& G, double floor, double* F) {
-  for (int i = 0; i < n; ++i) {
-    double* row = F + i * n;
-    double d = G(i, i);
-    for (int j = 0; j < i; ++j) {
-      row[j] = G(i, j);
-      for (int k = 0; k < j; ++k) row[j] -= row[k] * F[j * n + k];
-    }
-    for (int j = 0; j < i; ++j) {
-      const double y = row[j];
-      row[j] *= F[j * n + j];
-      d -= y * row[j];
-    }
-    row[i] = inverse_or_zero(d, max_of(floor, 1e-12 * G(i, i)));
-  }
-}
 
 // floor: mobility below this counts as none.
 inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
@@ -53,7 +35,7 @@ inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
   f.ready = true;
   f.w0 = f.w1 = 0;
   if (block.law == Law::equality) {
-    factorise_equality(block.rows, G, floor, f.F);
+    factorise_semidefinite(block.rows, G.values, G.stride, floor, f.F);
   } else if (block.rows == 1) {
     f.inverse = inverse_or_zero(G(0, 0), floor);
   } else {
@@ -64,9 +46,9 @@ inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
       f.a -= G(0, 2) * f.w0, f.b -= G(0, 2) * f.w1, f.c -= G(1, 2) * f.w1;
     }
     double determinant = f.a * f.c - f.b * f.b;
-    if (!(determinant > 1e-12 * f.a * f.c) || !(f.a > floor)) {
-      // tangents that depend on each other or on the normal: a step this short is proximal, it moves no solution
-      const double shift = floor + 1e-12 * (G(0, 0) + G(1, 1));
+    if (!(determinant > BlockTuning::dependent * f.a * f.c) || !(f.a > floor)) {
+      // tangents that depend on each other or on the normal: the shift is proximal and changes no solution
+      const double shift = floor + BlockTuning::dependent * (G(0, 0) + G(1, 1));
       f.a += shift, f.c += shift;
       determinant = f.a * f.c - f.b * f.b;
     }
@@ -75,22 +57,23 @@ inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
   }
 }
 
-// Tangents of a sliding contact: t with mu (n0 - w . t) = |t| and (Ghat + beta) t = -bhat for a beta > 0, which is
-// guessed on entry. A disc of radius R has mu n0 = R and w = 0.
+// Tangents of a sliding contact: t with mu (n0 - w . t) = |t| and (Ghat + beta) t = -bhat for some beta > 0; beta: a
+// guess. A disc of radius R has mu n0 = R and w = 0.
 inline void slide(const BlockFactor& f, double mu, double n0, double bx, double by, double beta, double* t) {
   double low = 0, high = 0;  // 0: not yet known
   double x = 0, y = 0;
-  for (int step = 0; step < 100; ++step) {
+  for (int step = 0; step < BlockTuning::most_steps; ++step) {
     const double a = f.a + beta, c = f.c + beta, i = 1 / (a * c - f.b * f.b);
     x = (f.b * by - c * bx) * i, y = (f.b * bx - a * by) * i;
     const double dx = (f.b * y - c * x) * i, dy = (f.b * x - a * y) * i;  // d/dbeta
     const double length2 = x * x + y * y, n = n0 - f.w0 * x - f.w1 * y, excess = mu * mu * n * max_of(n, 0) - length2;
-    // Newton's step for mu n / |t| = 1; near the root without roots, by the square and by what that bends
+    // Newton's step for mu n / |t| = 1; near the solution without a square root, expanded to second order in the excess
     const double slope = -mu * ((f.w0 * dx + f.w1 * dy) * length2 + n * (x * dx + y * dy));
-    const double change = magnitude(excess) < 0.5 * length2 ? -excess * (length2 + 0.25 * excess) / (2 * mu * n * slope)
-                                                            : (root(length2) - mu * n) * length2 / slope;
-    if (magnitude(excess) <= 1e-7 * length2) {
-      // what is left is of second order
+    const double change = magnitude(excess) < BlockTuning::near_root * length2
+                              ? -excess * (length2 + 0.25 * excess) / (2 * mu * n * slope)
+                              : (root(length2) - mu * n) * length2 / slope;
+    if (magnitude(excess) <= BlockTuning::solved * length2) {
+      // the last step, along the derivative: what it leaves is of second order
       x += change * dx, y += change * dy;
       break;
     }
@@ -143,16 +126,10 @@ inline void solve_disc(double R, int rows, BlockFactor& f, const double* l, cons
   slide(f, 1, R, s[0] - f.a * l[0] - f.b * l[1], s[1] - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), x);
 }
 
-// Impulses of rows that shall not move.
+// Impulses of rows that must not move: l - G^-1 s. Rows that depend on earlier ones keep theirs.
 inline void solve_equality(int n, const double* F, const double* l, const double* s, double* x) {
-  for (int i = 0; i < n; ++i) {
-    x[i] = -s[i];
-    for (int j = 0; j < i; ++j) x[i] -= F[i * n + j] * x[j];
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    x[i] *= F[i * n + i];
-    for (int k = i + 1; k < n; ++k) x[i] -= F[k * n + i] * x[k];
-  }
+  for (int i = 0; i < n; ++i) x[i] = -s[i];
+  solve_semidefinite(n, F, x);
   for (int i = 0; i < n; ++i) x[i] += l[i];
 }
 

@@ -1,18 +1,18 @@
 // cones/gauss_seidel.hpp -- one block after the other, each solved exactly.
 //
 // Dense: sigma is kept up to date, a block that changes adds its columns of G, contiguous. Sparse: sigma of a block is
-// found when its turn comes, from its neighbours, which writes nothing; what changes after that is not in it.
-// A block already within the tolerance is left alone, so a sweep in which nothing changes has measured the residual of
-// all, and a warm start at the solution costs one look at each block. O(m) per block and sweep dense.
-// Source: per-contact solves in turn, as [Hwangbo et al. 2018], with the block of block.hpp. Oracle: the natural map,
-// dense.
+// computed from its neighbours when its turn comes and nothing is written elsewhere, so it is outdated afterwards.
+// A block already within the tolerance is left alone, so an iteration in which nothing changes has measured the
+// residual of all, and a warm start at the solution costs one look at each block. O(m) per block and iteration where
+// dense. Source: per-contact solves in turn, as [Hwangbo et al. 2018], with the block of block.hpp. Oracle: the natural
+// map, dense.
 #pragma once
 #include "cones/workspace.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Whether the natural residual of a block is within the tolerance, surely: the test of tangents that slide costs no
-// root and no division, and may say no to one that just is.
+// Whether the natural residual of a block is certainly within the tolerance: the test of tangents that slide needs no
+// square root and no division, and may be false where the residual is within by a little.
 FW_INLINE bool within(const Block& block, double D, double tolerance, const double* lambda, const double* sigma) {
   if (block.law != Law::point) return natural_residual2(block, D, lambda, sigma) <= tolerance * tolerance;
   const double *l = lambda + block.first, *s = sigma + block.first;
@@ -20,18 +20,16 @@ FW_INLINE bool within(const Block& block, double D, double tolerance, const doub
   const double lx = D * l[0], ly = D * l[1], x = lx - s[0], y = ly - s[1], length2 = x * x + y * y;
   const double R = D * block.mu * max_of(l[2], 0), tolerance2 = tolerance * tolerance;
   if (length2 <= R * R) return s[0] * s[0] + s[1] * s[1] <= tolerance2;
-  // D lambda - R e with e along (x, y): what is across, and what is along by the difference of squares
+  // D lambda - R e with e along (x, y): its part across e, and that along e by the difference of squares
   const double across = lx * y - ly * x, along = lx * x + ly * y;
   return 2 * across * across <= tolerance2 * length2 && along >= 0 &&
          magnitude(along * along - R * R * length2) <= tolerance * R * length2;
 }
 
-// Stands for a block that is off its law but stays as it is.
-constexpr double least_change = 1e-300;
-
-// One pass over all blocks. The largest change of an impulse, times D [m/s]; 0: all are as near as they should be.
+// One pass over all blocks. The largest change of an impulse, times D [m/s]; zero only if no block had to change.
 template <bool sparse>
-inline double sweep_blocks(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
+inline double visit_blocks(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
+  constexpr double least_change = GaussSeidelTuning::least_change;
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
@@ -59,39 +57,39 @@ inline double sweep_blocks(const ConeProblem& problem, ContactWorkspace& w, doub
   }
   return largest;
 }
-inline double gauss_seidel_sweep(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
-  return problem.G.start ? sweep_blocks<true>(problem, w, lambda) : sweep_blocks<false>(problem, w, lambda);
+inline double gauss_seidel_iteration(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
+  return problem.G.start ? visit_blocks<true>(problem, w, lambda) : visit_blocks<false>(problem, w, lambda);
 }
 
-// Velocities of all blocks after sweeps.
+// sigma of all blocks after iterations.
 FW_INLINE void catch_up(const ConeProblem& problem, const double* lambda, ContactWorkspace& w) {
   if (problem.G.start) set_velocities(problem, lambda, w.sigma);
 }
 
-// Sweeps until nothing changes, or the pace of the last two says that nothing would and the report agrees; at most
-// max_sweeps, and only `hopeful` of them unless their pace would lead to the end within those. True if all blocks are
-// within the tolerance; they have been reported then.
-inline bool gauss_seidel(const ConeProblem& problem, int max_sweeps, int hopeful, ContactWorkspace& w, double* lambda,
-                         SolverReport& report) {
+// Iterates until nothing changes, or the pace of the last two iterations says that nothing would and the report agrees;
+// at most max_iterations times, and gives up early where the pace does not lead to the end within `hopeful` iterations.
+// True if all blocks are within the tolerance; the residuals have been reported then.
+inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hopeful, ContactWorkspace& w,
+                         double* lambda, SolverReport& report) {
+  using Tuning = GaussSeidelTuning;
   double last = 0;
-  for (int k = 0; k < max_sweeps; ++k) {
-    const double change = gauss_seidel_sweep(problem, w, lambda);
-    if (change > 0) ++report.sweeps;
+  for (int k = 0; k < max_iterations; ++k) {
+    const double change = gauss_seidel_iteration(problem, w, lambda);
+    if (change > 0) ++report.gauss_seidel;
     if (change * change <= last * w.aim) {
       catch_up(problem, lambda, w);
       report_residuals(problem, w.D, lambda, w.sigma, report);
       if (report.residual <= w.tolerance) return true;
     }
-    if (change <= least_change) break;
-    if (k >= 2 && hopeful < max_sweeps) {
+    if (change <= Tuning::least_change) break;
+    if (k >= Tuning::before_pace && hopeful < max_iterations) {
       const double pace = change / last;
       double expected = change;
       for (int left = hopeful - k; left > 0 && expected > w.aim; --left) expected *= pace;
       if (!(expected <= w.aim)) break;
     }
     last = change;
-    // additions add up their rounding
-    if ((k & 63) == 63 && !problem.G.start) set_velocities(problem, lambda, w.sigma);
+    if ((k + 1) % Tuning::between_refreshes == 0 && !problem.G.start) set_velocities(problem, lambda, w.sigma);
   }
   catch_up(problem, lambda, w);
   return false;

@@ -1,9 +1,10 @@
-// cones/islands.hpp -- which blocks of a sparse problem hang together.
+// cones/islands.hpp -- which blocks of a sparse problem hang together, and those that are small solved each by itself.
 //
-// What happens on one island moves nothing on another. Robots that stand side by side are islands, and so are the
-// clusters of bodies that lie around; a heap is one. O(neighbours), by joining sets.
+// Impulses on one island move nothing on another. Robots that stand side by side are islands, and so are separate
+// clusters of bodies; a pile is one. O(neighbours), by joining sets. Measured: docs/adr/0018.
+// Oracle: each island alone, to the bit.
 #pragma once
-#include "cones/workspace.hpp"
+#include "cones/automatic.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -30,13 +31,13 @@ class Islands {
   }
 
   int count() const { return count_; }
-  // Of one island, in rising order.
+  // The blocks of an island, in rising order.
   const int* begin(int island) const { return blocks_ + start_[island]; }
   const int* end(int island) const { return blocks_ + start_[island + 1]; }
 
  private:
-  int *first_of_, *island_;  // of blocks: one that hangs together with it, the first if that is itself; its island
-  int *blocks_, *start_;     // of islands
+  int *first_of_, *island_;  // of each block: an earlier one of its island, or itself if it is the first; the island
+  int *blocks_, *start_;     // blocks by island; where those of each island start
   int count_ = 0;
 
   int first(int j) {
@@ -55,11 +56,47 @@ class Islands {
     for (int i = 0; i <= count_; ++i) start_[i] = 0;
     for (int j = 0; j < n; ++j) ++start_[island_[j] + 1];
     for (int i = 0; i < count_; ++i) start_[i + 1] += start_[i];
-    // filled from the back; the starts are then moved to the front
+    // filled from the back, after which start_[i + 1] is where island i starts
     for (int j = n - 1; j >= 0; --j) blocks_[--start_[island_[j] + 1]] = j;
     for (int i = 0; i < count_; ++i) start_[i] = start_[i + 1];
     start_[count_] = n;
   }
 };
+
+// Iterations of whichever took most.
+inline void keep_most(const SolverReport& other, SolverReport& report) {
+  const auto raise = [](int& most, int n) { most = most > n ? most : n; };
+  raise(report.gauss_seidel, other.gauss_seidel);
+  raise(report.newton, other.newton);
+  raise(report.admm, other.admm);
+}
+
+// Islands that obey their laws already, and piles, are left as they are. True if there is a pile.
+inline bool solve_small_islands(const ConeProblem& problem, const SolverOptions& options, ContactWorkspace& w,
+                                Part& part, Arena scratch, double* lambda, SolverReport& report) {
+  const double aim = AutomaticTuning::aim * w.tolerance;
+  Islands islands(problem, scratch);
+  islands.find(problem);
+  bool any_pile = false;
+  for (int island = 0; island < islands.count(); ++island) {
+    bool fits = true, solved = true;
+    part.clear();
+    for (const int* j = islands.begin(island); fits && j < islands.end(island); ++j) {
+      fits = part.add(problem, *j);
+      solved = solved && (!w.moves(*j) || within(problem.blocks[*j], w.D[*j], aim, lambda, w.sigma));
+    }
+    any_pile |= !fits;
+    if (!fits || solved) continue;
+    part.fill(problem, lambda);
+    Arena rest = scratch;
+    ContactWorkspace own(part.problem, rest);
+    SolverReport of_part{};
+    solve_part(part, options, own, rest, of_part);
+    part.put_back(problem, part.lambda, lambda);
+    part.put_back(problem, own.sigma, w.sigma);
+    keep_most(of_part, report);
+  }
+  return any_pile;
+}
 
 }  // namespace featherweight::FW_ISA

@@ -7,7 +7,7 @@ namespace featherweight {
 struct ContactKernels {
   // Bytes of scratch that `solve` needs, 64-byte aligned.
   std::size_t (*scratch_bytes)(const ConeProblem&, const SolverOptions&);
-  // lambda: on entry the warm start, on exit the impulses.
+  // lambda: the warm start on entry, the impulses on exit.
   SolverReport (*solve)(const ConeProblem&, const SolverOptions&, double* lambda, void* scratch);
 };
 

@@ -22,7 +22,7 @@ FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
   return {G.values + G.at[k], block.rows};
 }
 
-// sigma += G[:, block j] [x, y, z] of a dense matrix; z, the normal, may be known last.
+// sigma += G[:, block j] [x, y, z] of a dense matrix.
 FW_INLINE void add_three_columns(const ConeProblem& problem, int first, double x, double y, double z, double* sigma) {
   const std::size_t stride = static_cast<std::size_t>(problem.G.stride);
   const double* column = problem.G.values + static_cast<std::size_t>(first) * stride;
@@ -46,7 +46,7 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
     const double* values = G.values + G.at[k];
     double* s = sigma + row_block.first;
     if (block.rows == 3 && row_block.rows == 3) {  // points of contact, mostly
-      // all read before the first is written: the compiler cannot know that they are apart
+      // all are read before the first is written: the compiler cannot know that they do not overlap
       const double x = change[0], y = change[1], z = change[2];
       const double a = values[0] * x + values[3] * y + values[6] * z;
       const double b = values[1] * x + values[4] * y + values[7] * z;
@@ -59,7 +59,7 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
   }
 }
 
-// sigma of block j alone, of a sparse matrix: its columns are also its rows.
+// sigma of block j alone, from a sparse matrix: by symmetry its columns are its rows.
 FW_INLINE void find_velocity(const ConeProblem& problem, int j, const double* lambda, double* sigma) {
   const ContactMatrix& G = problem.G;
   const Block& block = problem.blocks[j];

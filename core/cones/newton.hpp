@@ -1,22 +1,23 @@
 // cones/newton.hpp -- all blocks at once: Newton's method on the natural map, with symmetric positive systems.
 //
-// With the rows that are free and the contacts that slide (newton_rows.hpp), a step to lambda' solves
+// Given the rows that are free and the contacts that slide (newton_rows.hpp), a step to lambda' solves
 //   (G + eps) lambda' + g = eps lambda                 on free rows,
 //   ... + beta lambda'_T + gamma e = 0,   e . lambda'_T = mu lambda'_N   on tangents that slide along e:
-// their force keeps to the cone along e (gamma takes what velocity there is) and is viscous across. One factorisation
-// of G + eps + beta, one more solution per contact that slides, and a small system for the gammas. Rows on a bound are
-// not in the system. n^3 / 6 + n^2 n_sliding multiply-adds per step.
+// along e their force stays on the cone, whatever velocity gamma that takes, and across e it is viscous. One
+// factorisation of G + eps + beta, one more solution per contact that slides, and a small system for the gammas. Rows
+// at a bound are not in the system. n^3 / 6 + n^2 n_sliding multiply-adds per step.
 //
-// eps is proximal: it moves no solution, so redundant rows (hyperstatic feet) need no care. It follows the residual,
-// as in Levenberg and Marquardt's method: impulses that hardly move anything change by no more than a typical impulse,
-// and near the solution Newton's convergence is kept. A step that makes things much worse is cut where the first
-// sticking contact reaches its cone or the first closed one opens. Where progress ends, a few sweeps of Gauss-Seidel
-// and another ratio of eps to the residual give a new start.
+// eps is proximal: it changes no solution, so redundant rows (hyperstatic feet) need no special care. It follows the
+// residual, as in the method of Levenberg and Marquardt: impulses that hardly move anything change by no more than a
+// typical impulse, and near the solution Newton's convergence is kept. A step that makes things much worse is cut where
+// the first sticking contact reaches its cone or the first closed one opens. Where progress ends, a few iterations of
+// Gauss-Seidel and another ratio of eps to the residual give a new start.
 // Source: semismooth Newton for contact [Alart and Curnier 1991]. Oracle: the natural map, dense.
 #pragma once
 #include "cones/gauss_seidel.hpp"
 #include "cones/newton_rows.hpp"
 #include "linalg/dense_ldl.hpp"
+#include "linalg/general.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -41,7 +42,7 @@ struct NewtonWorkspace {
   }
 };
 
-// lambda += change, sigma with it; change_of(row) for every row.
+// lambda += change_of(row) for every row, and sigma accordingly.
 template <class Change>
 FW_INLINE void move_impulses(const ConeProblem& problem, ContactWorkspace& w, double* lambda, Change change_of) {
   for (int j = 0; j < problem.n_blocks; ++j) {
@@ -56,7 +57,7 @@ FW_INLINE void move_impulses(const ConeProblem& problem, ContactWorkspace& w, do
   }
 }
 
-// G on the free rows, its lower triangle, padded by the identity.
+// The lower triangle of G on the free rows, padded by the identity.
 inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A) {
   const ContactMatrix& G = problem.G;
   const int n = padded(free.n_free);
@@ -90,7 +91,7 @@ inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A
   }
 }
 
-// The forces along e that keep all that slides to its cone.
+// Adds to the change the forces along e that keep sliding contacts on their cones.
 inline void keep_to_cones(NewtonWorkspace& v, const double* lambda) {
   const NewtonRows& free = v.free;
   const int n = padded(free.n_free), size = v.n_sliding;
@@ -196,47 +197,55 @@ inline double typical_velocity(const ConeProblem& problem, const ContactWorkspac
   return n > 0 ? sum / n : problem.scale;
 }
 
-// Steps until the tolerance is met or as many as allowed were made. lambda and sigma: the best found.
+// Back to the best impulses so far, and some iterations of Gauss-Seidel from there. Their residual.
+inline double restart(const ConeProblem& problem, ContactWorkspace& w, double* lambda, SolverReport& report) {
+  copy(problem.m, w.best, lambda);
+  set_velocities(problem, lambda, w.sigma);
+  for (int k = 0; k < NewtonTuning::restart_iterations; ++k, ++report.gauss_seidel)
+    gauss_seidel_iteration(problem, w, lambda);
+  catch_up(problem, lambda, w);
+  return natural_residual(problem, w, lambda, w.sigma);
+}
+
+// Shortens the step just made, by as much as longest_step says. The residual then.
+inline double cut_step(const ConeProblem& problem, ContactWorkspace& w, const NewtonWorkspace& v, double* lambda) {
+  const double a = longest_step(problem, v, lambda);
+  for (int i = 0; i < problem.m; ++i) {
+    lambda[i] = v.lambda_before[i] + a * (lambda[i] - v.lambda_before[i]);
+    w.sigma[i] = v.sigma_before[i] + a * (w.sigma[i] - v.sigma_before[i]);
+  }
+  return natural_residual(problem, w, lambda, w.sigma);
+}
+
+// Steps until the tolerance is met, but at most max_steps. lambda and sigma: the best found. The residual.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
-  // of eps to the residual, in turn: the first is fastest where it works, and shows soon if it does
-  constexpr double ratios[] = {0.03, 0.3, 3, 0.03, 1, 10, 0.1};
-  constexpr int n_ratios = 7, patience_at_first = 6, patience = 25;
+  using Tuning = NewtonTuning;
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);
   int turn = 0, since = 0;
   for (int k = 0; k < max_steps && !(residual <= w.tolerance); ++k) {
-    if (since == (turn == 0 ? patience_at_first : patience)) {
-      if (++turn == n_ratios) break;
+    if (since == (turn == 0 ? Tuning::patience_at_first : Tuning::patience)) {
+      if (++turn == Tuning::n_ratios) break;
       since = 0;
-      copy(problem.m, w.best, lambda);
-      set_velocities(problem, lambda, w.sigma);
-      for (int sweep = 0; sweep < 4; ++sweep, ++report.sweeps) gauss_seidel_sweep(problem, w, lambda);
-      catch_up(problem, lambda, w);
-      residual = natural_residual(problem, w, lambda, w.sigma);
+      residual = restart(problem, w, lambda, report);
     }
-    const double eps = clamp(ratios[turn] * residual / typical_velocity(problem, w, lambda), 1e-12, 1e-2);
+    const double eps = clamp(Tuning::ratios[turn] * residual / typical_velocity(problem, w, lambda), Tuning::least_eps,
+                             Tuning::largest_eps);
     copy(problem.m, lambda, v.lambda_before);
     copy(problem.m, w.sigma, v.sigma_before);
     newton_step(problem, w, v, eps, lambda);
     ++report.newton;
     const double before = residual;
     residual = natural_residual(problem, w, lambda, w.sigma);
-    if (!(residual <= 100 * before)) {
-      const double a = longest_step(problem, v, lambda);
-      for (int i = 0; i < problem.m; ++i) {
-        lambda[i] = v.lambda_before[i] + a * (lambda[i] - v.lambda_before[i]);
-        w.sigma[i] = v.sigma_before[i] + a * (w.sigma[i] - v.sigma_before[i]);
-      }
-      residual = natural_residual(problem, w, lambda, w.sigma);
-    }
+    if (!(residual <= Tuning::much_worse * before)) residual = cut_step(problem, w, v, lambda);
     if (residual <= best) {
       best = residual;
       copy(problem.m, lambda, w.best);
     }
     ++since;
-    if (residual < 0.5 * mark) mark = residual, since = 0;
+    if (residual < Tuning::progress * mark) mark = residual, since = 0;
   }
   if (!(residual <= w.tolerance)) {
     copy(problem.m, w.best, lambda);

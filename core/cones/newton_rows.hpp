@@ -1,6 +1,6 @@
 // cones/newton_rows.hpp -- which rows are free in a Newton step, and what slides in which direction.
 //
-// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and held on the bound where it
+// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and held at its bound where x
 // does not; a contact whose x leaves the disc of radius R slides in the direction of x, with the viscous coefficient
 // beta = D (|x| / R - 1), so that sigma_T = -beta lambda_T once lambda is on the disc.
 #pragma once
@@ -12,13 +12,13 @@ namespace featherweight::FW_ISA {
 struct Friction {
   int first, rows, normal;  // rows of the problem
   double mu, D;
-  double beta;    // > 0: slides
-  double ex, ey;  // in the direction of this impulse
+  double beta;    // > 0: slides,
+  double ex, ey;  // with an impulse in this direction
 };
 
 struct NewtonRows {
   Friction* frictions;
-  int *rows, *slot;  // free rows of the problem; the place of each row among them, -1: held
+  int *rows, *slot;  // free rows of the problem; the place of each row among them, or -1: held
   double* held;      // impulse of each row that is held
   int n_frictions, n_free;
 

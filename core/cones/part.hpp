@@ -1,4 +1,4 @@
-// cones/part.hpp -- some blocks of a large sparse problem, as a small dense problem with all others held.
+// cones/part.hpp -- some blocks of a large sparse problem, gathered as a small dense problem.
 #pragma once
 #include "cones/workspace.hpp"
 
@@ -6,7 +6,7 @@ namespace featherweight::FW_ISA {
 
 class Part {
  public:
-  static constexpr int most_rows = 320;
+  static constexpr int most_rows = ProblemSizes::most_dense_rows;
 
   ConeProblem problem{};
   double* lambda;
@@ -21,11 +21,12 @@ class Part {
     to_ = scratch.take<int>(static_cast<std::size_t>(whole.n_blocks));
   }
 
-  // Before the first block of all is added.
+  // Empty, whatever was in it.
   void start(const ConeProblem& whole) {
     problem = {0, 0, blocks_, {}, g_, scale_};
     for (int j = 0; j < whole.n_blocks; ++j) to_[j] = -1;
   }
+  // Empty again after start.
   void clear() {
     for (int k = 0; k < problem.n_blocks; ++k) to_[from_[k]] = -1;
     problem = {0, 0, blocks_, {}, g_, scale_};
@@ -33,10 +34,10 @@ class Part {
 
   int rows() const { return problem.m; }
   int blocks() const { return problem.n_blocks; }
-  // In the whole.
+  // The number of its block k in the whole.
   int block(int k) const { return from_[k]; }
 
-  // With the block that bounds it, which comes first. False if there is no room.
+  // Adds block j, after the block that bounds it. False if there is no room.
   bool add(const ConeProblem& whole, int j) {
     if (to_[j] >= 0) return true;
     Block b = whole.blocks[j];
@@ -54,7 +55,7 @@ class Part {
     return true;
   }
 
-  // The matrix of the blocks added, what moves them, and their impulses. Others do not count.
+  // The matrix of the blocks added, their velocities without impulses, and their impulses. Others do not count.
   void fill(const ConeProblem& whole, const double* impulses) {
     const int stride = (problem.m + 7) / 8 * 8;
     problem.G = {values_, stride};
@@ -74,8 +75,8 @@ class Part {
     });
   }
 
-  // Now others do, with the impulses they have. sigma: velocities of the whole.
-  void hold_others(const ConeProblem& whole, const double* sigma) {
+  // After fill: others count, with the impulses they have. sigma: velocities of the whole.
+  void include_others(const ConeProblem& whole, const double* sigma) {
     for (int k = 0; k < problem.n_blocks; ++k)
       for (int r = 0; r < blocks_[k].rows; ++r) g_[blocks_[k].first + r] = sigma[whole.blocks[from_[k]].first + r];
     for_pairs(whole, [&](int i, int k, const double* values) {
@@ -84,7 +85,7 @@ class Part {
     });
   }
 
-  // Numbers of its rows to those of the whole.
+  // Numbers of its own rows to those of the whole.
   void put_back(const ConeProblem& whole, const double* own, double* all) const {
     for (int k = 0; k < problem.n_blocks; ++k)
       for (int r = 0; r < blocks_[k].rows; ++r) all[whole.blocks[from_[k]].first + r] = own[blocks_[k].first + r];
@@ -93,10 +94,10 @@ class Part {
  private:
   double scale_;
   Block* blocks_;
-  int *from_, *to_;  // blocks of the whole; and of the part, -1: not in it
+  int *from_, *to_;  // of its blocks: the number in the whole; of blocks of the whole: the number here, or -1
   double *values_, *g_;
 
-  // f(row block, column block, elements) for all that are coupled.
+  // f(row block, column block, elements) for all pairs that are coupled.
   template <class F>
   FW_INLINE void for_pairs(const ConeProblem& whole, F f) const {
     const ContactMatrix& G = whole.G;

@@ -2,8 +2,8 @@
 //
 //   sigma = G lambda + g        sigma: velocity along each row at the end of the step, lambda: impulse along it
 //
-// G is the Delassus matrix with the compliance on its diagonal, g the velocity without impulses and whatever a row
-// should not reach (gap / step, bounce). The rows come in blocks, and each block has its law.
+// G is the Delassus matrix with the compliance on its diagonal, g the velocity without impulses plus what the law of
+// the row allows for (gap / step, bounce). Rows come in blocks, and each block has its law.
 #pragma once
 #include <cstddef>
 
@@ -34,21 +34,21 @@ struct Block {
   double lower, upper;  // interval [N s] or [N m s]
 };
 
-// What there is of a matrix that is not formed.
+// A matrix that is not formed.
 struct MatrixProducts {
   const void* context;
   void (*multiply)(const void* context, const double* x, double* y);       // y = G x
-  void (*shift)(const void* context, const double* rho);                   // one a row: prepares for
-  void (*solve_shifted)(const void* context, const double* b, double* x);  // x = (G + rho)^-1 b, or, if not
-  bool exact;                                                              // exact, a preconditioner for it
+  void (*shift)(const void* context, const double* rho);                   // prepares solve_shifted; rho: of each row
+  void (*solve_shifted)(const void* context, const double* b, double* x);  // x = (G + rho)^-1 b
+  bool exact;                                                              // or else x only approximates it
 };
 
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
 // zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
-// start[j + 1]), in rising order and with itself; its element (row r of block neighbour[k], column c) is at
+// start[j + 1]), in rising order and including itself; its element (row r of block neighbour[k], column c) is at
 // values[at[k] + c * rows + r]. One number after the last may be read.
-// Not formed (products not null): of the elements there are those of the diagonal blocks only, block j at
-// values[at[j]]. Alternating directions need no more; solvers that go from column to column do.
+// Not formed (products not null): only the elements of the diagonal blocks exist, block j at values[at[j]]. ADMM needs
+// no more; solvers that go from column to column do.
 struct ContactMatrix {
   const double* values;
   int stride;
@@ -63,27 +63,27 @@ struct ConeProblem {
   const Block* blocks;
   ContactMatrix G;
   const double* g;
-  double scale;  // [m/s] typical velocity: what tolerances are relative to
+  double scale;  // [m/s] typical velocity, to which tolerances are relative
 };
 
 enum class Solver : int { automatic, gauss_seidel, newton, admm };
 
 struct SolverOptions {
   Solver solver = Solver::automatic;
-  double tolerance = 1e-9;    // of the natural residual, relative to the scale of the problem
-  int max_sweeps = 2000;      // of Gauss-Seidel
-  int max_heap_sweeps = 200;  // of it in heaps, by the automatic solver
-  int max_newton = 120;       // factorisations
-  int max_admm = 2000;        // iterations
-  bool matrix_free = false;   // the matrix is not formed: admm only
+  double tolerance = 1e-9;  // of the natural residual, relative to the scale of the problem
+  int max_gauss_seidel_iterations = 2000;
+  int max_pile_iterations = 200;    // of Gauss-Seidel in piles, by the automatic solver
+  int max_newton_iterations = 120;  // one factorisation each
+  int max_admm_iterations = 2000;
+  bool matrix_free = false;  // the matrix is not formed: admm only
 };
 
 struct SolverReport {
-  double residual;           // natural map [m/s]: how far each block is from its law, in velocity; relative if / scale
-  double primal;             // distance of lambda from its set [N s]
-  double dual;               // distance of sigma from its set [m/s]: approaching contacts, moving equalities
-  double complementarity;    // largest |lambda . (sigma corrected as by De Saxce)| [J]
-  int sweeps, newton, admm;  // iterations of each solver
+  double residual;                 // natural map [m/s]: how far the worst block is from its law, as a velocity
+  double primal;                   // distance of lambda from its set [N s]
+  double dual;                     // distance of sigma from its set [m/s]: approaching contacts, moving equalities
+  double complementarity;          // largest |lambda . (sigma with De Saxce's correction)| [J]
+  int gauss_seidel, newton, admm;  // iterations of each solver
   bool converged;
 };
 

@@ -2,9 +2,9 @@
 //
 // The natural map of a block, in units of velocity, with D the mean of the block's diagonal of G:
 //   D |lambda - P(lambda - sigma / D)|,   P: nearest point of the set of admissible impulses.
-// It vanishes exactly at solutions. A frictional point takes it as a pair, the normal on its half line and the tangents
-// on the disc of radius mu lambda_n: no De Saxce term mixes large sliding velocities into the normal, the two parts say
-// what is wrong, and a disc of its own (spin, roll) is the same function.
+// It vanishes exactly at solutions. A frictional point has two parts, the normal on its half line and the tangents on
+// the disc of radius mu lambda_n: no De Saxce term mixes large sliding velocities into the normal, each part says what
+// is wrong, and a disc of its own (spin, roll) is the same function.
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@ namespace featherweight::FW_ISA {
 
 FW_INLINE double normal_residual(double D, double lambda, double sigma) { return magnitude(min_of(D * lambda, sigma)); }
 
-// Square of the residual of one (y unused: 0) or two tangents on the disc of that radius of impulse.
+// Square of the residual of two tangents, or of one with y zero, on a disc of impulses.
 FW_INLINE double disc_residual2(double D, double radius, double lx, double ly, double sx, double sy) {
   const double x = D * lx - sx, y = D * ly - sy, R = D * max_of(radius, 0), length2 = x * x + y * y;
   if (length2 <= R * R) return sx * sx + sy * sy;
@@ -28,7 +28,7 @@ FW_INLINE double interval_residual(double D, const Block& block, double lambda, 
 
 FW_INLINE double square(double x) { return x * x; }
 
-// The square of the natural map of a block: roots are for the worst of all. Not a number where its input is not.
+// The square of the natural map of a block: the root is taken of the worst only. NaN where the input is NaN.
 FW_INLINE double natural_residual2(const Block& block, double D, const double* lambda, const double* sigma) {
   const double *l = lambda + block.first, *s = sigma + block.first;
   switch (block.law) {
@@ -58,14 +58,14 @@ FW_INLINE double mean_diagonal(const DiagonalBlock& G, int rows) {
   return rows == 1 ? sum : sum / rows;
 }
 
-// Keeps the larger of sizes, and what is not a number: as whole numbers sizes are in the same order, and that is above
-// all once its sign is off. No branch, since which is larger cannot be guessed.
+// worst = max(worst, |x|), NaN above all. Bit patterns of nonnegative numbers are ordered like the numbers, and those
+// of NaN come last. No branch: which one is larger is unpredictable.
 FW_INLINE void keep_worst(double& worst, double x) {
   const std::int64_t a = __builtin_bit_cast(std::int64_t, worst), b = __builtin_bit_cast(std::int64_t, x) & INT64_MAX;
   worst = __builtin_bit_cast(double, a > b ? a : b);
 }
 
-// All of them, for given impulses and velocities; D: the mean diagonals of the blocks.
+// All residuals of a report; D: the mean diagonals of the blocks.
 inline void report_residuals(const ConeProblem& problem, const double* D, const double* lambda, const double* sigma,
                              SolverReport& report) {
   double natural2 = 0, primal = 0, dual = 0, complementarity = 0;
@@ -79,7 +79,7 @@ inline void report_residuals(const ConeProblem& problem, const double* D, const 
       const double radius = block.mu * max_of(point ? l[2] : lambda[block.normal], 0);
       const double force2 = l[0] * l[0] + ly * ly, speed = radius > 0 ? root(s[0] * s[0] + sy * sy) : 0;
       if (!(force2 <= radius * radius)) keep_worst(primal, root(force2) - radius);
-      // lambda_T . sigma_T + mu lambda_n |sigma_T| vanishes when friction is largest and opposite
+      // lambda_T . sigma_T + mu lambda_n |sigma_T| vanishes where friction sticks, or is largest and opposes sliding
       double power = l[0] * s[0] + ly * sy + radius * speed;
       if (point) {
         keep_worst(primal, min_of(l[2], 0));

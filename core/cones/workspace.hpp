@@ -1,14 +1,11 @@
 // cones/workspace.hpp -- what the solvers of one problem share, laid out in the caller's scratch.
 //
-// Nothing is cleared in advance: every solver writes what it reads.
+// Nothing is cleared in advance: every solver writes before it reads.
 #pragma once
 #include "cones/block.hpp"
 #include "memory/arena.hpp"
 
 namespace featherweight::FW_ISA {
-
-// Problems up to this many rows may be factorised densely.
-constexpr int largest_dense = 600;
 
 struct ContactWorkspace {
   double* sigma;         // velocities with the present impulses, padded
@@ -18,9 +15,9 @@ struct ContactWorkspace {
   double* change;        // of the impulses of one block
   double* best;          // impulses with the smallest residual so far
   double floor;          // mobility below this counts as none
-  double smallest;       // keeps rows without mobility from dividing by zero
+  double smallest;       // added to diagonals that are factorised, for rows without mobility of their own
   double tolerance;      // of the natural residual [m/s]
-  double aim;            // and where sweeps leave a block alone
+  double aim;            // and below which Gauss-Seidel leaves a block alone
 
   ContactWorkspace(const ConeProblem& problem, Arena& scratch) {
     const std::size_t n = static_cast<std::size_t>(padded(problem.m));
@@ -32,16 +29,16 @@ struct ContactWorkspace {
     best = scratch.take<double>(n);
   }
 
-  // Of all blocks: no more than the square of the rows, which needs no counting where it is little.
+  // Of all blocks: at most the square of the rows, which is taken uncounted where that is little.
   static std::size_t factor_numbers(const ConeProblem& problem) {
     const std::size_t m = static_cast<std::size_t>(problem.m);
-    if (problem.m <= largest_dense) return m * m;
+    if (problem.m <= ProblemSizes::most_factorised_rows) return m * m;
     std::size_t n = 0;
     for (int j = 0; j < problem.n_blocks; ++j) n += static_cast<std::size_t>(factor_size(problem.blocks[j]));
     return n;
   }
 
-  // The diagonals, and which of them are zero.
+  // The diagonals, and what counts as zero among them.
   void start(const ConeProblem& problem, const SolverOptions& options) {
     double largest = 0;
     double* next = F;
@@ -55,16 +52,16 @@ struct ContactWorkspace {
       D[j] = mean_diagonal(f.G, block.rows);
       largest = max_of(largest, D[j]);
     }
-    floor = 1e-15 * largest + 1e-300;
-    smallest = 1e6 * floor;
+    floor = MobilityTuning::immobile * largest + MobilityTuning::tiny;
+    smallest = MobilityTuning::regularisation * floor;
     tolerance = aim = options.tolerance * problem.scale;
   }
 
-  // Whether impulses can move a block at all; what cannot be moved is left to the report.
+  // Whether impulses can move a block at all; one that they cannot shows in the report only.
   FW_INLINE bool moves(int j) const { return D[j] > floor; }
 };
 
-// The block that a row belongs to; it is not after block j.
+// The block that a row belongs to, at or before block j.
 inline int block_of_row(const ConeProblem& problem, int j, int row) {
   while (problem.blocks[j].first > row) --j;
   return j;

@@ -1,4 +1,7 @@
-// linalg/ldl.hpp -- small positive definite systems, unrolled: L D L^T without square roots or pivoting.
+// linalg/ldl.hpp -- A = L D L^T of a positive definite matrix whose size is known at compile time, unrolled; on lanes.
+//
+// Lower triangles packed by rows, L in place of A, with the inverses of D on its diagonal. N^3 / 6 multiply-adds and N
+// divisions, no square roots, no pivoting.
 #pragma once
 #include "spatial/spatial.hpp"
 

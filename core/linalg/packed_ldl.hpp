@@ -1,4 +1,7 @@
-// linalg/packed_ldl.hpp -- symmetric positive (semi)definite systems whose size is known at run time: F D F^T.
+// linalg/packed_ldl.hpp -- A = F D F^T of a positive definite matrix whose size is known at run time; on lanes.
+//
+// Lower triangles packed by rows, with the inverses of D on the diagonal of F. n^3 / 6 multiply-adds, n^2 per solution.
+// No pivoting; a shift of the diagonal makes semidefinite matrices definite.
 #pragma once
 #include "lanes/lanes.hpp"
 #include "memory/arena.hpp"

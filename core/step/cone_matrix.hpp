@@ -1,18 +1,16 @@
 // step/cone_matrix.hpp -- the matrix of one environment's cone problem.
 //
 // Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
-// few others only: beyond `most_dense_rows` only those blocks are kept, and cost and memory grow with the contacts. So
-// it is for robots side by side, which are solved island by island.
-// Where it is not wanted at all, products go through the trees (quartet_rows.hpp), and the diagonal blocks are what is
-// kept.
+// few others only: beyond `ProblemSizes::most_dense_rows` only those blocks are kept, and cost and memory grow with the
+// contacts. So it is for robots side by side, which are solved island by island. Where it is not wanted at all,
+// products go through the trees (quartet_rows.hpp), and the diagonal blocks are what is kept.
 #pragma once
 #include "cones/kernels.hpp"
 #include "cones/matrix.hpp"
+#include "cones/tuning.hpp"
 #include "step/quartet_rows.hpp"
 
 namespace featherweight::FW_ISA {
-
-inline constexpr int most_dense_rows = 320, least_island_rows = 96;
 
 template <class S>
 class ConeMatrix {
@@ -26,9 +24,9 @@ class ConeMatrix {
   ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Memory& memory)
       : scene_(scene), rows_(rows), product_(scene, rows) {
-    const bool sparse =
-        rows.m > most_dense_rows || (rows.m > least_island_rows && options.solver == Solver::automatic &&
-                                     fall_apart<most_dense_rows>(rows.groups, rows.n_groups));
+    const bool sparse = rows.m > ProblemSizes::most_dense_rows ||
+                        (rows.m > ProblemSizes::least_island_rows && options.solver == Solver::automatic &&
+                         fall_apart<ProblemSizes::most_dense_rows>(rows.groups, rows.n_groups));
     if (sparse || rows.has_others) rows.unpack_balls();
     if (options.matrix_free)
       fill_diagonal(kernels, options, memory);

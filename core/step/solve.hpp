@@ -29,8 +29,8 @@ void solve(const RolloutJob& job, ConeRows<S>& rows, const ConeMatrix<S>& matrix
   };
   solve_cones();
   weaken_bounces(rows, matrix, solve_cones);
-  figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity, rows.deepest, r.sweeps, r.newton, r.admm,
-             r.converged ? 0 : 1};
+  figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest,
+             r.gauss_seidel,          r.newton, r.admm, r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];
 }
 

@@ -1,0 +1,187 @@
+// cones/tuning.hpp -- the numbers that steer the contact solvers, one struct per solver.
+//
+// None of them changes what a solution is: they decide which solver looks for it, how long, and what counts as
+// rounding. Each has a unit ([1]: a ratio), a reason, and a test that fails when the number is badly wrong; "x 100"
+// says by how much that was tried, where one direction only shows.
+#pragma once
+
+namespace featherweight {
+
+// Which problems are small [rows]. Shared by the solvers and by whoever stores the matrix for them.
+struct ProblemSizes {
+  // The largest problem that is stored densely, solved by the automatic solver as a whole, and gathered as a part of a
+  // larger one. Beyond, a dense factorisation costs more than it gains.
+  // Tests: test_islands_do_not_know_of_each_other (32), test_effort_is_bounded (1000).
+  static constexpr int most_dense_rows = 320;
+  // A problem that falls apart into islands is stored sparsely from here on; with fewer rows one dense matrix is
+  // faster. Only time depends on it: crowds of the benchmark.
+  static constexpr int least_island_rows = 96;
+  // The largest system that Newton's method and ADMM factorise when asked for by name: n^2 numbers of scratch.
+  // Test: test_newton_factorises_up_to_600_rows.
+  static constexpr int most_factorised_rows = 600;
+};
+static_assert(ProblemSizes::most_dense_rows <= ProblemSizes::most_factorised_rows);
+
+// Rows that impulses can hardly move (workspace.hpp).
+struct MobilityTuning {
+  // [1] of the largest mean diagonal: mobility below it is rounding of a Delassus matrix, and counts as none.
+  // Test: test_a_block_that_hardly_moves_in_some_direction.
+  static constexpr double immobile = 1e-15;
+  // [m/s per N s] keeps the floor positive where nothing moves at all; close to the smallest normal number.
+  // Test: test_newton_takes_few_steps (x 1e290).
+  static constexpr double tiny = 1e-300;
+  // [1] floors that are added to the diagonals in Newton's method and ADMM, so that dependent rows have a pivot: 1e-9
+  // of the largest mobility.
+  // Tests: test_newton_converges_quadratically (/ 100), test_solutions_obey_the_laws (x 100).
+  static constexpr double regularisation = 1e6;
+};
+
+// One block solved exactly (block.hpp).
+struct BlockTuning {
+  // [1] of the product of the diagonals: tangents with a smaller determinant depend on each other, since what is left
+  // of it is rounding. Test: test_a_block_that_hardly_moves_in_some_direction (/ 100).
+  static constexpr double dependent = 1e-12;
+  // [1] excess of the squared impulse over the squared cone below which Newton's step needs no square root.
+  // Test: test_a_block_that_hardly_moves_in_some_direction (x 100).
+  static constexpr double near_root = 0.5;
+  // [1] the same excess below which one more step is exact to rounding: convergence is quadratic, 1e-7 becomes 1e-14.
+  // Test: test_a_frictional_point_obeys_coulomb_to_rounding (x 100).
+  static constexpr double solved = 1e-7;
+  // Newton's method takes one to three; bisection, which takes over where a step leaves the bracket, ends in about 60.
+  // Test: test_a_block_that_hardly_moves_in_some_direction (/ 10).
+  static constexpr int most_steps = 100;
+};
+
+// Gauss-Seidel (gauss_seidel.hpp).
+struct GaussSeidelTuning {
+  // [m/s] stands for a block that is off its law but stays as it is: positive, and negligible beside any velocity.
+  // Test: test_the_automatic_choice_wastes_little (x 1e297).
+  static constexpr double least_change = 1e-300;
+  // Iterations after which velocities that are updated by increments are computed anew, since rounding accumulates.
+  // Test: test_velocities_forget_a_wild_warm_start (x 100).
+  static constexpr int between_refreshes = 64;
+  // Iterations before the ratio of two successive changes says something about the pace.
+  // Test: test_the_automatic_choice_wastes_little (x 10).
+  static constexpr int before_pace = 2;
+};
+
+// Newton's method (newton.hpp).
+struct NewtonTuning {
+  // [1] eps over the relative residual, in turn. The first is fastest where it works; the others give new starts.
+  // Test: test_newton_takes_few_steps (x 100).
+  static constexpr double ratios[] = {0.03, 0.3, 3, 0.03, 1, 10, 0.1};
+  static constexpr int n_ratios = sizeof(ratios) / sizeof(ratios[0]);
+  // [1] bounds of eps, relative to the diagonal: above rounding, and not so large that convergence becomes linear.
+  // Tests: test_newton_converges_quadratically (least x 1e8), test_newton_takes_few_steps (largest / 1e4).
+  static constexpr double least_eps = 1e-12;
+  static constexpr double largest_eps = 1e-2;
+  // [1] a step that multiplies the residual by more is cut. Large, since paths to the solution lead over worse points.
+  // Test: test_newton_takes_few_steps (/ 100).
+  static constexpr double much_worse = 100;
+  // [1] what counts as progress: a residual below this share of the one at the last progress.
+  // Test: test_newton_takes_few_steps (always, x 100).
+  static constexpr double progress = 0.5;
+  // Steps without progress before the next ratio. The first ratio shows early whether it works.
+  // Tests: test_newton_takes_few_steps (first x 10), test_the_automatic_choice_wastes_little (both / 10).
+  static constexpr int patience_at_first = 6;
+  static constexpr int patience = 25;
+  // Iterations of Gauss-Seidel that give the next ratio another start.
+  // Test: test_the_automatic_choice_wastes_little (x 10).
+  static constexpr int restart_iterations = 4;
+};
+
+// Alternating directions (admm.hpp).
+struct AdmmTuning {
+  // [1] rho over the mean diagonal of a block, at first and within bounds.
+  // Test: test_alternating_directions_take_bounded_effort (first x and / 100, least x 1e4, largest / 1e6).
+  static constexpr double first_r = 0.3;
+  static constexpr double least_r = 1e-5;
+  static constexpr double largest_r = 1e5;
+  // [1] the same of equalities, relative to that of other blocks: without bounds the method is proximal, and the
+  // smaller rho, the faster. Tests: test_equalities_take_alternating_directions_few_iterations (x 100),
+  // test_contradictory_equalities_stay_finite (/ 100).
+  static constexpr double equality_weight = 1e-3;
+  // [1] where one residual exceeds the other by `unbalanced`, r changes by `change_of_r`.
+  // Test: test_alternating_directions_take_bounded_effort (x and / 100; x 5 and / 2).
+  static constexpr double unbalanced = 5;
+  static constexpr double change_of_r = 2;
+  // Iterations between changes of r, and how many changes there may be: each costs a factorisation, and convergence is
+  // certain only with a constant r.
+  // Test: test_alternating_directions_take_bounded_effort (between x 10, most / 10).
+  static constexpr int between_changes = 20;
+  static constexpr int most_changes = 30;
+  // Iterations between looks at the natural residual, each of which costs as much as an iteration.
+  // Test: test_alternating_directions_cut_short_return_the_best_so_far (x 10).
+  static constexpr int between_looks = 10;
+  // [1] how exactly conjugate gradients solve: of the residual wanted, and of the present error.
+  // Test: test_conjugate_gradients_replace_the_factor (x 100, x 1e4).
+  static constexpr double share_of_wanted = 0.1;
+  static constexpr double share_of_error = 1e-3;
+  // Conjugate gradients per iteration; they start at the last solution, so few are needed.
+  // Test: test_conjugate_gradients_replace_the_factor (/ 60).
+  static constexpr int most_conjugate_gradients = 60;
+};
+
+// Which solver takes over when (automatic.hpp).
+struct AutomaticTuning {
+  // [1] of the tolerance: Gauss-Seidel that gets there at all gets there fast, and goes on to this share.
+  // Test: test_the_automatic_choice_wastes_little (x and / 100).
+  static constexpr double aim = 0.3;
+  // Iterations of Gauss-Seidel, at least and per row, within which its pace must promise an end: a step of Newton's
+  // method costs about as much as m / 6 of them. Test: test_the_automatic_choice_wastes_little (x and / 10).
+  static constexpr int hopeful = 6;
+  static constexpr int rows_per_hopeful = 4;
+  // Turns of Newton's method and ADMM. In each but the last ADMM has so many iterations to find another start,
+  // or [1] stops where the residual has fallen to this share.
+  // Test: test_alternating_directions_end_what_newton_may_not (turns x and / 10, iterations / 10, gain x 100).
+  static constexpr int turns = 4;
+  static constexpr int admm_per_turn = 150;
+  static constexpr double admm_gain = 1e-3;
+  // [1] tolerances: a smaller residual is not worth all iterations of ADMM in the last turn.
+  // Test: test_alternating_directions_do_not_polish_for_ever (x and / 100).
+  static constexpr double nearly_solved = 1e3;
+  // Iterations of Gauss-Seidel in the end, kept if they help.
+  // Test: test_gauss_seidel_ends_what_others_may_not (x and / 10).
+  static constexpr int last_iterations = 100;
+};
+
+// Extrapolation of Gauss-Seidel (anderson.hpp).
+struct AndersonTuning {
+  // Iterations remembered. From 2 to 20 the residual reached hardly differs (docs/adr/0016), and tests see none from 1
+  // to 70; without extrapolation piles are not solved: test_sweeps_alone_do_not.
+  static constexpr int memory = 7;
+};
+
+// Piles: more than most_dense_rows that hang together (pile.hpp).
+struct PileTuning {
+  // Iterations of plain Gauss-Seidel at first: contacts that are still closing and opening would mislead the
+  // extrapolation. Test: test_piles_take_few_iterations_and_few_patches (x 30).
+  static constexpr int plain_iterations = 10;
+  // Iterations between looks at the natural residual.
+  // Test: test_piles_take_few_iterations_and_few_patches (x and / 10).
+  static constexpr int between_looks = 40;
+  // [1] a residual above this share of that of the last look calls for a patch. Test: test_heaps_obey_the_laws (x 100).
+  static constexpr double stuck = 0.3;
+  // [1] of the tolerance, where a block is left alone: blocks that do not move distort what is learnt from the others.
+  // Test: test_heaps_obey_the_laws (x 100).
+  static constexpr double aim = 0.04;
+  // [1] what counts as progress: a residual below this share of the one at the last progress; and the iterations
+  // without any after which it ends. Test: test_heaps_obey_the_laws (progress / 1e8, patience / 10).
+  static constexpr double progress = 0.5;
+  static constexpr int patience = 400;
+};
+
+// The worst blocks of a pile and their surroundings, solved as a small problem (patch.hpp).
+struct PatchTuning {
+  // [rows] larger patches gain a little more and cost far more (docs/adr/0016). Test: test_heaps_obey_the_laws (/ 10).
+  static constexpr int most_rows = 192;
+  // [rows] of the worst blocks; the rest is for what surrounds them. How many there are hardly matters (docs/adr/0016);
+  // test_heaps_obey_the_laws fails only without any.
+  static constexpr int most_worst_rows = 48;
+  // How often the residual that counts as bad is halved to find them. Test: test_heaps_obey_the_laws (/ 10).
+  static constexpr int halvings = 3;
+  // Steps of Newton's method: a patch that needs more is not worth it. Test: test_heaps_obey_the_laws (/ 10).
+  static constexpr int most_newton = 60;
+};
+
+}  // namespace featherweight
