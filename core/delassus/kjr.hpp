@@ -53,9 +53,9 @@ class Kjr {
     const Link<C>& l = tree.links[i];
     Force<S> E[6];
     S u[36];
-    for (int k = 0; k < 6; ++k) {
-      E[k] = zero_force<S>();
-      (k < 3 ? E[k].lin[k] : E[k].ang[k - 3]) = S(1);
+    for (int k = 0; k < 3; ++k) {
+      E[k] = E[3 + k] = zero_force<S>();
+      E[k].lin[k] = E[3 + k].ang[k] = S(1);
     }
     visit(l.kind, [&](auto joint) {
       const S* const state = articulated_.state + l.state;
