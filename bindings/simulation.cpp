@@ -427,7 +427,8 @@ void bind_simulation(nb::module_& m) {
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_heap_sweeps"), nb::arg("max_newton"),
-           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(), nb::arg("keep").none() = nb::none(),
+           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
+           nb::arg("keep").none() = nb::none(),
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "

@@ -4,8 +4,9 @@
 // rounding. Each has a unit ([1]: a ratio), a reason, and a test that fails when the number is badly wrong; "x 100"
 // says by how much that was tried, where one direction only shows.
 #pragma once
+#include "lanes/config.hpp"
 
-namespace featherweight {
+namespace featherweight::FW_ISA {
 
 // Which problems are small [rows]. Shared by the solvers and by whoever stores the matrix for them.
 struct ProblemSizes {
@@ -184,4 +185,4 @@ struct PatchTuning {
   static constexpr int most_newton = 60;
 };
 
-}  // namespace featherweight
+}  // namespace featherweight::FW_ISA

@@ -1,7 +1,8 @@
 // step/tuning.hpp -- the numbers that steer a step, with unit and reason, and the tests that notice if they are wrong.
 #pragma once
+#include "lanes/config.hpp"
 
-namespace featherweight {
+namespace featherweight::FW_ISA {
 
 struct DetectTuning {
   // Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s]: impulses
@@ -61,4 +62,4 @@ struct ClosureTuning {
   static constexpr double damping = 1e-12, smallest_pivot = 1e-15;
 };
 
-}  // namespace featherweight
+}  // namespace featherweight::FW_ISA
