@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.anchored_report import header, method_table, plot_times, save
 from benchmarks.constrained_growth import Curve, growth_table, plot_growth
 from benchmarks.delassus import COLUMNS, MATRIX, DelassusRow
-from benchmarks.held_report import header, held_table, plot_times, save
 from benchmarks.report import plotting
 
 LEGEND = """\
@@ -29,7 +29,7 @@ class DelassusReport:
     growth: list[Curve] = field(default_factory=list)
 
     def text(self) -> str:
-        parts = [header(self.machine), held_table(self.rows, COLUMNS), LEGEND]
+        parts = [header(self.machine), method_table(self.rows, COLUMNS), LEGEND]
         return "\n\n".join([*parts, growth_table(self.growth)] if self.growth else parts)
 
     def save(self, folder: Path) -> None:

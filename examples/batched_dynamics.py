@@ -17,7 +17,8 @@ start = time.perf_counter()
 a = fw.aba(model, q, v, tau)  # (4096, nv)
 seconds = time.perf_counter() - start
 print(
-    f"{model.name}, {model.nv} freedoms: {batch} forward dynamics in {1e3 * seconds:.1f} ms, {fw.build_info()['isa']}"
+    f"{model.name}, {model.nv} degrees of freedom: {batch} forward dynamics in {1e3 * seconds:.1f} ms, "
+    f"{fw.build_info()['isa']}"
 )
 
 # Anything un-batched is shared by all: the same torque for everyone, one posture at many velocities, ...

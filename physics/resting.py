@@ -70,7 +70,7 @@ def sphere_pile(
     seconds: float = 2.0,
     every: float = 0.01,
 ) -> Pile:
-    """``side``^3 balls, the lowest with their centres at 0.101 m, shifted by up to 1 mm at random, fall in a heap.
+    """``side``^3 balls, the lowest with their centres at 0.101 m, shifted by up to 1 mm at random, fall in a pile.
 
     Looked at once ``every`` so many seconds. The overlap of a contact is zero where there is a gap.
     """

@@ -65,7 +65,7 @@ def test_bodies_fall_on_the_ground(kind: str) -> None:
     assert rows > 20, "hardly anything touched"
 
 
-def test_bodies_of_all_shapes_in_a_heap() -> None:
+def test_bodies_of_all_shapes_in_a_pile() -> None:
     rng = np.random.default_rng(7)
     scene = fw.Scene(ground=fw.Plane(friction=0.4))
     for k, kind in enumerate(KINDS * 2):
