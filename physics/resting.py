@@ -16,7 +16,7 @@ from physics.motion import GRAVITY, position, run, simulated, steps, velocity
 class Stack:
     """A stack of boxes after some time."""
 
-    drift: float  # largest way of any box from where it began [m]
+    drift: float  # largest distance of any box from where it began [m]
     speed: float  # largest speed in the end [m/s]
     residual: float  # largest of any step, relative
     missed: int  # steps that missed the tolerance of the solver
