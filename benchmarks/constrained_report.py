@@ -18,7 +18,7 @@ single: featherweight inside C++, one sample at a time in plain doubles. python:
 per sample. Errors are of the accelerations, relative to 1 + the largest of a sample, against a dense solution in
 extended precision. Pinocchio has the fewest iterations with which some damping brings the worst error below 1e-9, or
 what comes nearest to that. one more: what the third iteration costs, as a share of us; nothing to a method without
-iterations. pv_soft is given rows that give way."""
+iterations. pv_soft is given rows that yield."""
 
 
 @dataclass

@@ -13,7 +13,7 @@ from benchmarks.report import plotting
 LEGEND = """\
 Microseconds per sample on one core; smallest of many passes, all taking turns. us: featherweight inside C++ on lanes
 over the batch, one packed triangle per sample; Pinocchio sample by sample (it has no batch), up to where it leaves its
-result. Factors are against Pinocchio's best: the fastest of its ways, over all builds, whose worst error is below 1e-9.
+result. Factors are against Pinocchio's best: its fastest function, of all builds, whose worst error is below 1e-9.
 single: featherweight inside C++, one sample at a time in plain doubles. python: one call for the batch, which returns
 full matrices, and one call per sample. auto: what fw.delassus takes by itself. Errors are relative to 1 + the largest
 entry of a matrix, against dense algebra in extended precision. Inverses are of J H^-1 J^T + damping. Solutions and
