@@ -18,7 +18,7 @@ class Stopped:
 
     beyond: float  # farthest it got past the limit [rad]
     at: float  # distance from the limit at the end [rad]
-    speed: float  # in the end [rad/s]
+    speed: float  # at the end [rad/s]
     impact: float  # speed just before it hit [rad/s]
     exact_impact: float
 

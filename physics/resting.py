@@ -17,7 +17,7 @@ class Stack:
     """A stack of boxes after some time."""
 
     drift: float  # largest distance of any box from where it began [m]
-    speed: float  # largest speed in the end [m/s]
+    speed: float  # largest speed at the end [m/s]
     residual: float  # largest of any step, relative
     missed: int  # steps that missed the tolerance of the solver
 
@@ -48,7 +48,7 @@ class Pile:
     deepest: float  # [m]
     contacts: float  # mean number
     missed: int  # steps that missed the tolerance of the solver
-    lowest: float  # of all balls' lowest points in the end [m]
+    lowest: float  # of all balls' lowest points at the end [m]
 
 
 def pile_places(side: int, spacing: float = 0.21) -> Array:

@@ -1,4 +1,4 @@
-"""Problems without rows, mobility, friction or solution, and numbers that are none."""
+"""Problems without rows, mobility, friction or solution, and numbers that are not finite."""
 
 from __future__ import annotations
 

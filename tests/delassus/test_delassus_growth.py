@@ -15,7 +15,7 @@ from featherweight import ModelBuilder, _core
 
 
 def star(limbs: int, depth: int) -> Problem:
-    """A free body that carries ``limbs`` of ``depth`` joints, the end of each held."""
+    """A free body that carries ``limbs`` of ``depth`` joints, the end of each anchored."""
     builder = ModelBuilder(f"star_{limbs}_{depth}")
     builder.solid("body", "box", (0.4, 0.4, 0.1), mass=10.0)
     for k in range(limbs):
