@@ -1,4 +1,4 @@
-"""Robots that hold on to the world: the cases on which constrained dynamics is timed."""
+"""Robots anchored in the world: the cases on which constrained dynamics is timed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.robots import Robot
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import Constraint
 
-#: By robot: what is held, 6 rows a frame or 3 a point.
-HELD: dict[str, tuple[str, tuple[str, ...]]] = {
+#: Case -> robot and the frames that are anchored, with 6 rows each, or 3 where only the point is.
+ANCHORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Talos 2x6D": ("Talos", ("left_sole_link", "right_sole_link")),
     "Talos 4x6D": ("Talos", ("left_sole_link", "right_sole_link", "arm_left_7_link", "arm_right_7_link")),
     "Solo12 4x3D": ("Solo12", ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")),
@@ -29,7 +29,7 @@ HELD: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A robot and what is held of it."""
+    """A robot and its anchors."""
 
     name: str
     robot: Robot
@@ -39,10 +39,10 @@ class Case:
 def load_cases(robots: Iterable[Robot]) -> Iterator[Case]:
     """The cases of those robots that have any."""
     field = {robot.name: robot for robot in robots}
-    for name, (robot, frames) in HELD.items():
+    for name, (robot, frames) in ANCHORS.items():
         if robot in field:
-            hold = fw.FrameConstraint if name.endswith("6D") else fw.PointConstraint
-            yield Case(name, field[robot], tuple(hold(frame) for frame in frames))
+            anchor = fw.FrameConstraint if name.endswith("6D") else fw.PointConstraint
+            yield Case(name, field[robot], tuple(anchor(frame) for frame in frames))
 
 
 def mount(model: fw.Model, frame: str) -> tuple[str, Array]:

@@ -1,4 +1,4 @@
-"""How the work of held robots grows with joints, depth and rows: operations counted, and times."""
+"""How the work of anchored robots grows with joints, depth and rows: operations counted, and times."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from featherweight.constraints.constraint_set import Constraint
 
 Name = TypeVar("Name", bound=str)
 Problem = tuple[fw.Model, Sequence[Constraint]]
-#: Joints of a limb: one more than it needs to hold all six rows at its end.
+#: Joints of a limb: one more than it needs to move all six rows at its end.
 LIMB = 7
 #: A curve ends where one evaluation takes more operations than this.
 PATIENCE = 400_000_000
 
 
 def broom(trunk: int, limbs: int, *, floating: bool = False) -> Problem:
-    """A row of ``trunk`` links (or a free base) that carries ``limbs`` of seven joints, the end of each held."""
+    """A row of ``trunk`` links (or a free base) that carries ``limbs`` of seven joints, the end of each anchored."""
     builder = ModelBuilder(f"broom_{trunk}_{limbs}")
     length = 0.2
 
@@ -50,21 +50,21 @@ def broom(trunk: int, limbs: int, *, floating: bool = False) -> Problem:
     return builder.build(floating_base=floating), [fw.FrameConstraint(end) for end in ends]
 
 
-def held_chain(n: int) -> Problem:
-    """``n`` links in a row, the last one held."""
+def anchored_chain(n: int) -> Problem:
+    """``n`` links in a row, the last one anchored."""
     return fw.models.chain(n), [fw.FrameConstraint("tip")]
 
 
-def held_tree(n: int, leaves: int | None = None) -> Problem:
+def anchored_tree(n: int, leaves: int | None = None) -> Problem:
     """A binary tree with one row at every leaf, or at so many: two at each would be more rows than joints."""
     model = fw.models.tree(n)
     parents = {joint.parent for joint in model.joints}
-    held = [name for name in model.link_names if name not in parents][:leaves]
-    return model, [fw.PointConstraint(leaf, rows=("x",), offset=(0.0, 0.0, -0.2)) for leaf in held]
+    anchored = [name for name in model.link_names if name not in parents][:leaves]
+    return model, [fw.PointConstraint(leaf, rows=("x",), offset=(0.0, 0.0, -0.2)) for leaf in anchored]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Family:
     """A family of robots that grows in one respect."""
 
     title: str
@@ -74,12 +74,12 @@ class Sweep:
 
 
 ROWS = (6, 12, 24, 48, 96, 192, 384, 498)
-SWEEPS = (
-    Sweep("chain of n joints, end held", "n", (8, 16, 32, 64, 125, 250, 500, 1000), held_chain),
-    Sweep("binary tree of n joints, a row at each leaf", "n", (15, 31, 63, 127, 255, 511, 1023), held_tree),
-    Sweep("trunk of d joints carrying 24 rows", "d", (4, 8, 16, 32, 64, 128, 256, 512), lambda d: broom(d, 4)),
-    Sweep("star: free base, m rows on limbs", "m", ROWS, lambda m: broom(0, m // 6, floating=True)),
-    Sweep("trunk of 64 joints carrying m rows", "m", ROWS, lambda m: broom(64, m // 6)),
+FAMILIES = (
+    Family("chain of n joints, end held", "n", (8, 16, 32, 64, 125, 250, 500, 1000), anchored_chain),
+    Family("binary tree of n joints, a row at each leaf", "n", (15, 31, 63, 127, 255, 511, 1023), anchored_tree),
+    Family("trunk of d joints carrying 24 rows", "d", (4, 8, 16, 32, 64, 128, 256, 512), lambda d: broom(d, 4)),
+    Family("star: free base, m rows on limbs", "m", ROWS, lambda m: broom(0, m // 6, floating=True)),
+    Family("trunk of 64 joints carrying m rows", "m", ROWS, lambda m: broom(64, m // 6)),
 )
 
 
@@ -93,7 +93,7 @@ class Measured(Protocol):
 
 @dataclass
 class Curve:
-    """One method over one sweep."""
+    """One method on one family."""
 
     title: str
     variable: str
@@ -118,19 +118,19 @@ class Curve:
 Make = Callable[[fw.Model, Sequence[Constraint], Name], Measured]
 
 
-def measure_held_growth(make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
-    """All methods over all sweeps."""
+def measure_constrained_growth(make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
+    """All methods on all families."""
     curves = []
-    for sweep in SWEEPS:
-        print(f"  growth: {sweep.title} ...", file=sys.stderr, flush=True)
-        curves += _measure(sweep, make, methods, rounds)
+    for family in FAMILIES:
+        print(f"  growth: {family.title} ...", file=sys.stderr, flush=True)
+        curves += _measure(family, make, methods, rounds)
     return curves
 
 
-def _measure(sweep: Sweep, make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
-    curves = {method: Curve(sweep.title, sweep.variable, method) for method in methods}
-    for size in sweep.sizes:
-        model, constraints = sweep.build(size)
+def _measure(family: Family, make: Make[Name], methods: Sequence[Name], rounds: int) -> list[Curve]:
+    curves = {method: Curve(family.title, family.variable, method) for method in methods}
+    for size in family.sizes:
+        model, constraints = family.build(size)
         samples = Samples.random(model, 8)
         patient = [method for method, curve in curves.items() if not curve.flops or curve.flops[-1] < PATIENCE]
         solvers = {method: make(model, constraints, method) for method in patient}
@@ -147,11 +147,11 @@ def growth_table(curves: Sequence[Curve]) -> str:
 
 
 def plot_growth(plt: Any, curves: Sequence[Curve]) -> Any:
-    """Operations above, times below, a column for each sweep."""
-    sweeps = list(dict.fromkeys((curve.title, curve.variable) for curve in curves))
+    """Operations above, times below, a column for each family."""
+    families = list(dict.fromkeys((curve.title, curve.variable) for curve in curves))
     methods = list(dict.fromkeys(curve.method for curve in curves))
-    figure, axes = plt.subplots(2, len(sweeps), figsize=(4 * len(sweeps), 7), layout="constrained", squeeze=False)
-    for column, (title, variable) in zip(axes.T, sweeps, strict=True):
+    figure, axes = plt.subplots(2, len(families), figsize=(4 * len(families), 7), layout="constrained", squeeze=False)
+    for column, (title, variable) in zip(axes.T, families, strict=True):
         for curve in curves:
             if curve.title == title:
                 style = {"marker": "o", "markersize": 3, "color": f"C{methods.index(curve.method)}"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.anchored_report import header, method_table, plot_times, save
 from benchmarks.conditioning import Hardship, conditioning_table, plot_conditioning
 from benchmarks.constrained import COLUMNS, ConstrainedRow
 from benchmarks.constrained_growth import Curve, growth_table, plot_growth
-from benchmarks.held_report import header, held_table, plot_times, save
 from benchmarks.report import plotting
 
 LEGEND = """\
@@ -18,7 +18,7 @@ single: featherweight inside C++, one sample at a time in plain doubles. python:
 per sample. Errors are of the accelerations, relative to 1 + the largest of a sample, against a dense solution in
 extended precision. Pinocchio has the fewest iterations with which some damping brings the worst error below 1e-9, or
 what comes nearest to that. one more: what the third iteration costs, as a share of us; nothing to a method without
-iterations. pv_soft is given rows that give way."""
+iterations. pv_soft is given rows that yield."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class ConstrainedReport:
     rows: list[ConstrainedRow] = field(default_factory=list)
 
     def text(self) -> str:
-        return "\n\n".join([header(self.machine), held_table(self.rows, COLUMNS), LEGEND])
+        return "\n\n".join([header(self.machine), method_table(self.rows, COLUMNS), LEGEND])
 
     def save(self, folder: Path) -> None:
         """Write ``constrained.json`` and ``constrained.md``."""

@@ -1,4 +1,4 @@
-"""Delassus matrices of held robots: every method from C++ and from Python, beside Pinocchio's, with the errors."""
+"""Delassus matrices of anchored robots: every method from C++ and from Python, beside Pinocchio's, with the errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def best_peer(rows: Sequence[DelassusRow], wanted: str) -> DelassusRow | None:
 
 
 def long_case() -> Case:
-    """A chain held at its tip."""
+    """A chain anchored at its tip."""
     robot = Robot(f"chain({LONG})", fw.models.chain(LONG))
     return Case(f"{robot.name} 6D", robot, (fw.FrameConstraint("tip"),))
 

@@ -1,4 +1,4 @@
-"""Our methods for Delassus matrices, ready to be timed, counted and checked on a robot that is held somewhere."""
+"""Our methods for Delassus matrices, ready to be timed, counted and checked on an anchored robot."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ class Growth:
     family: str
     algorithm: str
     links: list[int]
-    freedoms: list[int]
+    dofs: list[int]
     flops: list[int]
 
     @property
     def exponent(self) -> float:
-        """Of the freedoms."""
-        return fitted_exponent(self.freedoms, self.flops)
+        """Of the degrees of freedom."""
+        return fitted_exponent(self.dofs, self.flops)
 
 
 def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -55,8 +55,8 @@ def measure_growth(algorithms: list[str]) -> list[Growth]:
     curves = []
     for family, build in FAMILIES.items():
         models = [build(n) for n in SIZES]
-        freedoms = [model.nv for model in models]
+        dofs = [model.nv for model in models]
         for algorithm in algorithms:
             flops = [count_flops(model, algorithm) for model in models]
-            curves.append(Growth(family, algorithm, list(SIZES), freedoms, flops))
+            curves.append(Growth(family, algorithm, list(SIZES), dofs, flops))
     return curves

@@ -17,7 +17,7 @@ from benchmarks import machine, robots
 from benchmarks.cases import Case, load_cases
 from benchmarks.conditioning import measure_conditioning
 from benchmarks.constrained import measure_case
-from benchmarks.constrained_growth import measure_held_growth
+from benchmarks.constrained_growth import measure_constrained_growth
 from benchmarks.constrained_report import ConstrainedReport, LimitsReport
 from benchmarks.contenders import ALGORITHMS, pin_installed
 from benchmarks.delassus import long_case, measure_delassus
@@ -31,7 +31,7 @@ from benchmarks.mujoco_twin import mujoco_installed
 from benchmarks.peers import pinocchio_cpp
 from benchmarks.report import Report
 from benchmarks.robots import Robot
-from benchmarks.settling import SHAPES, SIZES, measure_heap
+from benchmarks.settling import SHAPES, SIZES, measure_pile
 from benchmarks.simulation import measure_motion, thread_speedups
 from benchmarks.simulation_report import SimulationReport
 from benchmarks.solvers import METHODS, Solver
@@ -43,8 +43,8 @@ AnyReport: TypeAlias = Report | ConstrainedReport | LimitsReport | DelassusRepor
 STACKS = 16
 PARTS = {
     "free": "aba, rnea and crba on robots",
-    "constrained": "constrained dynamics on robots that are held",
-    "delassus": "Delassus matrices of robots that are held, and how their cost grows",
+    "constrained": "constrained dynamics of anchored robots",
+    "delassus": "Delassus matrices of anchored robots, and how their cost grows",
     "limits": "growth and accuracy of constrained dynamics",
     "simulation": "steps with contact beside MuJoCo, and how their cost grows",
 }
@@ -113,7 +113,7 @@ def run(options: Namespace) -> Iterator[AnyReport]:
     if "delassus" in options.parts and cases:
         yield delassus(DelassusReport(about), cases, options)
     if "limits" in options.parts:
-        growth = measure_held_growth(Solver, options.methods, min(options.rounds, 5))
+        growth = measure_constrained_growth(Solver, options.methods, min(options.rounds, 5))
         yield LimitsReport(about, growth, measure_conditioning(cases, options.methods))
     if motions:
         yield simulation(SimulationReport(about), motions, threads, options)
@@ -138,7 +138,7 @@ def delassus(report: DelassusReport, cases: list[Case], options: Namespace) -> D
         print(f"  {case.name}: Delassus matrices ...", file=sys.stderr, flush=True)
         report.rows += measure_delassus(case, options.batch, options.rounds, pinocchio_cpp.delassus)
     if not options.models:
-        report.growth = measure_held_growth(DelassusKernel, DELASSUS_METHODS, min(options.rounds, 5))
+        report.growth = measure_constrained_growth(DelassusKernel, DELASSUS_METHODS, min(options.rounds, 5))
     return report
 
 
@@ -170,7 +170,7 @@ def simulation(
         for shape in SHAPES:
             for size in SIZES:
                 print(f"  {size} spheres, {shape} ...", file=sys.stderr, flush=True)
-                report.heaps.append(measure_heap(size, shape))
+                report.piles.append(measure_pile(size, shape))
     return report
 
 

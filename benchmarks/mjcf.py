@@ -95,7 +95,7 @@ def _add_joint(body: Element, joint: Joint) -> None:
     for name, values in (("damping", joint.damping), ("frictionloss", joint.friction), ("armature", joint.armature)):
         if values is not None and np.any(values):
             if np.ptp(values) > 0.0:
-                raise ValueError(f"joint {joint.name!r}: MuJoCo has one {name} for all freedoms, got {values}")
+                raise ValueError(f"joint {joint.name!r}: MuJoCo has one {name} for all its dofs, got {values}")
             options[name] = repr(float(values[0]))
     if joint.stiffness is not None and np.any(joint.stiffness):
         rest = 0.0 if joint.rest_position is None else float(joint.rest_position[0])

@@ -78,7 +78,7 @@ def solve(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence
     C = cholesky(H)
     free = back_substitute(C.T, forward_substitute(C, tau - h))
     Y = forward_substitute(C, J.T).T  # J H^-1 J^T = Y Y^T
-    Y = np.hstack([Y, np.diag(np.sqrt(R))])  # a soft row moves a freedom of its own
+    Y = np.hstack([Y, np.diag(np.sqrt(R))])  # a soft row moves a degree of freedom of its own
     Y_inverse = pseudo_inverse(Y)
     step = Y_inverse @ (b - J @ free)
     a, forces = free + back_substitute(C.T, step[: len(v)]), Y_inverse.T @ step

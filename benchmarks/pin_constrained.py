@@ -68,19 +68,19 @@ def _worst(trial: tuple[Proximal, Array]) -> float:
     return float(trial[1].max())
 
 
-def held_joints(robot: PinRobot, case: Case) -> list[tuple[int, Array]]:
+def anchored_joints(robot: PinRobot, case: Case) -> list[tuple[int, Array]]:
     """Per constraint, Pinocchio's index of the joint that carries it, and its pose there."""
     mounts = (mount(case.robot.model, str(constraint.frame)) for constraint in case.constraints)
     return [(robot.joint_ids[joint], pose) for joint, pose in mounts]
 
 
 def contacts_of(robot: PinRobot, case: Case) -> tuple[Any, Any]:
-    """What is held, as the wheel's RigidConstraintModels, and their Data."""
+    """The anchors, as the wheel's RigidConstraintModels, and their Data."""
     pin = robot.pin
     frames = isinstance(case.constraints[0], fw.FrameConstraint)
     kind = pin.ContactType.CONTACT_6D if frames else pin.ContactType.CONTACT_3D
     contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for joint, pose in held_joints(robot, case):
+    for joint, pose in anchored_joints(robot, case):
         contact = pin.RigidConstraintModel(kind, robot.model, joint, pin.SE3(pose), pin.ReferenceFrame.LOCAL)
         contacts.append(contact)
         datas.append(contact.createData())

@@ -111,7 +111,7 @@ class Report:
         for curve in self.growth:
             style = "-o" if curve.family == "chain" else "--s"
             label = f"{curve.algorithm}, {curve.family}: n^{curve.exponent:.2f}"
-            axis.loglog(curve.freedoms, curve.flops, style, markersize=4, label=label)
+            axis.loglog(curve.dofs, curve.flops, style, markersize=4, label=label)
         axis.set(xlabel="degrees of freedom n", ylabel="operations per evaluation")
         axis.legend(fontsize=8)
         figure.savefig(files[1], dpi=130)

@@ -1,4 +1,4 @@
-"""What a contact costs as a heap grows: spheres that settle in a square pit."""
+"""What a contact costs as a pile grows: spheres that settle in a square pit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BESIDE_MUJOCO = 300  # spheres at most: it took a second a step for 1000
 
 
 @dataclass
-class Heap:
+class Pile:
     """One environment of ``spheres``, from the first touch until they have settled for a while."""
 
     shape: str  # one of SHAPES
@@ -33,7 +33,7 @@ class Heap:
     steps: int
     contacts: float  # that carry force, mean over all steps
     milliseconds: float  # of a step, mean
-    sweeps: float  # of a step, mean
+    gauss_seidel: float  # iterations of a step, mean
     residual: float  # of a step, median
     worst: float
     unconverged: float  # share of all steps
@@ -45,7 +45,7 @@ class Heap:
         return 1e3 * self.milliseconds / max(self.contacts, 1.0)
 
 
-def heap_scene(count: int, seed: int = 0, *, layers: int | None = None) -> fw.Scene:
+def pile_scene(count: int, seed: int = 0, *, layers: int | None = None) -> fw.Scene:
     """Layers of spheres in a square pit, none touching yet: as many as the pit is wide, or so many."""
     rng = np.random.default_rng(seed)
     side = max(2, round(count ** (1.0 / 3.0) if layers is None else math.sqrt(count / layers)))
@@ -64,11 +64,11 @@ def heap_scene(count: int, seed: int = 0, *, layers: int | None = None) -> fw.Sc
     return scene
 
 
-def measure_heap(count: int, shape: str = "four layers", *, steps: int = STEPS, patience: float = PATIENCE) -> Heap:
+def measure_pile(count: int, shape: str = "four layers", *, steps: int = STEPS, patience: float = PATIENCE) -> Pile:
     """Let ``count`` spheres settle, and time every step; ``patience`` [s] is for all of them."""
-    scene = heap_scene(count, layers=SHAPES[shape])
+    scene = pile_scene(count, layers=SHAPES[shape])
     sim = fw.Simulator(scene, dt=DT, solver=Automatic(tolerance=TOLERANCE), num_threads=1)
-    state, contacts, missed, sweeps = sim.state(), 0, 0, 0.0
+    state, contacts, missed, iterations = sim.state(), 0, 0, 0.0
     times: list[float] = []
     residuals: list[float] = []
     while len(times) < steps and sum(times) < patience:
@@ -77,25 +77,25 @@ def measure_heap(count: int, shape: str = "four layers", *, steps: int = STEPS, 
         times.append(time.perf_counter() - start)
         contacts += int(np.count_nonzero(state.contacts.impulse[:, 2] > 0.0))
         missed += not state.converged
-        sweeps += float(state.iterations["sweeps"])
+        iterations += float(state.iterations["gauss_seidel"])
         residuals.append(float(state.residual))
     n = len(times)
     middle, worst = float(np.median(residuals)), max(residuals)
     mean = 1e3 * float(np.mean(times))
     mujoco = _mujoco_milliseconds(scene, steps) if count <= BESIDE_MUJOCO and n == steps else None
-    return Heap(shape, count, n, contacts / n, mean, sweeps / n, middle, worst, missed / n, mujoco)
+    return Pile(shape, count, n, contacts / n, mean, iterations / n, middle, worst, missed / n, mujoco)
 
 
 def _mujoco_milliseconds(scene: fw.Scene, steps: int) -> float | None:
-    """Of a step of the same heap in MuJoCo, as :mod:`benchmarks.mujoco_twin` has it."""
+    """Of a step of the same pile in MuJoCo, as :mod:`benchmarks.mujoco_twin` has it."""
     compiled = scene.compile()
-    motion = Motion("heap", compiled, 2, compiled.q0[None], np.zeros((1, compiled.model.nv)), None, steps)
+    motion = Motion("pile", compiled, 2, compiled.q0[None], np.zeros((1, compiled.model.nv)), None, steps)
     with ExitStack() as stack:
         twin = mujoco_twin(motion, stack)
         return None if twin is None else 1e3 * time_python(twin.run, 1) / steps
 
 
-def growth_exponent(heaps: list[Heap]) -> float:
+def growth_exponent(piles: list[Pile]) -> float:
     """Of the time of a step over the number of contacts."""
-    contacts, times = [heap.contacts for heap in heaps], [heap.milliseconds for heap in heaps]
+    contacts, times = [pile.contacts for pile in piles], [pile.milliseconds for pile in piles]
     return float(np.polyfit(np.log(contacts), np.log(times), 1)[0])

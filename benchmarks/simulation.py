@@ -59,7 +59,7 @@ class SimulationRow:
         cells["height [m]"] = both(self.heights, ".3f")
         cells["worst residual"] = f"{self.residual:.1e}"
         cells["unconverged"] = f"{100 * self.unconverged:.3g} %"
-        cells["sweeps, newton, admm"] = ", ".join(f"{count:.3g}" for count in self.iterations.values())
+        cells["Gauss-Seidel, Newton, ADMM"] = ", ".join(f"{count:.3g}" for count in self.iterations.values())
         if self.speedups:
             cells["2 threads"] = both(self.speedups, ".2f", "x")
         if self.disagreement is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.held_report import header, save
+from benchmarks.anchored_report import header, save
 from benchmarks.report import markdown_table, plotting
-from benchmarks.settling import Heap, growth_exponent
+from benchmarks.settling import Pile, growth_exponent
 from benchmarks.simulation import OURS, THEIRS, SimulationRow
 
 LEGEND = """\
@@ -19,50 +19,50 @@ MuJoCo: contacts that carry force / that overlap; mean height of the base, or of
 largest natural residual of any step, relative to the velocities of its problem. 2 threads: how much faster than one, by
 the smallest of single runs. free acceleration: the relative difference of both engines on random states without
 contact."""
-HEAP_LEGEND = """\
+PILE_LEGEND = """\
 Spheres settling in a pit, one environment, means over all steps and the median of their residuals; MuJoCo as above,
 where it takes less than minutes. Time of a step of featherweight over contacts: """
 
 
 @dataclass
 class SimulationReport:
-    """On robots and a stack, and over the size of a heap."""
+    """On robots and a stack, and over the size of a pile."""
 
     machine: dict[str, str]
     rows: list[SimulationRow] = field(default_factory=list)
-    heaps: list[Heap] = field(default_factory=list)
+    piles: list[Pile] = field(default_factory=list)
 
     def table(self) -> str:
         return markdown_table([row.cells() for row in self.rows])
 
-    def heap_table(self) -> str:
+    def pile_table(self) -> str:
         cells = [
             {
-                "heap": heap.shape,
-                "spheres": str(heap.spheres),
-                "steps": str(heap.steps),
-                "contacts": f"{heap.contacts:.0f}",
-                "ms per step": f"{heap.milliseconds:.3g}",
-                "us per contact": f"{heap.per_contact:.3g}",
-                "MuJoCo [ms]": "" if heap.mujoco is None else f"{heap.mujoco:.3g}",
-                "sweeps": f"{heap.sweeps:.0f}",
-                "residual": f"{heap.residual:.1e}",
-                "worst residual": f"{heap.worst:.1e}",
-                "unconverged": f"{100 * heap.unconverged:.3g} %",
+                "pile": pile.shape,
+                "spheres": str(pile.spheres),
+                "steps": str(pile.steps),
+                "contacts": f"{pile.contacts:.0f}",
+                "ms per step": f"{pile.milliseconds:.3g}",
+                "us per contact": f"{pile.per_contact:.3g}",
+                "MuJoCo [ms]": "" if pile.mujoco is None else f"{pile.mujoco:.3g}",
+                "Gauss-Seidel": f"{pile.gauss_seidel:.0f}",
+                "residual": f"{pile.residual:.1e}",
+                "worst residual": f"{pile.worst:.1e}",
+                "unconverged": f"{100 * pile.unconverged:.3g} %",
             }
-            for heap in self.heaps
+            for pile in self.piles
         ]
-        growth = "; ".join(self._growth(shape) for shape in dict.fromkeys(heap.shape for heap in self.heaps))
-        return f"{HEAP_LEGEND}{growth}.\n\n{markdown_table(cells)}"
+        growth = "; ".join(self._growth(shape) for shape in dict.fromkeys(pile.shape for pile in self.piles))
+        return f"{PILE_LEGEND}{growth}.\n\n{markdown_table(cells)}"
 
     def _growth(self, shape: str) -> str:
-        heaps = [heap for heap in self.heaps if heap.shape == shape]
-        alike = len({heap.steps for heap in heaps}) == 1  # else some have not settled: their contacts are others
-        return f"{shape} n^{growth_exponent(heaps):.2f}" if alike else f"{shape} not fitted, steps were cut short"
+        piles = [pile for pile in self.piles if pile.shape == shape]
+        alike = len({pile.steps for pile in piles}) == 1  # else some have not settled: their contacts are others
+        return f"{shape} n^{growth_exponent(piles):.2f}" if alike else f"{shape} not fitted, steps were cut short"
 
     def text(self) -> str:
         parts = [header(self.machine), self.table(), LEGEND]
-        return "\n\n".join([*parts, self.heap_table()] if self.heaps else parts)
+        return "\n\n".join([*parts, self.pile_table()] if self.piles else parts)
 
     def save(self, folder: Path) -> None:
         """Write ``simulation.json`` and ``simulation.md``."""

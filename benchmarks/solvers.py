@@ -1,4 +1,4 @@
-"""Our methods for constrained dynamics, ready to be timed, counted and checked on a robot that is held somewhere."""
+"""Our methods for constrained dynamics, ready to be timed, counted and checked on an anchored robot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from featherweight.constraints.dynamics import Method
 
 #: Every method there is, but for the name that stands for one of the others.
 METHODS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method != "auto")
-#: Methods that have no rigid rows, and how much theirs give way here [1/kg, 1/(kg m^2)].
+#: Methods that have no rigid rows, and how much theirs yield here [1/kg, 1/(kg m^2)].
 COMPLIANCE = {"pv_soft": 1e-2}
 #: As a user gets them who does not set any.
 SETTINGS: dict[str, Any] = {
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def softened(constraints: Sequence[Constraint], compliance: float) -> list[Constraint]:
-    """The same constraints with rows that give way by ``compliance``."""
+    """The same constraints with rows that yield by ``compliance``."""
     return [replace(constraint, compliance=compliance) for constraint in constraints]
 
 

@@ -17,7 +17,7 @@ from benchmarks.constrained_growth import Curve, growth_table
 from benchmarks.delassus import DelassusRow
 from benchmarks.delassus_report import DelassusReport
 from benchmarks.report import markdown_table
-from benchmarks.settling import Heap
+from benchmarks.settling import Pile
 from benchmarks.simulation import OURS, THEIRS, SimulationRow, both
 from benchmarks.simulation_report import SimulationReport
 
@@ -48,7 +48,7 @@ def main() -> None:
         fill(ROOT / "README.md", "benchmark", summary(json.loads((run / "benchmark.json").read_text())))
         fill(ROOT / "docs" / "benchmarks.md", "measured", (run / "benchmark.md").read_text())
     if (run / "constrained.json").exists():
-        fill(ROOT / "README.md", "constrained", held(json.loads((run / "constrained.json").read_text())["rows"]))
+        fill(ROOT / "README.md", "constrained", anchored(json.loads((run / "constrained.json").read_text())["rows"]))
     if (run / "simulation.json").exists():
         fill(ROOT / "README.md", "simulation", simulated(read_simulation(run)))
     pages = {"which-algorithm.md": constrained(run), "delassus.md": delassus(run), "benchmarks.md": simulation(run)}
@@ -57,7 +57,7 @@ def main() -> None:
             fill(ROOT / "docs" / page, mark, content)
 
 
-def held(rows: list[dict[str, Any]]) -> str:
+def anchored(rows: list[dict[str, Any]]) -> str:
     """README's table of constrained dynamics: the default method beside Pinocchio's fastest builds, by case."""
     table = []
     for case in dict.fromkeys(row["case"] for row in rows if row["case"].split()[0] in ROBOTS):
@@ -104,9 +104,9 @@ def simulation(run: Path) -> Iterator[tuple[str, str]]:
 
 def read_simulation(run: Path) -> SimulationReport:
     content = json.loads((run / "simulation.json").read_text())
-    rows, heaps = content["rows"], content["heaps"]
+    rows, piles = content["rows"], content["piles"]
     return SimulationReport(
-        content["machine"], [SimulationRow(**row) for row in rows], [Heap(**heap) for heap in heaps]
+        content["machine"], [SimulationRow(**row) for row in rows], [Pile(**pile) for pile in piles]
     )
 
 

@@ -17,10 +17,11 @@ start = time.perf_counter()
 a = fw.aba(model, q, v, tau)  # (4096, nv)
 seconds = time.perf_counter() - start
 print(
-    f"{model.name}, {model.nv} freedoms: {batch} forward dynamics in {1e3 * seconds:.1f} ms, {fw.build_info()['isa']}"
+    f"{model.name}, {model.nv} degrees of freedom: {batch} forward dynamics in {1e3 * seconds:.1f} ms, "
+    f"{fw.build_info()['isa']}"
 )
 
-# Anything un-batched is shared by all: the same torque for everyone, one posture at many velocities, ...
+# Arguments without a batch are shared: the same torque in all samples, one posture at many velocities, ...
 falling = fw.aba(model, q, v, np.zeros(model.nv))
 stopped = fw.rnea(model, q[0], v, np.zeros(model.nv))
 assert falling.shape == stopped.shape == (batch, model.nv)
@@ -30,7 +31,7 @@ error = np.abs(fw.rnea(model, q, v, a) - tau).max()
 print(f"rnea(aba(tau)) - tau: {error:.1e} N m at most")
 assert error < 1e-8
 
-# A result does not depend on the company it is computed in, nor on the number of threads: the bits are the same.
+# A result depends neither on the rest of the batch nor on the number of threads: the bits are the same.
 assert np.array_equal(fw.aba(model, q[7], v[7], tau[7]), a[7])
 assert np.array_equal(fw.aba(model, q, v, tau, num_threads=1), a)
 

@@ -37,7 +37,7 @@ force = np.array([5.0, 0.0]) - model.damping * v
 a = fw.aba(model, q, v, force)
 assert np.allclose(a, np.linalg.solve(H, force - h), rtol=1e-13)
 
-# What cannot be a robot is refused, by name.
+# Invalid models are refused, with an error that names the element.
 refusal = ""
 try:
     fw.ModelBuilder("wrong").joint("pivot", "revolute", "world", "pole")

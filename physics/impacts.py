@@ -23,8 +23,8 @@ class Rest:
 
     time: float  # [s]
     exact: float  # sqrt(2 h / g) (1 + e) / (1 - e)
-    speed: float  # in the end [m/s]
-    height: float  # of its lowest point, in the end [m]
+    speed: float  # at the end [m/s]
+    height: float  # of its lowest point, at the end [m]
 
 
 def time_to_rest(height: float, restitution: float, *, dt: float = 1e-3) -> Rest:
@@ -64,7 +64,7 @@ def bouncing_grid(
     """``side`` x ``side`` balls whose centres fall from ``height`` [m] on a plane, e = 1, no friction.
 
     A step moves by the velocity at its end, so its velocity is that of the middle of the step and the energy read from
-    both is off by m g v dt / 2, to and fro; nothing accumulates, impacts included.
+    both is off by m g v dt / 2, back and forth; nothing accumulates, impacts included.
     """
     scene = Scene(ground=Plane())
     for i in range(side):

@@ -113,15 +113,15 @@ def stopping(
     scene = Scene(ground=Plane())
     scene.add(box((EDGE, EDGE, EDGE), friction=mu), name="box", pose=(0.0, 0.0, 0.5 * EDGE))
     simulator = Simulator(scene, dt)
-    ways = np.array([[math.cos(phi), math.sin(phi)] for phi in directions])
-    start = np.zeros((len(ways), 6))
-    start[:, :2] = v0 * ways
+    headings = np.array([[math.cos(phi), math.sin(phi)] for phi in directions])
+    start = np.zeros((len(headings), 6))
+    start[:, :2] = v0 * headings
     lost = mu * GRAVITY * dt  # of speed in a step
     sliding = math.floor(v0 / lost)
     n = sliding + steps(0.1, dt)
-    final = simulator.rollout(simulator.state(len(ways), v=start), n_steps=n, record=False).final
+    final = simulator.rollout(simulator.state(len(headings), v=start), n_steps=n, record=False).final
     path = position(final, "box")[:, :2]
     distances = np.linalg.norm(path, axis=1)
-    across = np.abs(path[:, 0] * ways[:, 1] - path[:, 1] * ways[:, 0])
+    across = np.abs(path[:, 0] * headings[:, 1] - path[:, 1] * headings[:, 0])
     stepped = dt * (sliding * v0 - 0.5 * lost * sliding * (sliding + 1))
     return Stop(distances, float((across / distances).max()), v0 * v0 / (2.0 * mu * GRAVITY), stepped)

@@ -14,28 +14,28 @@ from physics.rolling import Slowing
 
 @dataclass(frozen=True)
 class Stopped:
-    """A pendulum that fell on a stop."""
+    """A pendulum that fell against its limit."""
 
-    beyond: float  # farthest it got past the stop [rad]
-    at: float  # distance from the stop in the end [rad]
-    speed: float  # in the end [rad/s]
+    beyond: float  # farthest it got past the limit [rad]
+    at: float  # distance from the limit at the end [rad]
+    speed: float  # at the end [rad/s]
     impact: float  # speed just before it hit [rad/s]
     exact_impact: float
 
 
-def pendulum_at_stop(stop: float = 0.3, *, dt: float = 1e-3, seconds: float = 2.0) -> Stopped:
-    """1 kg on 1 m released horizontally, stopped without rebound ``stop`` [rad] before it hangs down."""
+def pendulum_at_limit(limit: float = 0.3, *, dt: float = 1e-3, seconds: float = 2.0) -> Stopped:
+    """1 kg on 1 m released horizontally, stopped without rebound ``limit`` [rad] before it hangs down."""
     builder = ModelBuilder("pendulum", gravity=(0.0, 0.0, -GRAVITY)).link("bob", mass=1.0, com=(0.0, 0.0, -1.0))
-    builder.joint("hinge", "revolute", "world", "bob", axis="y", lower=stop, upper=10.0)
+    builder.joint("hinge", "revolute", "world", "bob", axis="y", lower=limit, upper=10.0)
     simulator = Simulator(builder.build(), dt)
     motion = simulator.rollout(simulator.state(q=(0.5 * math.pi,)), n_steps=round(seconds / dt))
     q, v = motion.q[:, 0], motion.v[:, 0]
     return Stopped(
-        float(stop - q.min()),
-        abs(float(q[-1]) - stop),
+        float(limit - q.min()),
+        abs(float(q[-1]) - limit),
         abs(float(v[-1])),
         float(np.abs(v).max()),
-        math.sqrt(2.0 * GRAVITY * math.cos(stop)),
+        math.sqrt(2.0 * GRAVITY * math.cos(limit)),
     )
 
 

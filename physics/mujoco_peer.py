@@ -72,7 +72,7 @@ def creep(
 def path_downhill(
     theta: float, mu: float, *, dt: float = 1e-3, seconds: float = 10.0, samples: int = 100, options: str = ""
 ) -> Array:
-    """Way downhill [m] at ``samples`` times."""
+    """Distance downhill [m] at ``samples`` times."""
     model, data = _incline(theta, (mu,), dt, options, _BOX)
     start = data.qpos[:3].copy()
     n = steps(seconds / samples, dt)
@@ -123,7 +123,7 @@ def slowing_rate(
 def stack_drift(
     masses: Sequence[float], *, edge: float = 0.2, friction: float = 0.6, dt: float = 1e-3, seconds: float = 10.0
 ) -> float:
-    """Largest way of any box from where it began [m]."""
+    """Largest distance of any box from where it began [m]."""
     body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0"/>'
     for k, mass in enumerate(masses):
         body += f'<body pos="0 0 {edge * (k + 0.5)!r}"><freejoint/>'

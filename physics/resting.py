@@ -16,8 +16,8 @@ from physics.motion import GRAVITY, position, run, simulated, steps, velocity
 class Stack:
     """A stack of boxes after some time."""
 
-    drift: float  # largest way of any box from where it began [m]
-    speed: float  # largest speed in the end [m/s]
+    drift: float  # largest distance of any box from where it began [m]
+    speed: float  # largest speed at the end [m/s]
     residual: float  # largest of any step, relative
     missed: int  # steps that missed the tolerance of the solver
 
@@ -48,7 +48,7 @@ class Pile:
     deepest: float  # [m]
     contacts: float  # mean number
     missed: int  # steps that missed the tolerance of the solver
-    lowest: float  # of all balls' lowest points in the end [m]
+    lowest: float  # of all balls' lowest points at the end [m]
 
 
 def pile_places(side: int, spacing: float = 0.21) -> Array:
@@ -70,7 +70,7 @@ def sphere_pile(
     seconds: float = 2.0,
     every: float = 0.01,
 ) -> Pile:
-    """``side``^3 balls, the lowest with their centres at 0.101 m, shifted by up to 1 mm at random, fall in a heap.
+    """``side``^3 balls, the lowest with their centres at 0.101 m, shifted by up to 1 mm at random, fall in a pile.
 
     Looked at once ``every`` so many seconds. The overlap of a contact is zero where there is a gap.
     """

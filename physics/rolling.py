@@ -42,7 +42,7 @@ def rolling_error(
 class Rolling:
     """A ball thrown over the flat without spin."""
 
-    speed: float  # in the end [m/s]
+    speed: float  # at the end [m/s]
     exact_speed: float  # 5/7 v0
     time: float  # until it rolls [s]
     exact_time: float  # 2 v0 / (7 mu g)

@@ -89,22 +89,23 @@ def measure(names: Sequence[str] | None = None, *, progress: bool = True) -> Sco
 
 
 def plot_creep(folder: Path) -> Path:
-    """Way of a box that should stick, over time, beside MuJoCo: ``scoreboard_creep.png``. Needs matplotlib."""
+    """How far a box that should stick moves over time, beside MuJoCo: ``scoreboard_creep.png``. Needs matplotlib."""
     plt = plotting()
     theta, mu, dt, seconds, samples = 20.0 * DEGREES, 0.5, 1e-3, 10.0, 100
     times = seconds / samples * np.arange(1, samples + 1)
     scene = incline.incline(theta, (mu,))
     motion = run(scene, dt, seconds, record=True)
     moved = position(motion, "body_0") - position(motion.simulator.state(), "body_0")
-    ways: dict[str, Array] = {"featherweight": np.linalg.norm(moved, axis=1)[round(seconds / samples / dt) - 1 :: 100]}
+    ours = np.linalg.norm(moved, axis=1)[round(seconds / samples / dt) - 1 :: 100]
+    distances: dict[str, Array] = {"featherweight": ours}
     if mujoco_peer.installed():
         for name, options in MUJOCO_SETTINGS.items():
-            ways[f"MuJoCo, {name}"] = np.abs(mujoco_peer.path_downhill(theta, mu, dt=dt, options=options))
+            distances[f"MuJoCo, {name}"] = np.abs(mujoco_peer.path_downhill(theta, mu, dt=dt, options=options))
     figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
-    for name, way in ways.items():
-        ours = name == "featherweight"
-        axis.semilogy(times, np.maximum(way, 1e-17), color="#08519c" if ours else None, lw=2 if ours else 1, label=name)
-    axis.set(xlabel="time [s]", ylabel="way downhill [m]", title="a box on 20 degrees, mu 0.5: it should stay")
+    for name, distance in distances.items():
+        style = {"color": "#08519c", "lw": 2} if name == "featherweight" else {"lw": 1}
+        axis.semilogy(times, np.maximum(distance, 1e-17), label=name, **style)
+    axis.set(xlabel="time [s]", ylabel="distance downhill [m]", title="a box on 20 degrees, mu 0.5: it should stay")
     axis.legend(fontsize=8)
     axis.grid(alpha=0.3)
     folder.mkdir(parents=True, exist_ok=True)

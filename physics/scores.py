@@ -116,11 +116,11 @@ def _incline(peer: bool) -> Iterator[Score]:
 
 
 def _stopping(peer: bool) -> Iterator[Score]:
-    mu, v0, dt, ways = 0.5, 2.0, 1e-3, (0.0, 0.3, math.pi / 4, 1.2)
-    stop = incline.stopping(mu, v0, directions=ways, dt=dt)
-    theirs = [mujoco_peer.stopping_distance(mu, v0, direction=way, dt=dt) for way in ways] if peer else []
+    mu, v0, dt, directions = 0.5, 2.0, 1e-3, (0.0, 0.3, math.pi / 4, 1.2)
+    stop = incline.stopping(mu, v0, directions=directions, dt=dt)
+    theirs = [mujoco_peer.stopping_distance(mu, v0, direction=phi, dt=dt) for phi in directions] if peer else []
     yield Score(
-        "box thrown at 2 m/s, mu 0.5, four ways",
+        "box thrown at 2 m/s, mu 0.5, four directions",
         "worst stopping distance [m]",
         "v0^2/(2 mu g)",
         dt,
@@ -131,7 +131,7 @@ def _stopping(peer: bool) -> Iterator[Score]:
         "v0 dt/2 = 1e-3 of it from the steps",
     )
     yield Score(
-        "box thrown at 2 m/s, mu 0.5, four ways",
+        "box thrown at 2 m/s, mu 0.5, four directions",
         "spread of distances [m]",
         "0",
         dt,
@@ -335,20 +335,20 @@ def _thresholds(peer: bool) -> Iterator[Score]:
         abs(push.turning / friction.tipping_acceleration(1.1 * tips) - 1.0),
         1e-8,
     )
-    held = friction.pushed_box(0.5, 0.999 * tips, dt=dt)
-    yield Score("the same, 0.1 % too weakly", "way in 0.2 s [m]", "0", dt, abs(held.slid), 1e-9)
+    pushed = friction.pushed_box(0.5, 0.999 * tips, dt=dt)
+    yield Score("the same, 0.1 % too weakly", "distance in 0.2 s [m]", "0", dt, abs(pushed.slid), 1e-9)
     mu = 0.4
     speed, _ = friction.squeezed_ball(mu, 1.001 * 9.81 / (2.0 * mu), dt=dt)
     yield Score("ball between walls, 0.1 % more than holds it", "speed after 1 s [m/s]", "0", dt, abs(speed), 1e-9)
     angle = 1.0
     threshold = friction.ladder_threshold(angle)
-    way = friction.ladder(1.0001 * threshold, angle, dt=dt)
-    yield Score("ladder, 0.01 % more friction than it needs", "way in 1 s [m]", "0", dt, way, 1e-9)
+    distance = friction.ladder(1.0001 * threshold, angle, dt=dt)
+    yield Score("ladder, 0.01 % more friction than it needs", "distance in 1 s [m]", "0", dt, distance, 1e-9)
 
 
 def _joints(peer: bool) -> Iterator[Score]:
-    stopped, wheel = joints.pendulum_at_stop(dt=1e-3), joints.dry_friction(dt=1e-3)
-    yield Score("pendulum on its stop", "distance from it [rad]", "0", 1e-3, max(stopped.at, stopped.beyond), 1e-12)
+    stopped, wheel = joints.pendulum_at_limit(dt=1e-3), joints.dry_friction(dt=1e-3)
+    yield Score("pendulum at its limit", "distance from it [rad]", "0", 1e-3, max(stopped.at, stopped.beyond), 1e-12)
     yield Score(
         "wheel with dry friction",
         "relative error of deceleration",
@@ -377,7 +377,7 @@ def _struck(peer: bool) -> Iterator[Score]:
     for speed, gap in ((10.0, 2e-3), (100.0, 2e-2)):
         yield Score(
             f"ball {1e3 * gap:g} mm from a wall, struck at {speed:g} m/s",
-            "way into the wall [m]",
+            "distance into the wall [m]",
             "0",
             1e-3,
             collisions.struck_at_wall(speed, gap=gap, dt=1e-3),

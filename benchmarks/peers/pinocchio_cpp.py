@@ -10,7 +10,7 @@ from benchmarks.cases import Case
 from benchmarks.contenders import PinRobot
 from benchmarks.peers.build import build, cached
 from benchmarks.peers.process import PinocchioProcess, numbers
-from benchmarks.pin_constrained import Peer, Proximal, held_joints
+from benchmarks.pin_constrained import Peer, Proximal, anchored_joints
 from benchmarks.pin_delassus import Way
 from benchmarks.race import Contender
 from benchmarks.robots import Array, Samples
@@ -83,10 +83,10 @@ def delassus(robot: PinRobot, case: Case, samples: Samples, damping: float, stac
 def _holding(
     program: str, robot: PinRobot, case: Case, samples: Samples, stack: ExitStack
 ) -> Iterator[tuple[str, PinocchioProcess]]:
-    """Every build of a program that holds the robot, at work, by name."""
-    held = held_joints(robot, case)
-    lines = [f"{len(case.constraints[0].rows)} {len(held)}"]
-    lines += [f"{joint} {numbers(pose[:3, :3])} {numbers(pose[:3, 3])}" for joint, pose in held]
+    """Every build of a program that anchors the robot, at work, by name."""
+    anchors = anchored_joints(robot, case)
+    lines = [f"{len(case.constraints[0].rows)} {len(anchors)}"]
+    lines += [f"{joint} {numbers(pose[:3, :3])} {numbers(pose[:3, 3])}" for joint, pose in anchors]
     for name, binary in cached(program).items():
         process = PinocchioProcess(binary, robot.model, robot.samples(samples), "\n".join(lines) + "\n")
         stack.callback(process.close)

@@ -56,9 +56,9 @@ class Layout:
 
 # -- how well steps were solved --------------------------------------------------------------------------------------
 
-#: Over several steps the worst of these counts, and of those the sum.
+#: Over several steps, the largest of the first counts, and the sum of the second.
 _WORST = ("residual", "primal", "dual", "complementarity", "penetration")
-_SUMS = ("sweeps", "newton", "admm", "unconverged")
+_SUMS = ("gauss_seidel", "newton", "admm", "unconverged")
 _FIGURES = Layout(**dict.fromkeys(_WORST + _SUMS, ()))
 #: Of the last step, and of all steps of the last call.
 _REPORTS = Layout(last=(_FIGURES.width,), total=(_FIGURES.width,), contacts=(), failed=())
@@ -73,14 +73,14 @@ class StepFigures(Record):
     dual: Array  # [m/s]
     complementarity: Array  # [J]
     penetration: Array  # [m]
-    sweeps: Array  # of Gauss-Seidel
+    gauss_seidel: Array  # iterations
     newton: Array  # factorisations
     admm: Array  # iterations
     unconverged: Array  # steps that missed the tolerance
 
 
 class StepReports:
-    """What the core reports of a call of :meth:`Environments.rollout`, read as far as it is asked for."""
+    """What the core reports about a call of :meth:`Environments.rollout`, read when it is asked for."""
 
     def __init__(self, table: Array) -> None:
         self._table = table
@@ -100,7 +100,7 @@ class StepReports:
         return _REPORTS.part(self._table, "failed") > 0.0
 
     def without(self, environments: NDArray[np.bool_]) -> StepReports:
-        """The same, of some environments as if they had never been stepped."""
+        """The same, with some environments as if they had never been stepped."""
         return StepReports(np.where(environments[:, None], 0.0, self._table))
 
     @staticmethod
@@ -125,7 +125,7 @@ class StepReports:
 
 
 class StepTotals:
-    """What the reports of many calls come to."""
+    """The reports of many calls, added up."""
 
     def __init__(self, batch: int) -> None:
         self._table = np.zeros((batch, _FIGURES.width))
@@ -215,5 +215,5 @@ def inverse_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
 
 
 def inverted_matrix(result: Array, n_rows: int) -> dict[str, Array]:
-    """(..., n_rows^2 + 1) of an inverse Delassus matrix by name; weakest: mobility of a row over its pivot, at most."""
+    """(..., n_rows^2 + 1) of an inverse Delassus matrix by name; weakest: the largest ratio of mobility to pivot."""
     return Layout(inverse=(n_rows, n_rows), weakest=()).split(result)

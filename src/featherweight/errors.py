@@ -1,4 +1,4 @@
-"""Exceptions of the package. Both are ``ValueError``: the caller gave something that cannot be a model."""
+"""Exceptions of the package. Both are ``ValueError``: what the caller gave does not make a valid model."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ MAX_BYTES = 100_000_000
 
 
 def read(path: Path) -> bytes:
-    """The content of the file at ``path``; raises :class:`ModelImportError` for what is no file of sensible size."""
+    """The content of the file at ``path``; raises :class:`ModelImportError` if it is not a file of sensible size."""
     try:
         if path.is_dir():
             raise ModelImportError("file", "is a directory", path)

@@ -11,9 +11,9 @@ from typing import TextIO
 
 @contextmanager
 def progress_bar(total: int, label: str, *, enabled: bool = True, width: int = 30) -> Iterator[Callable[[int], None]]:
-    """Yields a function to call with how much more is done. Draws at most ten times a second.
+    """Yields a function to call with the amount of further work done. Draws at most ten times a second.
 
-    Nothing is drawn where standard error is not a terminal, but for one line at the end.
+    Where standard error is not a terminal, only one line is written, at the end.
     """
     done, start, drawn = 0, time.monotonic(), 0.0
     interactive = enabled and sys.stderr.isatty()

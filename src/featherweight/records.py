@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-#: Of all pickles of the package; to be raised whenever the contents of one of them change.
+#: The format of all pickles of the package; to be raised whenever the contents of one of them change.
 PICKLE_FORMAT = 1
 
 #: The format, values by name, and the names of those whose arrays are read-only, which pickles do not tell otherwise.
@@ -59,7 +59,7 @@ def same_values(a: Any, b: Any) -> bool:
 
 
 def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays have the same type, shape and bits: numbers that are not numbers equal themselves."""
+    """Whether two arrays have the same type, shape and bits: a NaN equals itself."""
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
@@ -116,7 +116,7 @@ def _names(record: Any) -> list[str]:
 
 
 def _arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
-    """Those held by a field itself; records look after their own."""
+    """The arrays that a field holds directly; records look after their own."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, tuple | list):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import update_docs
-from benchmarks.cases import HELD, Case, load_cases
+from benchmarks.cases import ANCHORS, Case, load_cases
 from benchmarks.conditioning import BENDS, Hardship, conditioning_table
 from benchmarks.constrained import ConstrainedRow, measure_case
 from benchmarks.constrained_growth import Curve, growth_table
@@ -26,7 +26,7 @@ def builtin_cases() -> list[Case]:
 
 
 def test_every_robot_has_a_case() -> None:
-    assert {robot for robot, _ in HELD.values()} == {*KNOWN_ROBOTS, *BUILTIN_ROBOTS}
+    assert {robot for robot, _ in ANCHORS.values()} == {*KNOWN_ROBOTS, *BUILTIN_ROBOTS}
 
 
 @pytest.mark.parametrize("case", builtin_cases(), ids=lambda case: case.name)

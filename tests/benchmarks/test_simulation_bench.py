@@ -20,7 +20,7 @@ from benchmarks.motions import DT, GROUND, LEGGED, Motion, legged_motion, load_m
 from benchmarks.mujoco_twin import MujocoTwin
 from benchmarks.race import equal_turns
 from benchmarks.robots import load_robots
-from benchmarks.settling import Heap, growth_exponent, heap_scene, measure_heap
+from benchmarks.settling import Pile, growth_exponent, measure_pile, pile_scene
 from benchmarks.simulation import (
     OURS,
     SAME_ROBOT,
@@ -42,7 +42,7 @@ every_motion = pytest.mark.parametrize("motion", MOTIONS, ids=lambda motion: mot
 def row(case: str, ours: float, theirs: float | None = None, batch: int = 4) -> SimulationRow:
     times = {OURS: ours} if theirs is None else {OURS: ours, THEIRS: theirs}
     pair = dict.fromkeys(times, 2.0)
-    work = {"sweeps": 3.0, "newton": 0.5, "admm": 0.0}
+    work = {"gauss_seidel": 3.0, "newton": 0.5, "admm": 0.0}
     return SimulationRow(case, 18, batch, 100, times, times, pair, pair, 1e-10, 0.001, work, 1e-14, pair)
 
 
@@ -182,31 +182,31 @@ def test_threads_are_compared_where_there_is_work_to_share(monkeypatch: pytest.M
     assert thread_speedups(motion, rounds=1)[OURS] > 0.0
 
 
-def test_spheres_of_a_heap_do_not_touch_at_first_and_settle_on_each_other() -> None:
-    sim = fw.Simulator(heap_scene(27), dt=DT)
+def test_spheres_of_a_pile_do_not_touch_at_first_and_settle_on_each_other() -> None:
+    sim = fw.Simulator(pile_scene(27), dt=DT)
     assert not sim.step(sim.state()).contacts.impulse.any()
-    heap = measure_heap(27, "as deep as wide", steps=100)
-    assert heap.steps == 100
-    assert heap.contacts >= 4
-    assert heap.milliseconds > 0 and heap.sweeps > 0
-    assert heap.unconverged == 0 and heap.residual <= heap.worst <= 1e-8
+    pile = measure_pile(27, "as deep as wide", steps=100)
+    assert pile.steps == 100
+    assert pile.contacts >= 4
+    assert pile.milliseconds > 0 and pile.gauss_seidel > 0
+    assert pile.unconverged == 0 and pile.residual <= pile.worst <= 1e-8
 
 
-def test_a_heap_that_takes_too_long_is_cut_short() -> None:
-    assert measure_heap(8, steps=100_000, patience=0.05).steps < 100_000
+def test_a_pile_that_takes_too_long_is_cut_short() -> None:
+    assert measure_pile(8, steps=100_000, patience=0.05).steps < 100_000
 
 
 def test_growth_is_fitted_over_contacts() -> None:
-    heaps = [Heap("wide", n, 1, 2.0 * n, 1e-6 * n**2, 10.0, 1e-10, 1e-9, 0.0) for n in (100, 300, 1000)]
-    assert growth_exponent(heaps) == pytest.approx(2.0)
-    assert heaps[0].per_contact == pytest.approx(1e3 * 0.01 / 200)
+    piles = [Pile("wide", n, 1, 2.0 * n, 1e-6 * n**2, 10.0, 1e-10, 1e-9, 0.0) for n in (100, 300, 1000)]
+    assert growth_exponent(piles) == pytest.approx(2.0)
+    assert piles[0].per_contact == pytest.approx(1e3 * 0.01 / 200)
 
 
 def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rows = [row("quadruped, feet", 1.0, 15.0), row("quadruped, feet", 4.0, 12.0, batch=1), row("ten boxes", 100.0)]
     report = SimulationReport(
-        {"processor": "any"}, rows, [Heap("wide", n, 320, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n in (10, 20)]
+        {"processor": "any"}, rows, [Pile("wide", n, 320, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n in (10, 20)]
     )
     report.save(tmp_path)
     report.plot(tmp_path)
@@ -218,22 +218,22 @@ def test_report_has_a_line_for_every_motion(tmp_path: Path) -> None:
     assert (tmp_path / "simulation_times.png").exists()
 
 
-def test_no_growth_is_claimed_of_heaps_that_were_cut_short() -> None:
-    heaps = [Heap("wide", n, steps, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n, steps in ((10, 320), (20, 50))]
-    assert "n^" not in SimulationReport({}, [], heaps).heap_table()
+def test_no_growth_is_claimed_of_piles_that_were_cut_short() -> None:
+    piles = [Pile("wide", n, steps, 2.0 * n, 1e-3 * n, 10.0, 1e-10, 1e-9, 0.0) for n, steps in ((10, 320), (20, 50))]
+    assert "n^" not in SimulationReport({}, [], piles).pile_table()
 
 
 def test_part_is_run_by_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the stack and the heaps where robots are given."""
+    """Without the stack and the piles where robots are given."""
     monkeypatch.setattr("benchmarks.main.stay_on_one_core", lambda: None)  # would hold for the tests to come
     arguments = ["humanoid", "--parts", "simulation", "--batch", "2", "--steps", "5", "--rounds", "1"]
     assert main([*arguments, "--output", str(tmp_path)]) == 0
     assert "humanoid, 8 corners" in capsys.readouterr().out
     content = json.loads((tmp_path / "simulation.json").read_text())
     assert [each["batch"] for each in content["rows"]] == [2, 1]
-    assert content["heaps"] == []
+    assert content["piles"] == []
 
 
 def test_the_pages_have_a_place_for_everything_measured(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> N
         (["neither"], "the models are"),
         ([str(DATA)], "is a directory"),
         ([str(DATA / "features.urdf"), "--strict"], "features.urdf:84: joint 'lift': mimics 'turn'"),
-        (["arm", "--floating-base"], "built in"),
+        (["arm", "--floating-base"], "built-in"),
     ],
 )
 def test_bad_models_are_one_line_and_exit_code_2(

@@ -142,7 +142,7 @@ def test_forests_of_every_joint_type_agree_with_the_dense_twin(
 
 @pytest.mark.parametrize("method", ROBUST)
 def test_singular_forests_agree_with_the_dense_twin(forest_problems: list[ForestProblem], method: Method) -> None:
-    """Redundant or more rows than freedoms, mostly contradictory."""
+    """Redundant or more rows than degrees of freedom, mostly contradictory."""
     errors = []
     for problem in forest_problems:
         if problem.singular and problem.condition <= 1e8:
@@ -290,8 +290,8 @@ def test_a_held_robot_stands_on_its_weight() -> None:
         ({"constraints": []}, "at least one"),
         ({"constraints": [fw.PointConstraint("nose")]}, "unknown frame 'nose'"),
         ({"constraints": ["front_left_foot"]}, "expected a PointConstraint"),
-        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "rx"))]}, "rows must be different ones of x, y, z"),
-        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "x"))]}, "rows must be different"),
+        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "rx"))]}, "rows must be distinct and among x, y, z"),
+        ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "x"))]}, "rows must be distinct"),
         ({"constraints": [fw.PointConstraint(FEET[0], compliance=-1.0)]}, "compliance must not be negative"),
         ({"constraints": [fw.PointConstraint(FEET[0], acceleration=np.nan)]}, "acceleration must be"),
         ({"constraints": [fw.FrameConstraint(FEET[0], offset=2 * np.eye(4))]}, "rigid motion"),

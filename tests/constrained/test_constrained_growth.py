@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.constrained_growth import Problem, broom, held_chain, held_tree
+from benchmarks.constrained_growth import Problem, anchored_chain, anchored_tree, broom
 from benchmarks.solvers import Solver
 from featherweight.constraints.dynamics import Method
 
@@ -30,9 +30,9 @@ def per_trunk_joint(limbs: int, method: Method, trunk: int = 16) -> float:
 
 # How each family is grown, and by which power the cost is then said to grow.
 FAMILIES: dict[str, Callable[[Method], float]] = {
-    "chain over n": lambda method: doubled(lambda n: operations(held_chain(n), method), 128),
-    "tree over n": lambda method: doubled(lambda n: operations(held_tree(n - 1), method), 256),
-    "tree over n, one row": lambda method: doubled(lambda n: operations(held_tree(n - 1, leaves=1), method), 256),
+    "chain over n": lambda method: doubled(lambda n: operations(anchored_chain(n), method), 128),
+    "tree over n": lambda method: doubled(lambda n: operations(anchored_tree(n - 1), method), 256),
+    "tree over n, one row": lambda method: doubled(lambda n: operations(anchored_tree(n - 1, leaves=1), method), 256),
     "star over m": lambda method: doubled(lambda limbs: operations(broom(0, limbs, floating=True), method), 32),
     "trunk joint over m": lambda method: doubled(lambda limbs: per_trunk_joint(limbs, method), 32),
     "trunk joint over d": lambda method: doubled(lambda d: per_trunk_joint(4, method, d), 32),
@@ -84,5 +84,5 @@ def test_cost_grows_as_claimed(method: Method, family: str, power: float) -> Non
 
 def test_a_held_end_costs_a_chain_no_more_than_another_aba() -> None:
     """Six rows on every joint: the constant behind the linear growth. Counted at the time of writing."""
-    per_joint = (operations(held_chain(200), "pv") - operations(held_chain(100), "pv")) / 100
+    per_joint = (operations(anchored_chain(200), "pv") - operations(anchored_chain(100), "pv")) / 100
     assert per_joint <= 860

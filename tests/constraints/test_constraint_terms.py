@@ -256,8 +256,8 @@ def test_a_set_cannot_be_changed_afterwards() -> None:
         (fw.FrameConstraint(FOOT, position=np.diag([1.0, 1, -1, 1])), "position must be a rigid motion"),
         (fw.FrameConstraint(FOOT, position=np.diag([1.0, 1, 1, 2])), "position must be a rigid motion"),
         (fw.FrameConstraint(FOOT, position=np.stack([np.eye(4), 2 * np.eye(4)])), "position must be a rigid motion"),
-        (fw.FrameConstraint(FOOT, offset=np.stack([np.eye(4)] * 2)), "offset is one for all samples"),
-        (fw.PointConstraint(FOOT, offset=np.zeros((2, 3))), "offset is one for all samples"),
+        (fw.FrameConstraint(FOOT, offset=np.stack([np.eye(4)] * 2)), "offset must be the same for all samples"),
+        (fw.PointConstraint(FOOT, offset=np.zeros((2, 3))), "offset must be the same for all samples"),
         (fw.PointConstraint(FOOT, stiffness=1.0), "stiffness draws the frame to a position, which is not given"),
         (fw.PointConstraint(FOOT, position=(0, 0, 0), stiffness=-1.0), "stiffness must not be negative"),
         (fw.PointConstraint(FOOT, position=(0, 0, 0), stiffness=(1.0, 2.0)), "stiffness must be"),
@@ -280,7 +280,7 @@ def test_positions_of_different_batches_are_refused() -> None:
 def test_no_error_without_a_position() -> None:
     model = fw.models.quadruped()
     some: list[Constraint] = [fw.PointConstraint(FOOT, position=np.zeros(3)), fw.FrameConstraint("trunk")]
-    with pytest.raises(ValueError, match="constraint 1 on 'trunk': has no position"):
+    with pytest.raises(ValueError, match="constraint 1 on 'trunk': has neither a position"):
         fw.constraint_position_error(model, model.neutral(), some)
 
 

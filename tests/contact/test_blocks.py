@@ -12,7 +12,7 @@ from helpers.cones import UNILATERAL, Block, Cones, disc, equality, interval, po
 from featherweight.arrays import Array
 
 #: One visit of the block; the tolerance is too tight to be met by chance.
-ONCE: dict[str, Any] = {"solver": "gauss_seidel", "max_sweeps": 1, "tolerance": 1e-16}
+ONCE: dict[str, Any] = {"solver": "gauss_seidel", "max_gauss_seidel": 1, "tolerance": 1e-16}
 
 
 def coupled(rng: np.random.Generator, n: int) -> Array:
@@ -51,7 +51,7 @@ def test_a_block_that_hardly_moves_in_some_direction(tilt: float) -> None:
         A[:, 2] *= tilt
         g = A @ rng.normal(size=3)
         problem = Cones(A @ A.T, g, [point(rng.uniform(0.1, 2.0))], float(np.abs(g).max()))
-        impulse, _ = problem.solve(**ONCE | {"max_sweeps": 3})
+        impulse, _ = problem.solve(**ONCE | {"max_gauss_seidel": 3})
         assert np.isfinite(impulse).all()
         residuals.append(problem.residual(impulse))
     condition = 1e12 if tilt < 1e-6 else tilt**-2

@@ -1,4 +1,4 @@
-"""Problems without rows, mobility, friction or solution, and numbers that are none."""
+"""Problems without rows, mobility, friction or solution, and numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_open_contacts_carry_nothing(solver: str) -> None:
     rising = np.zeros_like(problem.g)
     rising[2::3] = 1.0
     impulses, report = with_g(problem, rising).solve(solver=solver)
-    assert not impulses.any() and report["converged"] and report["sweeps"] == report["newton"] == 0
+    assert not impulses.any() and report["converged"] and report["gauss_seidel"] == report["newton"] == 0
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -78,7 +78,7 @@ def test_contradictory_equalities_stay_finite(solver: str) -> None:
         A = rng.normal(size=(6, 3))
         problem = Cones(A @ A.T, rng.normal(size=6), [equality(4), equality(2)], 1.0)
         impulses, report = problem.solve(solver=solver)
-        # sweeps go on pushing where there is nothing to be gained, by a little each time
+        # iterations go on pushing where there is nothing to be gained, by a little each time
         assert np.isfinite(impulses).all() and (solver == "gauss_seidel" or np.abs(impulses).max() < 1e6)
         assert not report["converged"] and np.isfinite(report["residual"])
 
@@ -97,16 +97,16 @@ def test_equalities_said_twice_are_met(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_number_that_is_none_is_not_converged(solver: str, bad: float) -> None:
+def test_what_is_not_finite_has_not_converged(solver: str, bad: float) -> None:
     problem = robot(np.random.default_rng(5), "quadruped")
     g = problem.g.copy()
     g[4] = bad
     impulses, report = with_g(problem, g).solve(solver=solver)
-    assert not report["converged"] and report["sweeps"] == report["newton"] == 0
+    assert not report["converged"] and report["gauss_seidel"] == report["newton"] == 0
     assert np.isfinite(impulses).all()
     G = problem.G.copy()
     G[4, 4] = np.nan
-    impulses, report = Cones(G, problem.g, problem.blocks, problem.scale).solve(solver=solver, max_sweeps=100)
+    impulses, report = Cones(G, problem.g, problem.blocks, problem.scale).solve(solver=solver, max_gauss_seidel=100)
     assert not report["converged"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.cones import Cones, boxes, equality, heap, random_mixture, random_points, robot
+from helpers.cones import Cones, boxes, equality, pile, random_mixture, random_points, robot
 
 Maker = Callable[[np.random.Generator], Cones]
 
@@ -25,7 +25,7 @@ MAKERS: dict[str, tuple[Maker, int]] = {
     "sliding_boxes": (lambda rng: boxes(rng, 6, sliding=True), 4),
     "heavy_on_light": (lambda rng: boxes(rng, 4, ratio=1000.0), 20),
     "light_on_heavy": (lambda rng: boxes(rng, 10, ratio=1e-3), 4),
-    "pile": (lambda rng: heap(rng, 80), 4),
+    "pile": (lambda rng: pile(rng, 80), 4),
 }
 
 
@@ -39,7 +39,7 @@ def problems(name: str) -> list[Cones]:
 def effort(name: str, **options: object) -> dict[str, float]:
     """Means of the iterations of each solver, and the share that was missed."""
     reports = [problem.solve(**options)[1] for problem in problems(name)]
-    counts = {key: float(np.mean([report[key] for report in reports])) for key in ("sweeps", "newton", "admm")}
+    counts = {key: float(np.mean([report[key] for report in reports])) for key in ("gauss_seidel", "newton", "admm")}
     return counts | {"missed": float(np.mean([not report["converged"] for report in reports]))}
 
 
@@ -144,7 +144,7 @@ def test_conjugate_gradients_replace_the_factor() -> None:
 def test_the_automatic_choice_wastes_little(name: str, most_gauss_seidel: float, most_newton: float) -> None:
     """Gauss-Seidel is given up as soon as its pace is known, and kept where it gets there."""
     taken = effort(name)
-    assert taken["sweeps"] <= most_gauss_seidel and taken["newton"] <= most_newton and taken["admm"] == 0
+    assert taken["gauss_seidel"] <= most_gauss_seidel and taken["newton"] <= most_newton and taken["admm"] == 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_alternating_directions_do_not_polish_for_ever() -> None:
 def test_gauss_seidel_ends_what_others_may_not() -> None:
     taken = effort("random", max_newton=0, max_admm=0)
     assert taken["missed"] == 0
-    assert effort("boxes", max_newton=0, max_admm=0)["sweeps"] <= 150
+    assert effort("boxes", max_newton=0, max_admm=0)["gauss_seidel"] <= 150
 
 
 def test_velocities_forget_a_wild_warm_start() -> None:
@@ -172,14 +172,14 @@ def test_velocities_forget_a_wild_warm_start() -> None:
     rng = np.random.default_rng(9)
     for problem in problems("boxes"):
         start = 1e8 * np.abs(rng.normal(size=len(problem.g)))
-        impulses, report = problem.solve(solver="gauss_seidel", lambda0=start, max_sweeps=1000, tolerance=1e-14)
+        impulses, report = problem.solve(solver="gauss_seidel", lambda0=start, max_gauss_seidel=1000, tolerance=1e-14)
         dual = max(0.0, -(problem.G @ impulses + problem.g)[2::3].min())
         assert abs(report["dual"] - dual) <= 2e-9
 
 
 def test_piles_take_few_iterations_and_few_patches() -> None:
-    taken = effort("pile", sparse=True, max_heap_sweeps=2000)
-    assert taken["missed"] == 0 and taken["sweeps"] <= 95 and taken["newton"] <= 40
+    taken = effort("pile", sparse=True, max_pile=2000)
+    assert taken["missed"] == 0 and taken["gauss_seidel"] <= 95 and taken["newton"] <= 40
 
 
 #: `static constexpr int name = value;` and the comment above it, of a struct of numbers.

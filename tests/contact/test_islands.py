@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.cones import Block, Cones, boxes, heap, random_mixture, random_points, robot
+from helpers.cones import Block, Cones, boxes, pile, random_mixture, random_points, robot
 
 from featherweight.arrays import Array
 
@@ -49,7 +49,7 @@ def test_islands_do_not_know_of_each_other(seed: int) -> None:
     alone = [of_unit_scale(problem) for problem in alone]
     whole, rows = side_by_side(rng, alone)
     impulses, report = whole.solve(sparse=True)
-    most = {"sweeps": 0, "newton": 0, "admm": 0}
+    most = {"gauss_seidel": 0, "newton": 0, "admm": 0}
     for problem, own in zip(alone, rows, strict=True):
         expected, of_one = problem.solve()
         assert np.array_equal(impulses[own], expected)
@@ -58,13 +58,13 @@ def test_islands_do_not_know_of_each_other(seed: int) -> None:
     assert report["converged"] and whole.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
 
 
-def test_what_lies_beside_a_heap_is_solved_as_if_it_were_alone() -> None:
+def test_what_lies_beside_a_pile_is_solved_as_if_it_were_alone() -> None:
     rng = np.random.default_rng(1)
     beside = [of_unit_scale(robot(rng, "humanoid")) for _ in range(4)]
-    whole, rows = side_by_side(rng, [*beside, of_unit_scale(heap(rng, 100))])
-    impulses, report = whole.solve(sparse=True, max_heap_sweeps=5)
+    whole, rows = side_by_side(rng, [*beside, of_unit_scale(pile(rng, 100))])
+    impulses, report = whole.solve(sparse=True, max_pile=5)
     assert not report["converged"]
     for problem, own in zip(beside, rows, strict=False):
         assert problem.residual(impulses[own]) <= BETWEEN_RESIDUALS * 1e-9
-    impulses, report = whole.solve(sparse=True, max_heap_sweeps=2000)
+    impulses, report = whole.solve(sparse=True, max_pile=2000)
     assert report["converged"] and whole.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9

@@ -57,7 +57,7 @@ def test_solutions_obey_the_laws(name: str, solver: str) -> None:
 
 @pytest.mark.parametrize("name", ["random", "quadruped", "quadruped_joints"])
 def test_gauss_seidel_solves_what_is_not_hyperstatic(name: str) -> None:
-    assert missed(name, solver="gauss_seidel", max_sweeps=20000) <= len(problems(name)) // 50
+    assert missed(name, solver="gauss_seidel", max_gauss_seidel=20000) <= len(problems(name)) // 50
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if "boxes" not in name])
@@ -70,8 +70,8 @@ def test_alternating_directions_are_slow_and_sure(name: str) -> None:
 def test_sparse_is_dense(name: str, solver: str) -> None:
     """The same operations in another order: velocities agree, impulses may differ where they are not unique."""
     for problem in problems(name)[:20]:
-        dense, of_dense = problem.solve(solver=solver, max_sweeps=50)
-        sparse, of_sparse = problem.solve(solver=solver, max_sweeps=50, sparse=True)
+        dense, of_dense = problem.solve(solver=solver, max_gauss_seidel=50)
+        sparse, of_sparse = problem.solve(solver=solver, max_gauss_seidel=50, sparse=True)
         if of_dense["converged"] and of_sparse["converged"]:
             assert problem.residual(sparse) <= BETWEEN_RESIDUALS * 1e-9
             if solver == "gauss_seidel":
@@ -99,10 +99,10 @@ def test_solvers_agree_on_the_velocities_where_all_stick(name: str) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_warm_start_at_the_solution_returns_it(name: str, sparse: bool) -> None:
     for problem in problems(name)[:30]:
-        impulses, report = problem.solve(tolerance=1e-11)  # sweeps aim at a tenth of the tolerance
+        impulses, report = problem.solve(tolerance=1e-11)  # iterations aim at a tenth of the tolerance
         if report["converged"]:
             again, report = problem.solve(lambda0=impulses, sparse=sparse)
-            assert report["sweeps"] == report["newton"] == report["admm"] == 0
+            assert report["gauss_seidel"] == report["newton"] == report["admm"] == 0
             assert np.array_equal(again, impulses)
 
 
@@ -110,8 +110,8 @@ def test_a_warm_start_at_the_solution_returns_it(name: str, sparse: bool) -> Non
 def test_called_twice_gives_the_same_bits(solver: str) -> None:
     for name in ("mixture", "humanoid", "dependent"):
         for problem in problems(name)[:20]:
-            once, _ = problem.solve(solver=solver, max_sweeps=20)
-            twice, _ = problem.solve(solver=solver, max_sweeps=20)
+            once, _ = problem.solve(solver=solver, max_gauss_seidel=20)
+            twice, _ = problem.solve(solver=solver, max_gauss_seidel=20)
             assert np.array_equal(once, twice)
 
 
@@ -133,7 +133,7 @@ def test_problems_too_large_to_factorise(solver: str) -> None:
     G[m:, m:] = ties @ G[:m, :m] @ ties.T + np.eye(25)
     blocks = [block for stack in stacks for block in stack.blocks] + [equality(1)] * 25
     problem = Cones(G, g, blocks, stacks[0].scale)
-    most = {"max_sweeps": 5000, "max_heap_sweeps": 5000, "max_admm": 5000}
+    most = {"max_gauss_seidel": 5000, "max_pile": 5000, "max_admm": 5000}
     impulses, report = problem.solve(solver=solver, sparse=True, **most)
     assert report["converged"] and (report["newton"] == 0 or solver == "auto")
     assert problem.residual(impulses) <= BETWEEN_RESIDUALS * 1e-9
@@ -141,7 +141,7 @@ def test_problems_too_large_to_factorise(solver: str) -> None:
 
 def test_what_is_reported_is_so() -> None:
     for problem in problems("quadruped")[:50]:
-        impulses, report = problem.solve(solver="gauss_seidel", max_sweeps=2)
+        impulses, report = problem.solve(solver="gauss_seidel", max_gauss_seidel=2)
         sigma = problem.G @ impulses + problem.g
         normal, tangent = impulses[2::3], np.hypot(impulses[0::3], impulses[1::3])
         mu = problem.blocks[0][3]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from benchmarks.constrained_growth import Problem, broom, held_chain
+from benchmarks.constrained_growth import Problem, anchored_chain, broom
 from benchmarks.growth import total_flops
 from featherweight import ModelBuilder, _core
 
 
 def star(limbs: int, depth: int) -> Problem:
-    """A free body that carries ``limbs`` of ``depth`` joints, the end of each held."""
+    """A free body that carries ``limbs`` of ``depth`` joints, the end of each anchored."""
     builder = ModelBuilder(f"star_{limbs}_{depth}")
     builder.solid("body", "box", (0.4, 0.4, 0.1), mass=10.0)
     for k in range(limbs):
@@ -59,7 +59,7 @@ def doubled(cost: Callable[[int], float], size: int) -> float:
 
 # How each family is grown, and by which power the cost is then said to grow. Every limb ends with six rows.
 FAMILIES: dict[str, Callable[[str], float]] = {
-    "chain over n": lambda kernel: doubled(lambda n: operations(kernel, held_chain, n), 128),
+    "chain over n": lambda kernel: doubled(lambda n: operations(kernel, anchored_chain, n), 128),
     "trunk joint over m": lambda kernel: doubled(lambda limbs: per_trunk_joint(kernel, limbs), 32),
     "trunk joint over d": lambda kernel: doubled(lambda d: per_trunk_joint(kernel, 4, d), 32),
     "limb joints over m": lambda kernel: doubled(lambda limbs: per_limb_joints(kernel, limbs), 32),

@@ -11,7 +11,7 @@ from helpers.constraints import free_frames, random_constraints
 from helpers.forests import random_forest
 
 import featherweight as fw
-from benchmarks.constrained_growth import Problem, broom, held_chain, held_tree
+from benchmarks.constrained_growth import Problem, anchored_chain, anchored_tree, broom
 from benchmarks.growth import total_flops
 from featherweight import ConstraintSet, _core, delassus
 from featherweight.arrays import Array
@@ -57,8 +57,8 @@ def test_many_fingers_on_a_long_trunk_take_a_fraction_of_the_work() -> None:
     [
         feet(),
         feet_and_hands(),
-        held_chain(40),
-        held_tree(255),
+        anchored_chain(40),
+        anchored_tree(255),
         links_of_a_chain(4),
         links_of_a_chain(20),
         *(broom(trunk, 4) for trunk in (0, 2, 4, 6, 8)),

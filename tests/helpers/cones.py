@@ -19,6 +19,10 @@ Block = tuple[str, int, int, float, float, float]
 GRAVITY = 9.81
 STEP = 2e-3
 
+#: The one place that knows what the binding calls them.
+_OF_THE_CORE = {"max_gauss_seidel": "max_sweeps", "max_pile": "max_heap_sweeps"}
+_OF_THE_REPORT = {"sweeps": "gauss_seidel"}
+
 
 def point(mu: float) -> Block:
     return ("point", 3, -1, mu, 0.0, 0.0)
@@ -49,7 +53,10 @@ class Cones:
     scale: float
 
     def solve(self, **options: Any) -> tuple[Array, dict[str, Any]]:
-        return _core.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **options)
+        """Impulses and report. max_gauss_seidel, max_pile: iterations; others as in ``_core.solve_cone_problem``."""
+        named = {_OF_THE_CORE.get(name, name): value for name, value in options.items()}
+        impulses, report = _core.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **named)
+        return impulses, {_OF_THE_REPORT.get(name, name): value for name, value in report.items()}
 
     def residual(self, impulses: Array) -> float:
         """The natural map with De Saxce's correction [m/s], relative to the scale: zero at solutions only."""
@@ -89,7 +96,7 @@ def onto_cone(x: Array, mu: float) -> Array:
 
 
 def random_points(rng: np.random.Generator, n: int, *, dependent: bool = False) -> Cones:
-    """n contacts; of dependent ones fewer freedoms than rows move, and g is a motion of theirs."""
+    """n contacts; dependent ones have fewer degrees of freedom than rows, and g is a motion of these."""
     m = 3 * n
     A = rng.normal(size=(m, max(3, 2 * n) if dependent else m + 2))
     G = A @ A.T + (0.0 if dependent else 10.0 ** rng.uniform(-6, -2)) * np.eye(m)
@@ -200,7 +207,7 @@ def boxes(rng: np.random.Generator, n: int, *, ratio: float = 1.0, sliding: bool
     return _of_motion(np.vstack(rows), H, velocity, np.zeros(12 * n), [point(0.6)] * (4 * n))
 
 
-def heap(rng: np.random.Generator, n: int, *, spin: bool = False) -> Cones:
+def pile(rng: np.random.Generator, n: int, *, spin: bool = False) -> Cones:
     """n balls of 1 kg, about on a lattice in a pit, neighbours touching. spin: with friction about normals."""
     side, radius = round(n ** (1 / 3)), 0.05
     places = np.array([(k % side, k // side % side, k // side**2) for k in range(n)]) * 2 * radius

@@ -122,7 +122,7 @@ def leg(hip: LinkPlan) -> list[LinkPlan]:
 def forests(
     draw: st.DrawFn, max_links: int = 9, joints: tuple[JointType, ...] = get_args(JointType), min_links: int = 1
 ) -> Forest:
-    """Forests with at least one freedom; they shrink towards a short chain of x-axis joints at identity placements."""
+    """Forests that can move; they shrink towards a short chain of x-axis joints at identity placements."""
     order: tuple[JointType, ...] = ("revolute", "prismatic", "spherical", "free", "fixed")
     simple_first = sorted(joints, key=lambda kind: order.index(kind) if kind in order else len(order))
     plan = st.builds(
@@ -193,7 +193,7 @@ def _axis(rng: np.random.Generator, kind: AxisKind) -> Array:
 
 def _joint(rng: np.random.Generator, plan: LinkPlan, i: int, parent: str) -> Joint:
     axis, axis2 = _axis(rng, plan.axis), _axis(rng, plan.axis2)
-    if np.linalg.norm(np.cross(axis, axis2)) < 0.3:  # a universal joint with parallel axes has one freedom too many
+    if np.linalg.norm(np.cross(axis, axis2)) < 0.3:  # parallel axes of a universal joint are one too many
         axis2 = np.roll(axis, 1) if abs(axis @ np.roll(axis, 1)) < 0.9 else unit(np.cross(axis, [1.0, -1.0, 0.0]))
     nv = JOINT_SIZES[plan.joint][1]
     return Joint(

@@ -340,7 +340,7 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" ixy="0" ixz="0" iyy="1
         (two_links(link=INERTIAL.format("1", "one")), 3, "must be a number"),
         (two_links(link=BODY.replace('iyz="0"', "")), 3, "'iyz' is missing"),
         (two_links(link="<visual/>"), 3, "has no <geometry>"),
-        (two_links(link="<visual><geometry/></visual>"), 3, "must hold one shape, got 0"),
+        (two_links(link="<visual><geometry/></visual>"), 3, "must have one shape, got 0"),
         (two_links(link='<visual><geometry><box size="1 1"/></geometry></visual>'), 3, "3 numbers"),
         (two_links(link='<visual><geometry><sphere radius="-1"/></geometry></visual>'), 3, "negative"),
     ],

@@ -49,7 +49,7 @@ def test_every_link_is_a_frame() -> None:
         assert_close(fw.frame_placement(model, q, name), X, 1e-14)
 
 
-def test_model_without_freedom_still_has_placements() -> None:
+def test_model_without_dof_still_has_placements() -> None:
     statue = Link("statue", Inertia(1.0, np.zeros(3), np.eye(3)))
     placement = np.eye(4)
     placement[:3, 3] = 1.0, 2.0, 3.0

@@ -67,7 +67,7 @@ def test_axes_are_normalised() -> None:
     assert_close(given(hinged(axis=(1e200, 1e200, 0)).describe().joints[0].axis), [math.sqrt(0.5), math.sqrt(0.5), 0.0])
 
 
-def test_numbers_spread_over_the_freedoms() -> None:
+def test_numbers_spread_over_the_dofs() -> None:
     builder = fw.ModelBuilder().link("a", mass=1.0, inertia=(1, 1, 1))
     builder.joint("j", "free", "world", "a", damping=0.5, armature=[1, 2, 3, 4, 5, 6])
     joint = builder.describe().joints[0]
@@ -261,7 +261,7 @@ def test_extreme_but_physical_inertias_pass(moments: tuple[float, float, float])
         ({"pitch": 0.1}, "pitch belongs to helical"),
         ({"lower": 1.0, "upper": 0.0}, "lower limit 1 is above the upper limit 0"),
         ({"lower": math.nan}, "lower must be finite"),
-        ({"lower": math.inf}, "leaves no room"),
+        ({"lower": math.inf}, "leaves no range"),
         ({"lower": [0.0, 1.0]}, "lower must be one number or 1"),
         ({"damping": -0.1}, "damping must not be negative"),
         ({"damping": math.inf}, "damping must be finite"),
@@ -372,7 +372,7 @@ def test_names_that_utf8_cannot_hold_are_refused(kind: str) -> None:
 
 
 def test_links_and_frames_share_their_names() -> None:
-    with pytest.raises(ModelError, match="frame 'a': the name is used twice, by a link already"):
+    with pytest.raises(ModelError, match="frame 'a': the name is used twice: a link has it already"):
         fw.ModelBuilder().link("a").frame("a", "a")
 
 
@@ -383,7 +383,7 @@ def test_frames_on_unknown_links_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "target, complaint",
-    [("nobody", "unknown joint 'nobody'"), ("k", "mimics itself"), ("free", "6 freedoms")],
+    [("nobody", "unknown joint 'nobody'"), ("k", "mimics itself"), ("free", "6 degrees of freedom")],
 )
 def test_bad_mimics_are_refused(target: str, complaint: str) -> None:
     builder = hinged().link("b", mass=1.0).joint("k", "revolute", "a", "b", axis="x", mimic=Mimic(target))
@@ -438,11 +438,11 @@ LAW = fw.ContactLaw(friction=0.5)
     "act, complaint",
     [
         (lambda b: b.actuator("m", "k"), "actuator 'm': acts on an unknown joint 'k'"),
-        (lambda b: b.actuator("m", "root"), "actuator 'm': acts on joint 'root', which has 6 freedoms"),
+        (lambda b: b.actuator("m", "root"), "actuator 'm': acts on joint 'root', which has 6 degrees of freedom"),
         (lambda b: b.actuator("m", "j").actuator("m", "j"), "actuator 'm': the name is used twice"),
         (lambda b: b.actuator("m", "j", "muscle"), "the kind must be motor, position or velocity, got 'muscle'"),
         (lambda b: b.actuator("m", "j", kp=-1.0), "kp must not be negative"),
-        (lambda b: b.actuator("m", "j", ctrl_range=(1.0, -1.0)), "ctrl_range must not be crossed"),
+        (lambda b: b.actuator("m", "j", ctrl_range=(1.0, -1.0)), "ctrl_range must have its lower bound first"),
         (lambda b: b.actuator("m", "j", force_range=1.0), "force_range must be a lower and an upper number"),
         (lambda b: b.exclude("a", "c"), "contact exclusion of 'a' and 'c': link 'c' is not a link"),
         (lambda b: b.pair("a", "a_colision", "b", "b_collision", LAW), "no collision shape 'a_colision' .did you mean"),
@@ -450,7 +450,7 @@ LAW = fw.ContactLaw(friction=0.5)
         (lambda b: b.pair("c", "x", "b", "b_collision", LAW), "link 'c' is not a link"),
         (lambda b: b.pair("a", "a_collision", "b", "b_collision", None), "needs a ContactLaw, got None"),
         (lambda b: b.close("l", "a", "c"), "closure 'l': link 'c' is not a link"),
-        (lambda b: b.close("l", "a", "b", rows=("x", "x")), "closure 'l': rows must be different ones of x, y, z"),
+        (lambda b: b.close("l", "a", "b", rows=("x", "x")), "closure 'l': rows must be distinct and among x, y, z"),
         (lambda b: b.close("l", "a", "b").close("l", "a", "b"), "closure 'l': the name is used twice"),
     ],
 )

@@ -19,8 +19,8 @@ def link(name: str, mass: float = 1.0, com: tuple[float, float, float] = (0, 0, 
 
 
 def joint(name: str, kind: str, parent: int, child: int, axis: tuple[float, float, float] = (0, 0, 1)) -> Any:
-    freedoms = {"fixed": 0, "revolute": 1, "spherical": 3, "free": 6}[kind]
-    return (name, kind, parent, child, IDENTITY, IDENTITY, list(axis), NO_AXIS, 0.0, [0.0] * freedoms)
+    dofs = {"fixed": 0, "revolute": 1, "spherical": 3, "free": 6}[kind]
+    return (name, kind, parent, child, IDENTITY, IDENTITY, list(axis), NO_AXIS, 0.0, [0.0] * dofs)
 
 
 def compiled(links: list[Any], joints: list[Any], frames: list[Any] | None = None) -> _core.Model:

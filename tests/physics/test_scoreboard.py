@@ -15,7 +15,7 @@ def test_the_command_prints_a_table_and_writes_results(tmp_path: Path, capsys: p
     pytest.importorskip("matplotlib").use("Agg")
     assert main(["scoreboard", "--case", "joints", "cradle", "--out", str(tmp_path)]) == 0
     out, _ = capsys.readouterr()
-    assert "| pendulum on its stop " in out
+    assert "| pendulum at its limit " in out
     assert "(-1/3, 2/3, 2/3)" in out
     scores = json.loads((tmp_path / "scoreboard.json").read_text())["scores"]
     assert {"case", "quantity", "dt", "ours", "goal", "mujoco", "published"} <= set(scores[0])

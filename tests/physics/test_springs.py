@@ -87,7 +87,7 @@ def test_springs_hold_a_weight(integrator: Integrator) -> None:
     assert abs(40.0 * (q - 0.2) + 9.81 * math.cos(q)) < 1e-10
 
 
-def test_every_freedom_of_universal_and_planar_joints() -> None:
+def test_every_dof_of_universal_and_planar_joints() -> None:
     builder = fw.ModelBuilder("springs", gravity=(0, 0, 0))
     builder.link("a", mass=1.0, inertia=(1, 1, 1)).link("b", mass=2.0, inertia=(1, 1, 1))
     builder.joint("u", "universal", "world", "a", axis="x", axis2="y", stiffness=[3.0, 5.0], rest_position=[0.1, 0.0])

@@ -317,7 +317,7 @@ class TestDependentRows:
         assert answer.residual == pytest.approx(1.0, abs=1e-8)
 
     @pytest.mark.parametrize("method", EXACT_PROXIMAL)
-    def test_more_rows_than_freedoms(self, method: Method) -> None:
+    def test_more_rows_than_dofs(self, method: Method) -> None:
         description, q = arm([0.3, -0.8, 1.1])
         problem = at_state(
             description,

@@ -71,6 +71,6 @@ def test_the_core_finds_the_same_velocities(solver: str) -> None:
     gentle = [Cones(p.G + 3 * np.trace(p.G) / 6 * np.eye(6), p.g, [point(0.2)] * 2, p.scale) for p in problems]
     for problem in [*gentle, boxes(rng, 2)]:
         expected = velocity_by(solver, problem)
-        impulses, report = problem.solve(solver=solver, max_sweeps=20000)
+        impulses, report = problem.solve(solver=solver, max_gauss_seidel=20000)
         assert report["converged"]
         assert np.abs(problem.G @ impulses + problem.g - expected).max() <= 1e-7 * problem.scale

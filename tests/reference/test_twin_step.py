@@ -51,7 +51,7 @@ def sunk() -> fw.Scene:
     return scene
 
 
-def held() -> fw.Scene:
+def closed() -> fw.Scene:
     rng = np.random.default_rng(2)
     scene = fw.Scene()
     for k in range(3):
@@ -92,7 +92,7 @@ SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "bouncing": (bodies("sphere", "box", restitution=0.8), 1.0, 300, 4, "semi_implicit"),
     "compliant": (bodies("sphere", "box", stiffness=5e3, damping=50.0), 1.0, 240, 8, "semi_implicit"),
     "sunk": (sunk, 0.0, 20, 1, "semi_implicit"),
-    "held": (held, 1.0, 100, 10, "semi_implicit"),
+    "closed": (closed, 1.0, 100, 10, "semi_implicit"),
     "swinging": (swinging, 2.0, 200, 10, "semi_implicit"),
     "springs at the end of the step": (swinging, 2.0, 200, 10, "implicit"),
     "servos of limited effort": (servoed, 0.0, 200, 20, "implicit"),
@@ -114,8 +114,8 @@ def test_the_twin_steps_as_the_simulator_does(name: str) -> None:
             assert twin.residual <= 1e-9
             v_after = in_old_axes(sim.model, twin.free.q, np.array(after.q), np.array(after.v))
             assert np.abs(apply(twin.free, twin.problem, twin.impulses) - v_after).max() <= 1e-6 * twin.problem.scale
-            # how far overlaps give way the simulator measures by other rows, too
-            if name in ("sunk", "held") or after.penetration < 1e-9:
+            # how far overlaps yield is measured by other rows, too, in the simulator
+            if name in ("sunk", "closed") or after.penetration < 1e-9:
                 assert np.abs(twin.q - after.q).max() <= 1e-8
             rows += len(twin.problem.g)
         state = after

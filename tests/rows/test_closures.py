@@ -99,6 +99,20 @@ def test_forces_of_closures_are_explained_by_inverse_dynamics(forest: Forest, se
     assert np.linalg.norm(missing) <= np.linalg.norm(left) + 1e-7 * size
 
 
+@given(forests(max_links=6), st.integers(0, 99))
+def test_position_errors_are_between_the_frames(forest: Forest, seed: int) -> None:
+    model, s = fw.Model(forest.description), forest.state()
+    a, b = two_frames(forest, model, seed)
+    point, weld = fw.PointConstraint(a, to=b, to_offset=(0.1, 0.2, 0.3)), fw.FrameConstraint(a, to=b)
+    error = fw.constraint_position_error(model, s.q, [point, weld])
+    X_a, X_b = (fw.frame_placement(model, s.q, frame) for frame in (a, b))
+    assert_close(error[:3], X_a[:3, :3].T @ (X_a[:3, 3] - (X_b @ (0.1, 0.2, 0.3, 1.0))[:3]))
+    assert_close(error[3:6], X_a[:3, :3].T @ (X_a[:3, 3] - X_b[:3, 3]))
+    R = X_b[:3, :3].T @ X_a[:3, :3]
+    angle = float(np.linalg.norm(error[6:]))
+    assert_close(rotation_about(error[6:] / max(angle, 1e-300), angle), R, 1e-7)
+
+
 def free_body() -> fw.Model:
     builder = fw.ModelBuilder("body").link("body", mass=1.0, inertia=(1.0, 2.0, 2.5))
     return builder.joint("root", "free", "world", "body").build()

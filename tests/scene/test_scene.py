@@ -307,7 +307,7 @@ def test_pairs_that_cannot_move_apart_are_refused() -> None:
 def test_constraints_on_what_never_moves_are_refused() -> None:
     scene = filled()
     scene.constrain(fw.PointConstraint("arm/base", to="ground"))
-    with pytest.raises(ValueError, match="constraint on 'arm/base': neither side of it can move"):
+    with pytest.raises(ValueError, match="constraint on 'arm/base': neither of its frames can move"):
         scene.compile()
 
 

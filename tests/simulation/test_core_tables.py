@@ -57,9 +57,9 @@ def test_reports_by_name() -> None:
     reports = StepReports.of(state.simulator.step(pushed)._core)
     assert list(reports.arrays()) == StepReports.names()
     assert reports.failed.tolist() == [False, False] and (reports.last.unconverged == 0).all()
-    assert reports.last.sweeps[0] >= 1 and reports.last.sweeps[1] == 0
+    assert reports.last.gauss_seidel[0] >= 1 and reports.last.gauss_seidel[1] == 0
     assert StepReports.from_arrays(reports.arrays()).last == reports.last
-    assert reports.without(np.array([True, False])).last.sweeps.tolist() == [0, reports.last.sweeps[1]]
+    assert reports.without(np.array([True, False])).last.gauss_seidel.tolist() == [0, reports.last.gauss_seidel[1]]
 
 
 def test_totals_are_the_worst_and_the_sums() -> None:
@@ -70,4 +70,4 @@ def test_totals_are_the_worst_and_the_sums() -> None:
         state = state.simulator.step(state)
         totals.add(StepReports.of(state._core))
     assert totals.figures() == two
-    assert (two.sweeps >= one.sweeps).all() and (two.residual >= one.residual).all()
+    assert (two.gauss_seidel >= one.gauss_seidel).all() and (two.residual >= one.residual).all()

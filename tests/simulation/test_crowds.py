@@ -48,7 +48,7 @@ def test_a_crowd_is_solved_in_every_step() -> None:
     assert np.max(trajectory.residual) <= 1e-9
 
 
-def test_a_robot_beside_a_heap_is_solved_however_the_heap_is() -> None:
+def test_a_robot_beside_a_pile_is_solved_however_the_pile_is() -> None:
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
     rng = np.random.default_rng(0)
     for k in range(150):
@@ -62,10 +62,10 @@ def test_a_robot_beside_a_heap_is_solved_however_the_heap_is() -> None:
         scene.add(fw.box((0.1, 0.9, 1.0), static=True), name=f"wall_{k}", pose=fw.pose(centre, rpy=(0, 0, angle)))
     robot = scene.add(fw.models.quadruped(), name="robot", pose=(-2, 0, 0.45))
     scene.servo(robot, kp=60, kd=4)
-    sim = fw.Simulator(scene, dt=DT, integrator="implicit", solver=fw.Automatic(heap_sweeps=3), num_threads=1)
+    sim = fw.Simulator(scene, dt=DT, integrator="implicit", solver=fw.Automatic(pile_iterations=3), num_threads=1)
     state = sim.state()
     own = sim.scene.parts["robot"]
     for _ in range(400):
         state = sim.step(state, control=np.zeros(sim.nu))
-    assert not state.converged  # three sweeps are not enough for a heap
+    assert not state.converged  # three iterations are not enough for a pile
     assert np.abs(state.v[own.v]).max() < 1e-3  # the robot stands

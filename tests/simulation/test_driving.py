@@ -13,7 +13,7 @@ def arm() -> tuple[fw.Scene, fw.SceneObject]:
     return scene, scene.add(fw.models.arm(), name="arm", self_collision=False)
 
 
-def test_servos_take_all_joints_of_one_freedom() -> None:
+def test_servos_take_all_joints_of_one_dof() -> None:
     scene = fw.Scene()
     robot = scene.add(fw.models.quadruped(), name="r")
     names = scene.servo(robot, kp=30.0, kd=1.0)
@@ -65,9 +65,9 @@ def test_servo_beside_an_actuator_of_the_model_has_a_name_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("joints", "options", "message"),
     [
-        ("arm/joint_9", {"kp": 1.0}, "no joint 'arm/joint_9'.*did you mean"),
-        ("r/root_joint", {"kp": 1.0}, "has 6 freedoms"),
-        ("crate", {"kp": 1.0}, "'crate' has no joint with one freedom"),
+        ("arm/joint_9", {"kp": 1.0}, "no moving joint 'arm/joint_9'.*did you mean"),
+        ("r/root_joint", {"kp": 1.0}, "has 6 degrees of freedom"),
+        ("crate", {"kp": 1.0}, "'crate' has no joint with one degree of freedom"),
         (["arm/joint_1", "arm/joint_1"], {"kp": 1.0}, "driven twice"),
         ("arm", {"kp": [1.0, 2.0]}, "kp must be one number or 7, one for each joint"),
         ("arm", {"kp": -1.0}, "kp must not be negative"),

@@ -97,7 +97,7 @@ def test_robots_stand_when_their_joints_are_held(name: str, itself: SelfCollisio
 
 
 def held(model: fw.Model) -> fw.Model:
-    """With a position servo on every joint of one freedom, stiff enough for its weight."""
+    """With a position servo on every joint of one degree of freedom, stiff enough for its weight."""
     servos = tuple(
         Actuator(f"hold_{joint.name}", joint.name, "position", kp=50.0 * model.mass, kd=2.0 * model.mass)
         for joint in model.joints

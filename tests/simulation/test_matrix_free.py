@@ -59,8 +59,8 @@ def pile() -> fw.Scene:
     return scene
 
 
-def stopped_and_held() -> fw.Scene:
-    """Limits, dry friction, servos of limited effort, ball joints, a held point and soft contacts, on several trees."""
+def stopped_and_anchored() -> fw.Scene:
+    """Limits, dry friction, servos of limited effort, ball joints, an anchor and soft contacts, on several trees."""
     rng = np.random.default_rng(1)
     scene = fw.Scene(ground=fw.Plane(friction=0.7))
     scene.add(fw.ModelBuilder.from_description(spiky(random_forest(4, 9))).build(), name="forest")
@@ -77,7 +77,7 @@ SCENES: dict[str, tuple[Any, float, int]] = {
     "humanoid": (lambda: robot(fw.models.humanoid(), 0.9), 0.5, 200),
     "chain": (lambda: lying_chain(60), 0.02, 60),
     "pile": (pile, 0.3, 200),
-    "stopped": (stopped_and_held, 1.0, 100),
+    "stopped": (stopped_and_anchored, 1.0, 100),
 }
 
 
@@ -133,7 +133,7 @@ def test_rows_that_nothing_can_move() -> None:
 
 
 def test_overlaps_leave_as_with_the_matrix() -> None:
-    """Robots and bodies that start deep in the ground and in each other, and frames held apart."""
+    """Robots and bodies that start deep in the ground and in each other, and closures that start open."""
     rng = np.random.default_rng(2)
     scene = drop(rng, ("box", "sphere"))
     scene.add(fw.models.quadruped(), name="robot", pose=(2, 0, 0.25))

@@ -14,7 +14,7 @@ import featherweight as fw
 
 
 @pytest.fixture(scope="module")
-def heap() -> fw.Scene:
+def pile() -> fw.Scene:
     """A robot and bodies that touch one another and the ground."""
     rng = np.random.default_rng(0)
     scene = drop(rng, ("box", "sphere", "capsule", "convex"))
@@ -40,8 +40,8 @@ def assert_same_state(a: fw.State, b: fw.State, which: Any = slice(None)) -> Non
             assert_same_bits(getattr(a.contacts, field), getattr(b.contacts, field), field)
 
 
-def test_any_batch_and_any_place_in_it(heap: fw.Scene) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_any_batch_and_any_place_in_it(pile: fw.Scene) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     whole_state, tau = started(sim, 64)
     whole = sim.rollout(whole_state, tau).final
     for picked in ([0], [5], [63], [7, 5, 6], [0, 1, 2, 3], [60, 61, 62, 63], [9, 3, 9, 1, 9], [63, 0, 31, 32, 5]):
@@ -88,8 +88,8 @@ def test_balls_on_lanes_or_one_by_one() -> None:
     assert np.abs(on_lanes.q - one_by_one.q[:, robot]).max() <= 1e-9
 
 
-def test_any_number_of_threads(heap: fw.Scene) -> None:
-    one, two, free = (fw.Simulator(heap, dt=2e-3, num_threads=n) for n in (1, 2, None))
+def test_any_number_of_threads(pile: fw.Scene) -> None:
+    one, two, free = (fw.Simulator(pile, dt=2e-3, num_threads=n) for n in (1, 2, None))
     state, tau = started(one, 50)
     expected = one.rollout(state, tau).final
     for sim in (two, free):
@@ -97,8 +97,8 @@ def test_any_number_of_threads(heap: fw.Scene) -> None:
         assert_same_state(sim.rollout(state, tau).final, expected)
 
 
-def test_steps_one_by_one_are_a_rollout(heap: fw.Scene) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_steps_one_by_one_are_a_rollout(pile: fw.Scene) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     start, tau = started(sim, 5)
     trajectory = sim.rollout(start, tau)
     state = start
@@ -118,8 +118,8 @@ def test_long_rollouts_of_any_batch() -> None:
     assert_same_bits(one[0], many[40])
 
 
-def test_policies_contacts_and_records_do_not_matter(heap: fw.Scene) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_policies_contacts_and_records_do_not_matter(pile: fw.Scene) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     start, tau = started(sim, 5)
     expected = sim.rollout(start, tau).final
     count = iter(range(tau.shape[1]))
@@ -129,8 +129,8 @@ def test_policies_contacts_and_records_do_not_matter(heap: fw.Scene) -> None:
     assert_same_state(policy, expected)
 
 
-def test_a_call_twice_and_its_inputs(heap: fw.Scene) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_a_call_twice_and_its_inputs(pile: fw.Scene) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     start, tau = started(sim, 3)
     middle = sim.rollout(start, tau).final
     q, v, impulse, given = middle.q.copy(), middle.v.copy(), middle.contacts.impulse.copy(), tau.copy()
@@ -146,8 +146,8 @@ def test_a_call_twice_and_its_inputs(heap: fw.Scene) -> None:
         middle.q[0, 0] = 1.0
 
 
-def test_saved_and_loaded(heap: fw.Scene, tmp_path: Path) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_saved_and_loaded(pile: fw.Scene, tmp_path: Path) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     for batch in (None, 4):
         start, tau = started(sim, batch or 1)
         start = sim.state(v=start.v[0]) if batch is None else start
@@ -155,7 +155,7 @@ def test_saved_and_loaded(heap: fw.Scene, tmp_path: Path) -> None:
         middle = sim.rollout(start, tau).final
         path = tmp_path / f"state_{batch}.npz"
         middle.save(path)
-        loaded = fw.State.load(fw.Simulator(heap, dt=2e-3), path)
+        loaded = fw.State.load(fw.Simulator(pile, dt=2e-3), path)
         assert loaded.single == (batch is None) and loaded.time == middle.time
         again = loaded.simulator.rollout(loaded, tau).final
         through = sim.rollout(middle, tau).final
@@ -164,8 +164,8 @@ def test_saved_and_loaded(heap: fw.Scene, tmp_path: Path) -> None:
         assert_same_bits(again.contacts.impulse, through.contacts.impulse)
 
 
-def test_a_name_without_ending_is_found_again(heap: fw.Scene, tmp_path: Path) -> None:
-    sim = fw.Simulator(heap, dt=2e-3)
+def test_a_name_without_ending_is_found_again(pile: fw.Scene, tmp_path: Path) -> None:
+    sim = fw.Simulator(pile, dt=2e-3)
     sim.state().save(tmp_path / "state")
     assert fw.State.load(sim, tmp_path / "state").single
 
@@ -185,12 +185,12 @@ def test_listed_and_swept_pairs(margin: float, monkeypatch: pytest.MonkeyPatch) 
     """100 balls have 4950 pairs among them, more than are listed: the same contacts, in the same order."""
     compiled = spheres(100, margin).compile()
     assert compiled.pair_table() is None
-    sweeping = fw.Simulator(compiled, dt=2e-3)
+    pruning = fw.Simulator(compiled, dt=2e-3)
     whole = type(compiled).pair_table
     monkeypatch.setattr(type(compiled), "pair_table", lambda self: whole(self, 10**6))
     listing = fw.Simulator(compiled, dt=2e-3)
     v = 0.5 * np.random.default_rng(0).normal(size=compiled.model.nv)
-    a, b = (sim.rollout(sim.state(v=v), n_steps=100).final for sim in (sweeping, listing))
+    a, b = (sim.rollout(sim.state(v=v), n_steps=100).final for sim in (pruning, listing))
     loaded = [
         {(i, j) for i, j, x in zip(c.shape_a, c.shape_b, c.impulse, strict=True) if x[2] > 0}
         for c in (a.contacts, b.contacts)

@@ -52,10 +52,10 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
     "v of another batch": ("v: expected shape", lambda sim: sim.state(3, v=np.zeros((2, 7)))),
     "batch of none": ("batch must be a positive integer", lambda sim: sim.state(0)),
     "batch of a half": ("batch must be a positive integer", lambda sim: sim.state(0.5)),  # type: ignore[arg-type]
-    "steps backwards": ("n_steps must be a whole number", lambda sim: sim.rollout(sim.state(), n_steps=-1)),
-    "half a step": ("n_steps must be a whole number", lambda sim: sim.rollout(sim.state(), n_steps=0.5)),  # type: ignore[arg-type]
-    "steps unknown": ("how many steps", lambda sim: sim.rollout(sim.state())),
-    "steps unknown, one force": ("how many steps", lambda sim: sim.rollout(sim.state(), np.zeros(7))),
+    "steps backwards": ("n_steps must be a non-negative integer", lambda sim: sim.rollout(sim.state(), n_steps=-1)),
+    "half a step": ("n_steps must be a non-negative integer", lambda sim: sim.rollout(sim.state(), n_steps=0.5)),  # type: ignore[arg-type]
+    "steps unknown": ("give n_steps", lambda sim: sim.rollout(sim.state())),
+    "steps unknown, one force": ("give n_steps", lambda sim: sim.rollout(sim.state(), np.zeros(7))),
     "steps that differ": (
         "control: expected shape",
         lambda sim: sim.rollout(sim.state(), np.zeros((5, 7)), control=np.zeros((4, 1))),
@@ -70,7 +70,7 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
     ),
     "no state": ("state must come from", lambda sim: sim.step(np.zeros(8))),  # type: ignore[arg-type]
     "foreign state": (
-        "belongs to another simulator",
+        "belongs to a different simulator",
         lambda sim: sim.step(fw.Simulator(fw.models.arm()).state()),
     ),
     "mask too long": ("mask: expected", lambda sim: sim.state(3).reset(np.zeros(4, dtype=bool))),
@@ -89,8 +89,11 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
     "weightless": ("mass must be positive", lambda sim: fw.sphere(0.1, mass=0.0)),
     "tolerance": ("tolerance", lambda sim: fw.Newton(tolerance=0.0)),
     "iterations": ("max_iterations", lambda sim: fw.ADMM(max_iterations=0)),
-    "sweeps": ("max_iterations", lambda sim: fw.Automatic(max_iterations=-1)),
-    "sweeps of heaps": ("heap_sweeps must be a positive integer, got 0", lambda sim: fw.Automatic(heap_sweeps=0)),
+    "iterations of Gauss-Seidel": ("max_iterations", lambda sim: fw.Automatic(max_iterations=-1)),
+    "iterations of piles": (
+        "pile_iterations must be a positive integer, got 0",
+        lambda sim: fw.Automatic(pile_iterations=0),
+    ),
     "matrix free or not": ("matrix_free must be", lambda sim: fw.ADMM(matrix_free="yes")),  # type: ignore[arg-type]
 }
 

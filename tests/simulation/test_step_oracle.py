@@ -65,7 +65,7 @@ def test_bodies_fall_on_the_ground(kind: str) -> None:
     assert rows > 20, "hardly anything touched"
 
 
-def test_bodies_of_all_shapes_in_a_heap() -> None:
+def test_bodies_of_all_shapes_in_a_pile() -> None:
     rng = np.random.default_rng(7)
     scene = fw.Scene(ground=fw.Plane(friction=0.4))
     for k, kind in enumerate(KINDS * 2):
@@ -232,7 +232,7 @@ def test_servos(integrator: Any) -> None:
 
 
 def test_held_points_and_frames() -> None:
-    """A point held to the world, two bodies welded, a hinge between two bodies, all above the ground."""
+    """An anchored point, two bodies welded, a hinge between two bodies, all above the ground."""
     rng = np.random.default_rng(6)
     scene = fw.Scene(ground=fw.Plane(friction=0.5))
     for k in range(4):
@@ -246,7 +246,7 @@ def test_held_points_and_frames() -> None:
 
 
 def test_robot_with_a_held_foot_and_a_held_body() -> None:
-    """One link held to the world, another to a body, with contacts, limits and dry friction in between."""
+    """One link anchored, another closed with a body, with contacts, limits and dry friction in between."""
     rng = np.random.default_rng(8)
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
     robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.42))
@@ -268,7 +268,7 @@ def forest_scene(forest: Forest, rng: np.random.Generator, height: float) -> fw.
 
 @pytest.mark.parametrize("seed", range(11))
 def test_random_forests_of_all_joints(seed: int) -> None:
-    """Limits, dry friction and damping on axes, contacts with ground, body and itself, a held frame: all at once."""
+    """Limits, dry friction and damping on axes, contacts with ground, body and itself, an anchor: all at once."""
     forest = random_forest(seed, 6)
     rng = np.random.default_rng(seed)
     scene = forest_scene(forest, rng, 0.2)
@@ -299,7 +299,7 @@ def test_a_link_that_cannot_move_along_the_normal() -> None:
 
 
 def test_a_link_that_can_hardly_move_along_the_normal() -> None:
-    """Taking 2 cm out on a rail that rises by a millionth would take 20 km: a step goes no such ways."""
+    """Taking 2 cm out on a rail that rises by a millionth would take 20 km: a step does not go that far."""
     assert np.abs(slider_in_the_ground(1e-6).q).max() < 0.1
 
 

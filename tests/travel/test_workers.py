@@ -53,7 +53,7 @@ def test_errors_come_back_from_workers(states: list[fw.State]) -> None:
     other = fw.Simulator(fw.models.arm())
     with (
         multiprocessing.get_context("spawn").Pool(1) as pool,
-        pytest.raises(ValueError, match="belongs to another simulator"),
+        pytest.raises(ValueError, match="belongs to a different simulator"),
     ):
         pool.map(travel.stepped, [(other, states[0])])
 

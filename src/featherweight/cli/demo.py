@@ -20,7 +20,7 @@ from ..model.model import Model
 from ..view.draw import draw
 
 STEP = 1e-3  # [s]
-_LOOKS = 50  # times at which the motion is compared with its answer
+_LOOKS = 50  # times at which the motion is compared with the exact one
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def find_model(
     """A built-in model by name, or the robot in a file; the options are those of :func:`featherweight.load`."""
     if name in builtin_models():
         if floating_base:
-            raise ValueError(f"--floating-base is for robots from files; {name!r} is built in and decides by itself")
+            raise ValueError(f"--floating-base is for robots from files; the base of the built-in {name!r} is given")
         model: Model = getattr(fw.models, name)()
         return model
     path = Path(name)
@@ -43,10 +43,11 @@ def find_model(
 
 
 def describe(model: Model) -> str:
-    """Everything about a model that is worth a line, as text."""
+    """A summary of a model, as text."""
     gravity = ", ".join(f"{x:g}" for x in model.gravity)
     head = (
-        f"{model.name}: {model.nv} freedoms (nq {model.nq}, nv {model.nv}), {len(model.joints)} moving joints, "
+        f"{model.name}: {model.nv} degrees of freedom (nq {model.nq}, nv {model.nv}), "
+        f"{len(model.joints)} moving joints, "
         f"{model.n_links} links, {model.mass:.6g} kg, gravity ({gravity}) m/s^2"
     )
     parts = [head, _joint_table(model), _link_table(model)]

@@ -60,18 +60,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_model_options(info)
     info.set_defaults(run=_info)
 
-    text = "Drop a robot on the ground, or hold it where it is fixed; print how it went, save the motion and a picture."
+    text = "Drop a robot on the ground, or move it on its fixed base; print a summary, save the motion and a picture."
     simulate = commands.add_parser("simulate", help="a robot on the ground, recorded and drawn", description=text)
     _add_model_options(simulate)
-    simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="of simulated time (%(default)s)")
+    simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="simulated time [s] (%(default)s)")
     simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
-    simulate.add_argument("--batch", type=_positive_int, default=1, help="robots at once, a little different each (1)")
-    simulate.add_argument("--seed", type=_whole, default=0, help="of those differences (%(default)s)")
+    simulate.add_argument("--batch", type=_positive_int, default=1, help="robots at once, each slightly different (1)")
+    simulate.add_argument("--seed", type=_whole, default=0, help="seed of those differences (%(default)s)")
     simulate.add_argument(
         "--controller",
         choices=("hold", "zero"),
         default="hold",
-        help="servos that keep the posture, or no forces (hold)",
+        help="hold: servos keep the posture; zero: no forces (%(default)s)",
     )
     simulate.add_argument(
         "--integrator", choices=("implicit", "semi_implicit", "rk4"), default="implicit", help="(%(default)s)"
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
     demo.add_argument("--out", type=Path, default=Path("out/free_fall.png"), help="picture to write (%(default)s)")
     demo.add_argument("--batch", type=_positive_int, default=1024, help="robots at once (%(default)s)")
-    demo.add_argument("--seconds", type=_positive_float, default=1.0, help="of simulated time (%(default)s)")
+    demo.add_argument("--seconds", type=_positive_float, default=1.0, help="simulated time [s] (%(default)s)")
     demo.set_defaults(run=_demo)
 
     text = "Measure cases of physics with exact answers, beside MuJoCo if installed, and what others published."
@@ -140,7 +140,7 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     for path in filter(None, (options.out, options.plot)):  # found out before, not after, the work
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
-            raise IsADirectoryError(f"{path} is a directory; a file is wanted")
+            raise IsADirectoryError(f"{path} is a directory, expected a file")
     if options.plot is not None:
         figure_class()
     _check_size(model, options)
@@ -163,11 +163,11 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         options.seconds, batch=options.batch, seed=options.seed, every=options.every, progress=sys.stderr.isatty()
     )
     if record.interrupted:
-        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; what follows is up to there")
+        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; the following is up to then")
     print(_lines(record.summary()))
     if options.out is not None:
         record.save(options.out)
-        print(f"motion{', up to there' if record.interrupted else ''}: {options.out}")
+        print(f"motion{', up to then' if record.interrupted else ''}: {options.out}")
     if options.plot is not None:
         save_picture(record, options.plot)
         print(f"picture: {options.plot}")
@@ -234,7 +234,7 @@ def _positive_int(text: str) -> int:
 
 def _whole(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a non-negative integer, got {text!r}")
     return int(text)
 
 

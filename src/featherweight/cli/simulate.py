@@ -31,17 +31,17 @@ Controller = Literal["hold", "zero"]
 
 CLEARANCE = 0.01  # [m] between the lowest point and the ground, unless told
 SPREAD = 0.05  # [rad] or [m]: by how much the postures of a batch differ
-OVERLAP = 1e-3  # [m]: more than this, beyond what the posture itself has, is not started from
-PUSH = 0.2  # [m/s]: and how fast its bases start
+OVERLAP = 1e-3  # [m]: initial postures may overlap by this much more than the posture itself
+PUSH = 0.2  # [m/s]: initial speed of free bases
 
 
 class Drop:
     """A scene with one robot just above the ground, its simulator, and what keeps its posture.
 
-    height: of its lowest point above the ground [m], for robots whose base is free. The ground under a fixed one is at
-    zero, or as much lower as the robot reaches in its start posture.
-    controller: "hold": its own position servos keep the posture, and joints without get one; "zero": no forces,
-    controls at zero.
+    height: of its lowest point above the ground [m], for robots with a free base. Under a fixed base the ground is at
+    zero, or lower if the robot reaches below that in its initial posture.
+    controller: "hold": position servos keep the posture, the robot's own or, on joints without, new ones; "zero": no
+    forces, controls at zero.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Drop:
         self.free = bool(free_roots(model))
         q = start_posture(model)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated all the same
+            warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated anyway
             scene = Scene(gravity=model.gravity)
             scene.add(model, name="robot", q=q, self_collision="apart")
             self._lowest = scene.compile()
@@ -67,7 +67,7 @@ class Drop:
             robot = scene.add(model, name="robot", q=self._lifted(q), self_collision="apart")
         targets = self._hold(scene, robot.name, q) if controller == "hold" else {}
         self.simulator = Simulator(scene, dt, integrator=integrator)
-        # The length of an actuator at the posture: what a position servo is to keep. Motors get nothing to do.
+        # The length of an actuator at the posture: the target of a position servo. Motors are told zero.
         self.control = np.array([targets.get(actuator.name, 0.0) for actuator in self.simulator.actuators])
 
     def _ground_level(self, q: Array) -> float:
@@ -106,7 +106,7 @@ class Drop:
             v[:, root.v_slice.start : root.v_slice.start + 3] = PUSH * rng.standard_normal((batch, 3))
         change[0] = v[0] = 0.0
         posture = np.tile(start_posture(robot), (batch, 1))
-        for _ in range(6):  # differences that push limbs into each other are made smaller
+        for _ in range(6):  # differences that make limbs overlap are reduced
             q = self._lifted(np.clip(robot.integrate(posture, change), robot.lower, robot.upper))
             state = sim.state(batch, q=q, v=v)
             overlap = sim.step(state).penetration
@@ -116,7 +116,7 @@ class Drop:
     def run(
         self, seconds: float = 5.0, *, batch: int = 1, seed: int = 0, every: int = 1, progress: bool = False
     ) -> Record:
-        """Simulate; Ctrl-C ends it early. every: record each so many steps, which run without a look in between."""
+        """Simulate; Ctrl-C ends it early. every: steps between two records, which run in one call."""
         sim = self.simulator
         steps = max(1, round(seconds / sim.dt))
         state = self.start(batch, seed)
@@ -157,9 +157,9 @@ def _row(state: State) -> dict[str, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What was simulated. ``columns`` have time first, then the environment; row 0 is the start.
+    """The result. ``columns`` have time first, then the environment; row 0 is the start.
 
-    Contacts and forces are those of the step recorded, residual and penetration the worst since the row before.
+    Contacts and forces are those of the recorded step; residual and penetration are the worst since the row before.
     """
 
     drop: Drop
@@ -196,7 +196,7 @@ class Record:
         return float(np.mean(_core.kinetic_energy(scene.model, q, v) + potential))
 
     def summary(self) -> dict[str, str]:
-        """What to tell the user, line by line."""
+        """The summary for the user, line by line."""
         sim, total = self.drop.simulator, self.steps * self.batch
         contacts = self.columns["contacts"][1:] if self.steps else self.columns["contacts"]
         rate = total / max(self.seconds, 1e-9)

@@ -1,1 +1,1 @@
-"""Held points and frames, and what they do to accelerations, velocities and forces."""
+"""Anchors and closures, and what they do to accelerations, velocities and forces."""

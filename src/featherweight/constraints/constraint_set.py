@@ -22,7 +22,7 @@ ROWS = ("x", "y", "z", "rx", "ry", "rz")
 
 
 class _Held(Record):
-    """What the kinds of constraints have in common: they keep what was given in one form, which nobody can change."""
+    """What the kinds of constraints have in common: they keep what was given in one immutable form."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -33,7 +33,7 @@ class _Held(Record):
 
 
 def _kept(value: Any) -> Any:
-    """Numbers as a float, a tuple or a read-only array; what are none as they are, for ConstraintSet to refuse."""
+    """Numbers as a float, a tuple or a read-only array; anything else unchanged, for ConstraintSet to refuse."""
     if value is None:
         return None
     try:
@@ -47,14 +47,15 @@ def _kept(value: Any) -> Any:
 class PointConstraint(_Held):
     """The point at ``offset`` of a frame does not accelerate, or accelerates as desired, along the frame's axes.
 
-    ``rows`` picks axes among "x", "y", "z". ``acceleration`` [m/s^2] and ``compliance`` [1/kg: acceleration given way
-    per newton] are numbers for all rows or one per row. The force acts on the link, in the frame's axes [N].
+    ``rows`` picks axes among "x", "y", "z". ``acceleration`` [m/s^2] and ``compliance`` [1/kg: acceleration by which a
+    row yields per newton] are numbers for all rows or one per row. The force acts on the link, in the frame's axes [N].
 
     ``stiffness`` [1/s^2] draws the point back to ``position``, (3,) or one per sample (batch, 3) in the world, and
     ``damping`` [1/s] to rest: numbers for all rows or one per row.
 
-    With a second frame ``to`` the motion is that relative to the point at ``to_offset`` of it, still along the axes of
-    the first, and the opposite force acts there. :func:`featherweight.delassus` takes such constraints.
+    With a second frame ``to`` the motion is relative to the point at ``to_offset`` in it, still along the axes of the
+    first, and the opposite force acts there. :func:`featherweight.delassus`, the functions for terms of constraints and
+    scenes take such closures; their forces are not solved for yet by :func:`featherweight.constrained_dynamics`.
 
     Constraints pickle, and compare by value.
     """
@@ -82,8 +83,9 @@ class FrameConstraint(_Held):
     ``stiffness`` [1/s^2] draws the frame back to the pose ``position``, (4, 4) or one per sample (batch, 4, 4) in the
     world, and ``damping`` [1/s] to rest: numbers for all rows or one per row.
 
-    With a second frame ``to`` the motion is that relative to its link, as seen from the first frame, and the opposite
-    force acts there. :func:`featherweight.delassus` takes such constraints.
+    With a second frame ``to`` the motion is relative to its link, as seen from the first frame, and the opposite force
+    acts there. :func:`featherweight.delassus`, the functions for terms of constraints and scenes take such closures;
+    their forces are not solved for yet by :func:`featherweight.constrained_dynamics`.
 
     Constraints pickle, and compare by value.
     """
@@ -109,7 +111,7 @@ class ConstraintSet(_core.ConstraintSet):
     """
 
     model: Model
-    targets: Array  # (n_rows,) accelerations asked for, feedback aside
+    targets: Array  # (n_rows,) desired accelerations, without feedback
     compliance: Array  # (n_rows,) [1/kg, 1/(kg m^2)]
     stiffness: Array  # (n_rows,) [1/s^2]
     damping: Array  # (n_rows,) [1/s]
@@ -161,7 +163,7 @@ def compiled_for(model: Model, constraints: Sequence[Constraint] | ConstraintSet
     return constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
 
 
-#: What the core wants to know: frame, offset, whether it is a point, axes, compliance, the second frame and its offset.
+#: What the core takes: frame, offset, whether it is a point, axes, compliance, the second frame and its offset.
 _Specification: TypeAlias = tuple[str | int, list[float], bool, list[int], list[float], str | int | None, list[float]]
 
 
@@ -181,7 +183,7 @@ def _checked(k: int, constraint: Constraint) -> _Checked:
     known = ROWS[:3] if point else ROWS
     rows = tuple(constraint.rows)
     if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
-        raise ValueError(f"{what}: rows must be different ones of {', '.join(known)}, got {constraint.rows!r}")
+        raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {constraint.rows!r}")
     pose = _placed_points if point else _poses
     offset = _offset(what, "offset", constraint.offset, pose)
     to_offset = np.eye(4)
@@ -217,12 +219,12 @@ def _checked(k: int, constraint: Constraint) -> _Checked:
 def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> Array:
     offset = pose(what, name, value)
     if offset.ndim > 2:
-        raise ValueError(f"{what}: {name} is one for all samples, got shape {np.shape(value)}")
+        raise ValueError(f"{what}: {name} must be the same for all samples, got shape {np.shape(value)}")
     return offset
 
 
 def _positions(positions: list[Array | None]) -> Array | None:
-    """One array of all poses; a constraint without a position gets the identity, which no stiffness looks at."""
+    """One array of all poses; a constraint without a position gets the identity, which no stiffness uses."""
     batches = {len(each) for each in positions if each is not None and each.ndim > 2}
     if len(batches) > 1:
         raise ValueError(f"constraints: positions for batches of {' and of '.join(map(str, sorted(batches)))} samples")

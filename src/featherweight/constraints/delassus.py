@@ -19,12 +19,12 @@ from .dynamics import activity
 DelassusMethod = Literal["auto", "ltl", "kjr", "efpa", "pv_osim", "pv_osimr", "pv_osim_base"]
 InverseMethod = Literal["auto", "pv_osim_base", "caba_osim", "dense", "ltl"]
 
-#: Kernels whose name is not that of the method. Delta itself asks no more of a floating base than pv_osim does there;
-#: its inverse by limbs is another matter.
+#: Kernels whose name is not that of the method. For Delta itself pv_osim serves floating bases as well; for its inverse
+#: limb by limb it does not.
 _MATRIX_KERNELS = {"auto": "pv_osimr", "ltl": "ltl_osim", "pv_osim_base": "pv_osim"}
 _INVERSE_KERNELS = {"ltl": "ltl_inverse", "dense": "pv_inverse"}
 
-#: As many are inverted as fast at once as limb by limb, measured on lanes.
+#: With this many rows, inverting all at once is as fast as limb by limb, measured on lanes.
 _FEW_ROWS = 18
 
 #: Mobility of a row over its pivot, beyond which a matrix counts as singular.
@@ -46,7 +46,7 @@ def delassus(
     between two. Their compliance is not part of the matrix. active: (n_constraints,) or (batch, n_constraints) of bool;
     rows and columns of inactive constraints are zero.
     method:
-      "auto"          "pv_osimr", which goes the way of "pv_osim" where that takes fewer operations
+      "auto"          "pv_osimr", which does as "pv_osim" where that takes fewer operations
       "ltl"           O(n d^2 + m d^2 + m^2 d) for m rows under d joints, in joint space
       "kjr"           O(n + m^2 d), d counted from where paths meet
       "efpa"          O(n + m d + m^2)
@@ -73,7 +73,7 @@ def delassus_inverse(
     active: ArrayLike | None = None,
     num_threads: int | None = None,
 ) -> Array:
-    """(J H^-1 J^T + R)^-1, (..., n_rows, n_rows): forces along the rows that bring about accelerations of them.
+    """(J H^-1 J^T + R)^-1, (..., n_rows, n_rows): the forces along the rows that accelerate them as desired.
 
     damping: R > 0, a number, one per row (n_rows,), or per sample and row (batch, n_rows), in the rows' units of
     acceleration per force [1/kg, 1/(kg m^2)]. It makes the inverse exist where rows depend on each other; with
@@ -102,9 +102,9 @@ def operational_space_inertia(
     active: ArrayLike | None = None,
     num_threads: int | None = None,
 ) -> Array:
-    """(J H^-1 J^T)^-1, (..., n_rows, n_rows): the inertia that forces along the rows feel, rows being independent.
+    """(J H^-1 J^T)^-1, (..., n_rows, n_rows): the inertia that forces along independent rows feel.
 
-    ValueError where they are not, naming the sample; :func:`delassus_inverse` with some damping takes any rows.
+    Raises ValueError where rows are dependent, naming the sample; :func:`delassus_inverse` takes any rows.
     """
     compiled = compiled_for(model, constraints)
     inverse, weakest = _inverse(model, q, compiled, np.zeros(compiled.n_rows), method, active, num_threads)
@@ -219,7 +219,7 @@ def _inverse(
     active: ArrayLike | None,
     num_threads: int | None,
 ) -> tuple[Array, Array]:
-    """The inverse, and per sample the mobility of a row over its pivot, at most."""
+    """The inverse, and for each sample the largest ratio of a row's mobility to its pivot."""
     n, kernel = constraints.n_rows, inverse_kernel_of(method, constraints)
     result = _core.delassus_inverse(model, q, constraints, damping, activity(active), kernel, num_threads)
     found = inverted_matrix(result, n)

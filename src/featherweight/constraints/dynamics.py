@@ -30,7 +30,7 @@ class ConstrainedSolution(Record):
     a: Array  # (..., nv) joint accelerations
     forces: Array  # (..., n_rows), all rows in the order of the constraints
     residual: Array  # (...) largest error of a row: |J a + gamma - desired|, the least possible where rows contradict
-    iterations: NDArray[np.int64]  # (...) solves with one factor: of the root system, or sweeps over the tree
+    iterations: NDArray[np.int64]  # (...) solves with one factorisation, of the root system or of the tree
     converged: NDArray[np.bool_]  # (...)
     constraints: ConstraintSet
 
@@ -59,11 +59,11 @@ def constrained_dynamics(
     active: ArrayLike | None = None,
     num_threads: int | None = None,
 ) -> ConstrainedSolution:
-    """Accelerations of a robot whose frames are held: H a + h = tau + J^T f, J a + gamma = desired.
+    """Accelerations of a robot with anchored frames: H a + h = tau + J^T f, J a + gamma = desired.
 
     q, v, tau: (nq,), (nv,), (nv,), or batches of them. constraints: a list, or a ConstraintSet to reuse.
     method:
-      "auto"             "limb_pv", or "pv_early" where many rows or limbs are beyond it
+      "auto"             "limb_pv", or "pv_early" where rows or limbs are too many for it
       "limb_pv"          any rows, exact; O(n + m) where limbs can move all their rows
       "pv"               independent rows, O(n + m^2 d + m^3); ``converged`` is False where they are not
       "prox_pv"          any rows, at the same cost: least-squares accelerations, forces of least norm
@@ -111,8 +111,8 @@ def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
         raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")
 
 
-#: Above so many rows at the root its cubic cost exceeds that of solving for forces on the way (binary trees held at
-#: their leaves: equal at 64 rows); above so many limbs inside the tree, some are singular in many postures.
+#: Above this many rows the cubic cost of the root exceeds that of solving for forces on the way (binary trees anchored
+#: at their leaves: equal at 64 rows); of more limbs than this inside the tree, some are singular in most postures.
 MOST_ROWS_AT_ROOT, MOST_LIMBS_INSIDE = 48, 32
 
 
@@ -125,7 +125,7 @@ def resolved(method: Method, constraints: ConstraintSet) -> Method:
 
 
 def check_method(method: Method, constraints: ConstraintSet) -> None:
-    """That the method can solve such rows at all."""
+    """Checks that the method can solve such rows."""
     if method != "pv_soft":
         return
     for k, constraint in enumerate(constraints.constraints):
@@ -137,7 +137,7 @@ def check_method(method: Method, constraints: ConstraintSet) -> None:
 
 
 def activity(active: ArrayLike | None) -> Array | None:
-    """The mask of active constraints as the core wants it, 1 or 0."""
+    """The mask of active constraints as the core takes it, 1 or 0."""
     if active is None:
         return None
     mask = np.asarray(active)

@@ -21,9 +21,9 @@ from .dynamics import activity, check_settings
 class InverseSolution(Record):
     """Joint and constraint forces that together give a motion. Pickles, and compares by value."""
 
-    tau: Array  # (..., nv) joint forces, zero on the freedoms without a motor
+    tau: Array  # (..., nv) joint forces, zero on the degrees of freedom without a motor
     forces: Array  # (..., n_rows), all rows in the order of the constraints
-    residual: Array  # (...) largest generalised force on a freedom without a motor that no constraint force explains
+    residual: Array  # (...) largest generalised force, where there is no motor, that no constraint force explains
     converged: NDArray[np.bool_]  # (...) whether the forces are the least-squares ones to the tolerance
     constraints: ConstraintSet
 
@@ -51,21 +51,22 @@ def constrained_inverse_dynamics(
 ) -> InverseSolution:
     """Joint forces tau for the accelerations a of a constrained robot: tau + J^T f = H a + h, tau = 0 without a motor.
 
-    q, v, a: (nq,), (nv,), (nv,), or batches of them. actuated: (nv,) of bool, by default all freedoms but those of free
-    joints. Of the constraint forces f that explain the freedoms without a motor best, in the least-squares sense, those
-    of least norm; ``residual`` is what they cannot explain, zero where the motion is possible. If every freedom has a
-    motor nothing is left to explain: the forces are zero and tau is that of :func:`featherweight.rnea`.
+    q, v, a: (nq,), (nv,), (nv,), or batches of them. actuated: (nv,) of bool, which degrees of freedom have a motor; by
+    default all but those of free joints. f are the constraint forces that best explain the motion where there is no
+    motor, in the least-squares sense, and of these the ones of least norm; ``residual`` is what they cannot explain,
+    zero where the motion is possible. If every degree of freedom has a motor nothing is left to explain: the forces are
+    zero and tau is that of :func:`featherweight.rnea`.
 
-    The accelerations are taken as given, whether or not the constraints allow them (:func:`constraint_residual` tells);
-    desired accelerations, gains and compliance play no part. tolerance: on the generalised forces, relative to 1 + the
+    The accelerations are taken as given; :func:`constraint_residual` says whether the constraints allow them. Desired
+    accelerations, gains and compliance play no part. tolerance: on the generalised forces, relative to 1 + the
     largest. active, f_ext: see :func:`featherweight.constrained_dynamics`.
 
     >>> model = fw.models.quadruped()
     >>> feet = [fw.PointConstraint(f"{leg}_foot") for leg in ("front_left", "front_right", "hind_left", "hind_right")]
     >>> rest = np.zeros(model.nv)
     >>> stand = fw.constrained_inverse_dynamics(model, model.neutral(), rest, rest, feet)
-    >>> held = fw.constrained_dynamics(model, model.neutral(), rest, stand.tau, feet)
-    >>> bool(stand.residual < 1e-9), bool(np.abs(held.a).max() < 1e-9)
+    >>> standing = fw.constrained_dynamics(model, model.neutral(), rest, stand.tau, feet)
+    >>> bool(stand.residual < 1e-9), bool(np.abs(standing.a).max() < 1e-9)
     (True, True)
     """
     check_settings("auto", tolerance, max_iterations)
@@ -85,7 +86,7 @@ def constrained_inverse_dynamics(
 
 
 def _unactuated(model: Model, actuated: ArrayLike | None) -> list[int]:
-    """The freedoms without a motor."""
+    """The degrees of freedom without a motor."""
     if actuated is None:
         return [k for joint in model.joints if joint.type == "free" for k in range(*joint.v_slice.indices(model.nv))]
     mask = np.asarray(actuated)

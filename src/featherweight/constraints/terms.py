@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
@@ -35,7 +36,7 @@ def constraint_bias(
     *,
     num_threads: int | None = None,
 ) -> Array:
-    """gamma, (..., n_rows): the rows' acceleration is J a + gamma. No gravity: it is the motion's alone."""
+    """gamma, (..., n_rows): the rows' acceleration is J a + gamma, gravity not included."""
     return _core.constraint_bias(model, q, v, compiled_for(model, constraints), num_threads)
 
 
@@ -76,23 +77,26 @@ def constraint_position_error(
     *,
     num_threads: int | None = None,
 ) -> Array:
-    """How far the constraints' frames are from their ``position``, (..., n_rows) [m, rad].
+    """How far the constraints' frames are from their ``position`` or second frame, (..., n_rows) [m, rad].
 
     In the axes of the constraint's frame: R^T (p - p_wanted), and for the angular rows of a frame the rotation vector
-    of R_wanted^T R. Every constraint must have a position.
+    of R_wanted^T R. A hinge, with two of these rows, has the shortest rotation that brings its axis back; a single one
+    has the rotation about its axis. Every constraint must have a position or a second frame.
     """
     compiled = compiled_for(model, constraints)
     for k, constraint in enumerate(compiled.constraints):
-        if constraint.position is None:
-            raise ValueError(f"constraint {k} on {constraint.frame!r}: has no position to be away from")
-    assert compiled.positions is not None
-    return _core.constraint_position_error(model, q, compiled, compiled.positions, num_threads)
+        if constraint.position is None and constraint.to is None:
+            raise ValueError(f"constraint {k} on {constraint.frame!r}: has neither a position nor a second frame")
+    positions = compiled.positions
+    if positions is None:
+        positions = np.tile(np.eye(4), (len(compiled.constraints), 1, 1))  # in the second frames
+    return _core.constraint_position_error(model, q, compiled, positions, num_threads)
 
 
 def row_targets(
     model: Model, q: ArrayLike, v: ArrayLike, constraints: ConstraintSet, num_threads: int | None = None
 ) -> Array:
-    """The accelerations asked of the rows: those of the constraints, and the feedback that draws them back."""
+    """The accelerations desired of the rows: those of the constraints, plus their feedback."""
     targets = constraints.targets
     if constraints.positions is not None and constraints.stiffness.any():
         error = _core.constraint_position_error(model, q, constraints, constraints.positions, num_threads)

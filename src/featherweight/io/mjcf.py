@@ -157,7 +157,7 @@ class _Translation:
         return {"material": mjcf_contact.material(m, geom), "margin": float(m.geom_margin[geom]), **bits}
 
     def _shape(self, geom: int) -> dict[str, Any] | None:
-        """Shape, size and placement of what is no mesh, as keywords of a Geometry."""
+        """Shape, size and placement of a geom that is not a mesh, as keywords of a Geometry."""
         m, types = self._m, self._mujoco.mjtGeom
         X = _pose(m.geom_pos[geom], m.geom_quat[geom])
         x, y, z = (float(value) for value in m.geom_size[geom])
@@ -250,13 +250,13 @@ class _Translation:
         name, kind = self._joints[joint], m.jnt_type[joint]
         dof = int(m.jnt_dofadr[joint])
         nv = {int(types.mjJNT_FREE): 6, int(types.mjJNT_BALL): 3}.get(int(kind), 1)
-        freedoms = slice(dof, dof + nv)
+        dofs = slice(dof, dof + nv)
         options: dict[str, Any] = {
-            "damping": m.dof_damping[freedoms],
-            "friction": m.dof_frictionloss[freedoms],
-            "armature": m.dof_armature[freedoms],
+            "damping": m.dof_damping[dofs],
+            "friction": m.dof_frictionloss[dofs],
+            "armature": m.dof_armature[dofs],
         }
-        self._report_joint(joint, freedoms)
+        self._report_joint(joint, dofs)
         if kind == types.mjJNT_FREE:
             self._builder.joint(name, "free", parent, child, **options)
             return
@@ -299,7 +299,7 @@ class _Translation:
             return {}
         return {"stiffness": m.jnt_stiffness[joint], "rest_position": m.qpos_spring[m.jnt_qposadr[joint]]}
 
-    def _report_joint(self, joint: int, freedoms: slice) -> None:
+    def _report_joint(self, joint: int, dofs: slice) -> None:
         m = self._m
         types = self._mujoco.mjtJoint
         turns_freely = int(m.jnt_type[joint]) in (int(types.mjJNT_FREE), int(types.mjJNT_BALL))
@@ -307,7 +307,7 @@ class _Translation:
             self._note("joint", joint, "the spring of a ball or free joint is not imported", honoured=False)
         elif _any(m, "jnt_stiffnesspoly", joint):
             self._note("joint", joint, "only the linear part of the spring is imported", honoured=False)
-        if _any(m, "dof_dampingpoly", freedoms):
+        if _any(m, "dof_dampingpoly", dofs):
             self._note("joint", joint, "only the linear part of the damping is imported", honoured=False)
         if m.jnt_type[joint] == types.mjJNT_BALL and m.jnt_limited[joint]:
             self._note("joint", joint, "the limit of a ball joint is not imported", honoured=False)
@@ -419,7 +419,7 @@ def _pose(position: Array, wxyz: Array) -> Array:
 
 
 def _names(wishes: list[str], taken: set[str]) -> list[str]:
-    """The wished names, each with a number after it if it is taken already."""
+    """The names asked for, each with a number appended if it is taken already."""
     taken, names = set(taken), []
     for wish in wishes:
         name, number = wish, 2
@@ -431,7 +431,7 @@ def _names(wishes: list[str], taken: set[str]) -> list[str]:
 
 
 def _any(m: Any, field: str, index: int | slice) -> bool:
-    """Whether a field, which older versions of MuJoCo do not have, is other than zero."""
+    """Whether a field is nonzero; older versions of MuJoCo may not have it."""
     return hasattr(m, field) and bool(np.any(getattr(m, field)[index]))
 
 

@@ -44,7 +44,7 @@ def heights(m: Any, field: int) -> tuple[tuple[float, float], Array]:
 
 
 class ContactTranslation:
-    """Adds to ``builder`` what the bodies and geoms of ``m`` do beside moving: names as ``builder`` has them."""
+    """Adds contact, closures and motors of ``m`` to ``builder``, under the names that ``builder`` has."""
 
     def __init__(
         self, mujoco: Any, m: Any, builder: ModelBuilder, bodies: Sequence[str], world_link: str | None, note: Note
@@ -74,7 +74,7 @@ class ContactTranslation:
                 self._note("contact pair", pair, message, False)
             law = ContactLaw(slide, spin, roll, margin=float(m.pair_margin[pair]), dim=int(m.pair_dim[pair]))
             (a, name_a), (b, name_b) = ((self._links[m.geom_bodyid[geom]], geom_name(geom)) for geom in ends)
-            assert a is not None and b is not None  # they hold these geoms
+            assert a is not None and b is not None  # they have these geoms
             self._builder.pair(a, name_a, b, name_b, law)
             changed = [key for key in ("solref", "solimp") if not _is_default(m, "pair", pair, key)]
             if changed or m.pair_gap[pair] != 0.0:
@@ -115,7 +115,7 @@ class ContactTranslation:
         if link == WORLD:
             link, X, to, Y = to, Y, link, X
         if link == WORLD:
-            self._note("equality", number, "holds the world to itself: left out", True)
+            self._note("equality", number, "connects the world to itself: left out", True)
             return
         rows = ("x", "y", "z", "rx", "ry", "rz")[: 6 if weld else 3]
         self._builder.close(name, link, to, placement=X, to_placement=Y, rows=rows)
@@ -146,7 +146,8 @@ class ContactTranslation:
         for number in range(len(m.actuator_trntype)):
             joint = int(m.actuator_trnid[number][0])
             if int(m.actuator_trntype[number]) not in on_joint or int(m.jnt_type[joint]) not in single:
-                self._note("actuator", number, "is not imported: only motors on joints with one freedom are", False)
+                message = "is not imported: only motors on joints with one degree of freedom are"
+                self._note("actuator", number, message, False)
                 continue
             law = self._control_law(number)
             if law is None:

@@ -31,7 +31,7 @@ _JOINT_TYPES: dict[str, JointType] = {
     "floating": "free",
     "spherical": "spherical",  # not in the specification, but in use
 }
-_SINGLE_FREEDOM = ("revolute", "continuous", "prismatic")
+_ONE_DOF = ("revolute", "continuous", "prismatic")
 
 #: Attributes and children that are read, by element. Whatever else a file holds is reported.
 _KNOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -181,7 +181,7 @@ class _Reader:
         self._report_unknown(holder, what)
         solids = [child for child in holder.children if child.tag in _KNOWN["geometry"][1]]
         if len(solids) != 1:
-            raise self._error(holder, what, f"<geometry> must hold one shape, got {len(solids)}")
+            raise self._error(holder, what, f"<geometry> must have one shape, got {len(solids)}")
         solid = solids[0]
         self._report_unknown(solid, what)
         mesh: str | None = None
@@ -250,7 +250,7 @@ class _Reader:
         type_ = _JOINT_TYPES[declared]
         placement = self._origin(joint)
         options: dict[str, Any] = {}
-        if type_ in _SINGLE_FREEDOM:
+        if type_ in _ONE_DOF:
             options |= self._limits(joint, type_, what) | self._dynamics(joint, what)
             options |= {"axis": self._axis(joint, what), "mimic": self._mimic(joint, what)}
         else:
@@ -320,8 +320,8 @@ class _Reader:
             return None
         self._report_unknown(mimic, what)
         target = self._attribute(mimic, "joint")
-        if self._declared_types.get(target) not in _SINGLE_FREEDOM or target == joint.attributes["name"]:
-            message = f"mimics {target!r}, which is no other joint with one freedom: left out"
+        if self._declared_types.get(target) not in _ONE_DOF or target == joint.attributes["name"]:
+            message = f"mimics {target!r}, which is not another joint with one degree of freedom: left out"
             self._note(mimic, what, message, honoured=False)
             return None
         message = f"mimics {target!r}: recorded, not enforced by the dynamics of the tree"
@@ -336,7 +336,7 @@ class _Reader:
     # -- the tree ------------------------------------------------------------------------------------------------
 
     def _rename_world(self, robot: Element) -> None:
-        """A link called "world" is a link like any other; only its name is taken."""
+        """A link called "world" is a link like any other; only its name is reserved."""
         links = {link.attributes.get("name"): link for link in robot.all("link")}
         if WORLD not in links:
             return
@@ -354,7 +354,7 @@ class _Reader:
             type_: JointType = "free" if floating_base else "fixed"
             builder.joint(f"{link}_{ROOT_JOINT}", type_, WORLD, link)
             line = self._lines[f"link {link!r}"]
-            message = f"is one of {len(roots)} roots: hung on the world by a {type_} joint"
+            message = f"is one of {len(roots)} roots: attached to the world by a {type_} joint"
             self._notes.append(ImportNote(f"link {link!r}", line, message, honoured=True))
         return builder.describe()
 
@@ -436,7 +436,7 @@ class _Reader:
 
 
 def _parsed(token: str, allow_infinite: bool) -> float:
-    """The number in ``token``; NaN for what is none. Python's float() would take more than URDF has."""
+    """The number in ``token``, or NaN if it is not one. Python's float() would accept more than URDF does."""
     if _NUMBER.fullmatch(token):
         value = float(token)
         return value if math.isfinite(value) else math.nan

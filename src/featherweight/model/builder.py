@@ -32,7 +32,7 @@ from .description import (
     ModelDescription,
 )
 from .geometry_checks import checked_geometry, checked_pose
-from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_freedom
+from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_dof
 from .materials import ContactLaw
 from .solids import Shape, nonphysical, solid_inertia
 
@@ -49,8 +49,8 @@ _ROWS = ("x", "y", "z", "rx", "ry", "rz")
 class ModelBuilder:
     """Builds a model link by link. Every method returns the builder, so that calls chain.
 
-    A link is carried by exactly one joint. One link may be left without: it is the base, and ``build`` hangs it on
-    the world by the joint "root_joint", fixed, or free with ``floating_base=True``. Joints are numbered depth first,
+    A link is carried by exactly one joint. One link may go without: it is the base, and ``build`` attaches it to the
+    world by the joint "root_joint", fixed, or free with ``floating_base=True``. Joints are numbered depth first,
     siblings in the order they were added. Links and frames share one set of names, joints have another; "world" is
     the name of what does not move.
 
@@ -105,7 +105,7 @@ class ModelBuilder:
         element = self._new_frame_name("link", name)
         if isinstance(inertia, Inertia):
             if mass is not None:
-                raise ModelError(element, "give mass and inertia either apart or as one Inertia, not both")
+                raise ModelError(element, "give mass and inertia either separately or as one Inertia, not both")
             mass, com, inertia = inertia.mass, inertia.com, inertia.matrix
         if mass is None and inertia is not None:
             raise ModelError(element, "has an inertia but no mass")
@@ -124,7 +124,7 @@ class ModelBuilder:
         placement: ArrayLike | None = None,
         rgba: tuple[float, float, float, float] | None = None,
     ) -> ModelBuilder:
-        """Add a link that is one solid of uniform density, with the same shape to see and to collide with.
+        """Add a link that is one solid of uniform density; its visual and its collision shape are the same.
 
         size: as in :class:`Geometry`; placement: pose of the shape in the link (4x4, or its position).
         """
@@ -165,9 +165,9 @@ class ModelBuilder:
 
         placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
         moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
-        lower, upper: limits of q; the others: one number for all freedoms of the joint, or one for each. A spring pulls
-        with -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and dry friction are
-        forces of the simulator: ``aba`` and the other functions of a model know nothing of them.
+        lower, upper: limits of q; the others: one number for all degrees of freedom of the joint, or one for each. The
+        force of a spring is -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and
+        dry friction act in the simulator only: ``aba`` and the other functions of a model ignore them.
         Units as in :class:`featherweight.model.description.Joint`.
         """
         element = f"joint {checked_name('joint', name)!r}"
@@ -189,7 +189,7 @@ class ModelBuilder:
             raise ModelError(element, f"pitch belongs to helical joints, not to {type}")
         if mimic is not None:
             if nv != 1:
-                raise ModelError(element, f"a {type} joint cannot mimic: it has {nv} freedoms, not one")
+                raise ModelError(element, f"a {type} joint cannot mimic: it has {nv} degrees of freedom, not one")
             mimic = Mimic(
                 mimic.joint,
                 number(element, "mimic multiplier", mimic.multiplier),
@@ -209,13 +209,13 @@ class ModelBuilder:
             pitch=number(element, "pitch", pitch),
             lower=low,
             upper=up,
-            effort_limit=per_freedom(element, "effort_limit", effort_limit, nv, allow_infinite=True),
-            velocity_limit=per_freedom(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
-            damping=per_freedom(element, "damping", damping, nv),
+            effort_limit=per_dof(element, "effort_limit", effort_limit, nv, allow_infinite=True),
+            velocity_limit=per_dof(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
+            damping=per_dof(element, "damping", damping, nv),
             stiffness=k,
             rest_position=rest,
-            friction=per_freedom(element, "friction", friction, nv),
-            armature=per_freedom(element, "armature", armature, nv),
+            friction=per_dof(element, "friction", friction, nv),
+            armature=per_dof(element, "armature", armature, nv),
             mimic=mimic,
         )
         self._carrier[child] = name
@@ -235,7 +235,7 @@ class ModelBuilder:
         ctrl_range: tuple[float, float] | None = None,
         force_range: tuple[float, float] | None = None,
     ) -> ModelBuilder:
-        """Put a motor on ``joint``, which must have one freedom. Arguments as in :class:`Actuator`."""
+        """Put a motor on ``joint``, which must have one degree of freedom. Arguments as in :class:`Actuator`."""
         element = f"actuator {checked_name('actuator', name)!r}"
         if name in self._actuators:
             raise ModelError(element, "the name is used twice")
@@ -260,7 +260,7 @@ class ModelBuilder:
         return self
 
     def pair(self, link: str, geometry: str, other_link: str, other_geometry: str, law: ContactLaw) -> ModelBuilder:
-        """Let two collision shapes, given by link and name, touch by a law of their own, whatever their bits say."""
+        """Let two collision shapes, given by link and name, touch by a law of their own, whatever the filter says."""
         if not isinstance(law, ContactLaw):
             raise ModelError(f"contact pair of {geometry!r} and {other_geometry!r}", f"needs a ContactLaw, got {law!r}")
         self._pairs.append(ContactPair(link, geometry, other_link, other_geometry, law))
@@ -280,16 +280,16 @@ class ModelBuilder:
         element = f"closure {checked_name('closure', name)!r}"
         if name in self._closures:
             raise ModelError(element, "the name is used twice")
-        held = tuple(rows)
-        if not held or len(set(held)) != len(held) or not set(held) <= set(_ROWS):
-            raise ModelError(element, f"rows must be different ones of {', '.join(_ROWS)}, got {held!r}")
+        closed = tuple(rows)
+        if not closed or len(set(closed)) != len(closed) or not set(closed) <= set(_ROWS):
+            raise ModelError(element, f"rows must be distinct and among {', '.join(_ROWS)}, got {closed!r}")
         self._closures[name] = Closure(
             name,
             link,
             to,
             checked_pose(element, "placement", placement),
             checked_pose(element, "to_placement", to_placement),
-            held,
+            closed,
         )
         return self
 
@@ -326,7 +326,7 @@ class ModelBuilder:
             type_, at, above = joint.type, joint.placement, prefix + joint.parent
             if joint.parent == WORLD:
                 type_, at, above = _root_type(joint, floating), base @ at if placement is not None else at, parent
-            # Limits and the like belong to the freedoms; they go when the root's freedoms change.
+            # Limits and the like belong to degrees of freedom; they go when those of the root change.
             kept = joint if type_ == joint.type else Joint(joint.name, type_, joint.parent, joint.child)
             mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
             self.joint(
@@ -441,13 +441,13 @@ class ModelBuilder:
             listed = ", ".join(repr(name) for name in roots[:5]) + (", ..." if len(roots) > 5 else "")
             raise ModelError(
                 f"link {roots[1]!r}",
-                f"has no joint. Only one link, the base, may go without; here {len(roots)} do: {listed}. "
+                f"has no joint. Only one link, the base, may have none; here {len(roots)} do: {listed}. "
                 'Give each a joint with parent "world", "fixed" or "free"',
             )
         if not roots:
             if floating_base:
                 raise ModelError(
-                    f"model {self._name!r}", "floating_base needs a base: every link has a joint of its own already"
+                    f"model {self._name!r}", "floating_base needs a base, but every link has a joint already"
                 )
             return joints
         name = ROOT_JOINT if ROOT_JOINT not in self._joints else f"{roots[0]}_{ROOT_JOINT}"
@@ -461,7 +461,7 @@ class ModelBuilder:
             raise ModelError(element, 'the name "world" is reserved for what does not move')
         for other, names in (("link", self._links), ("frame", self._frames)):
             if name in names:
-                raise ModelError(element, f"the name is used twice, by a {other} already")
+                raise ModelError(element, f"the name is used twice: a {other} has it already")
         return element
 
     def _checked_inertia(self, element: str, mass: float, com: ArrayLike, matrix: ArrayLike | None) -> Inertia | None:
@@ -486,7 +486,7 @@ class ModelBuilder:
         if problem is not None:
             if not self._allow_nonphysical:
                 raise ModelError(element, f"{problem} (allow_nonphysical=True keeps it)")
-            self.note(ImportNote(element, None, f"kept as it is, though {problem}", honoured=False))
+            self.note(ImportNote(element, None, f"kept unchanged, though {problem}", honoured=False))
         return Inertia(mass, center, moments)
 
     def _check_references(self) -> None:
@@ -521,7 +521,7 @@ class ModelBuilder:
             hint = close_names(actuator.joint, self._joints)
             raise ModelError(element, f"acts on an unknown joint {actuator.joint!r}{hint}")
         if joint.nv != 1:
-            raise ModelError(element, f"acts on joint {joint.name!r}, which has {joint.nv} freedoms, not one")
+            raise ModelError(element, f"acts on joint {joint.name!r}, which has {joint.nv} degrees of freedom, not one")
 
     def _check_pair(self, pair: ContactPair) -> None:
         element = f"contact pair of {pair.geometry!r} and {pair.other_geometry!r}"
@@ -543,7 +543,8 @@ class ModelBuilder:
         if target is joint:
             raise ModelError(element, "mimics itself")
         if target.nv != 1:
-            raise ModelError(element, f"mimics joint {target.name!r}, which has {target.nv} freedoms, not one")
+            problem = f"mimics joint {target.name!r}, which has {target.nv} degrees of freedom, not one"
+            raise ModelError(element, problem)
 
     def _unknown_link(self, element: str, role: str, name: str) -> ModelError:
         return ModelError(element, f"{role} {name!r} is not a link{close_names(name, self._links)}")
@@ -559,7 +560,7 @@ class ModelBuilder:
         names = list(seen)
         loop = names[names.index(joint.name) :][::-1]
         path = " -> ".join(repr(name) for name in loop[:10]) + (" -> ..." if len(loop) > 10 else "")
-        return ModelError(f"joint {joint.name!r}", f"is part of a loop that hangs on nothing: {path}")
+        return ModelError(f"joint {joint.name!r}", f"is part of a loop that is not attached to the world: {path}")
 
 
 def _root_type(joint: Joint, floating: bool | None) -> JointType:

@@ -1,6 +1,6 @@
 """Configurations and velocities of other libraries, in our layout and back. All functions take ``(n,)`` or batches.
 
-Inputs are held to the rules of the dynamics functions: real finite numbers, equal batches, none of them empty, and
+Inputs follow the rules of the dynamics functions: real finite numbers, batches of equal size, none of them empty, and
 quaternions within 1e-6 of unit length, which are normalised. Anything else is a ValueError. Results are float64.
 
 What differs: MuJoCo has quaternions as wxyz and the linear velocity of a free joint in the world frame. Pinocchio has

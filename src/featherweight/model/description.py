@@ -78,7 +78,7 @@ class Geometry(Record):
     material: Material | None = None  # None: decided by what it touches
     contype: int = 1
     conaffinity: int = 1
-    margin: float = 0.0  # distance at which it touches already [m]; those of two shapes add
+    margin: float = 0.0  # distance at which it already counts as touching [m]; those of two shapes add
     priority: int = 0
 
 
@@ -104,7 +104,7 @@ class Mimic(Record):
 class Joint(Record):
     """How ``child`` moves relative to ``parent`` ("world" for a root).
 
-    The pose of the child link in its parent link is ``placement @ motion(q) @ child_placement``. Per-freedom
+    The pose of the child link in its parent link is ``placement @ motion(q) @ child_placement``. Per-dof
     arrays have length nv; ``lower`` and ``upper`` have length nq (infinite where unlimited, as for quaternions).
     """
 
@@ -148,7 +148,7 @@ class Frame(Record):
 
 @dataclass(frozen=True)
 class Actuator(Record):
-    """A motor on a joint with one freedom. Its force is cut to ``force_range``; ``gear`` times it acts on the joint.
+    """A motor on a joint with one degree of freedom: its force is clamped to ``force_range``, ``gear`` times it acts.
 
     With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
     motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate).
@@ -160,13 +160,13 @@ class Actuator(Record):
     gear: float = 1.0
     kp: float = 1.0  # [N/m] or [N m/rad] over the gear; motor: force per unit of control
     kd: float = 0.0  # [N s/m] or [N m s/rad]
-    ctrl_range: tuple[float, float] | None = None  # the control is cut to it
+    ctrl_range: tuple[float, float] | None = None  # the control is clamped to it
     force_range: tuple[float, float] | None = None  # [N] or [N m]
 
 
 @dataclass(frozen=True)
 class ContactPair(Record):
-    """Two collision shapes that can touch whatever their bits say, by a law of their own."""
+    """Two collision shapes that can touch by a law of their own, whatever the filter says."""
 
     link: str
     geometry: str  # name of a collision shape of that link
@@ -177,7 +177,7 @@ class ContactPair(Record):
 
 @dataclass(frozen=True, eq=False)
 class Closure(Record):
-    """Holds a frame of ``link`` in a frame of the link ``to`` ("world" allowed): closes a loop.
+    """Keeps a frame of ``link`` in a frame of the link ``to``; an anchor if that is "world", otherwise a loop.
 
     ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
     """
@@ -192,7 +192,7 @@ class Closure(Record):
 
 @dataclass(frozen=True)
 class ImportNote(Record):
-    """One thing an importer did not carry over, or decided. ``honoured`` False: the physics differ because of it."""
+    """Something that an importer left out or decided. ``honoured`` is False if the physics differ because of it."""
 
     element: str  # e.g. "joint/mimic 'finger_2'"
     line: int | None
@@ -204,7 +204,7 @@ class ImportNote(Record):
 class ModelDescription(Record):
     """A forest of links. Joints are in depth-first order; ``links[i]`` is the child of ``joints[i]``.
 
-    Every link is the child of exactly one joint: a fixed-base robot hangs on the world by a "fixed" joint.
+    Every link is the child of exactly one joint: the base of a fixed robot is the child of a "fixed" joint.
     """
 
     name: str

@@ -66,11 +66,11 @@ def checked_geometry(element: str, geometry: Geometry) -> Geometry:
     if geometry.shape != "mesh" and (size < 0.0).any():  # a negative mesh scale mirrors
         raise ModelError(what, f"size must not be negative, got {vector(size)}")
     if (geometry.shape == "mesh") != (geometry.mesh is not None):
-        raise ModelError(what, "a mesh needs a file, and only a mesh has one")
+        raise ModelError(what, "a mesh needs a file, and no other shape may have one")
     if (geometry.shape == "convex") != (geometry.vertices is not None):
-        raise ModelError(what, "a convex shape needs vertices, and only that has them")
+        raise ModelError(what, "a convex shape needs vertices, and no other shape may have them")
     if (geometry.shape == "heightfield") != (geometry.heights is not None):
-        raise ModelError(what, "a height field needs heights, and only that has them")
+        raise ModelError(what, "a height field needs heights, and no other shape may have them")
     if geometry.material is not None and not isinstance(geometry.material, Material):
         raise ModelError(what, f"material must be a Material, got {geometry.material!r}")
     rgba = None

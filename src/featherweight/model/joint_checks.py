@@ -1,4 +1,4 @@
-"""What a joint is given, checked: axes, limits, springs, numbers per freedom."""
+"""What a joint is given, checked: axes, limits, springs, numbers per degree of freedom."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checked_range(element: str, field: str, value: tuple[float, float] | None) -
         return None
     low, up = (float(x) for x in numbers(element, field, value, (2,), "a lower and an upper number"))
     if low > up:
-        raise ModelError(element, f"{field} must not be crossed, got ({low:g}, {up:g})")
+        raise ModelError(element, f"{field} must have its lower bound first, got ({low:g}, {up:g})")
     return low, up
 
 
@@ -74,7 +74,7 @@ def checked_limits(
         i = int(crossed[0])
         raise ModelError(element, f"lower limit {low[i]:g} is above the upper limit {up[i]:g}")
     if (low == np.inf).any() or (up == -np.inf).any():
-        raise ModelError(element, "a lower limit of +inf or an upper one of -inf leaves no room")
+        raise ModelError(element, "a lower limit of +inf or an upper limit of -inf leaves no range")
     unlimited = {"continuous": slice(0, 1), "spherical": slice(0, 4), "free": slice(3, 7)}.get(type)
     if unlimited is not None and (np.isfinite(low[unlimited]).any() or np.isfinite(up[unlimited]).any()):
         raise ModelError(element, f"a {type} joint cannot have limits on its rotation")
@@ -85,16 +85,16 @@ def checked_spring(
     element: str, type: JointType, stiffness: ArrayLike | None, rest_position: ArrayLike | None
 ) -> tuple[Array | None, Array | None]:
     nv = JOINT_SIZES[type][1]
-    k = per_freedom(element, "stiffness", stiffness, nv)
+    k = per_dof(element, "stiffness", stiffness, nv)
     rest = None if rest_position is None else _spread(element, "rest_position", rest_position, nv)
     if rest is not None and not np.isfinite(rest).all():
         raise ModelError(element, f"rest_position must be finite, got {vector(rest)}")
     if k is not None and k.any() and type in ("spherical", "free"):
-        raise ModelError(element, f"a {type} joint cannot have a spring: put it on joints with one freedom each")
+        raise ModelError(element, f"a {type} joint cannot have a spring: use joints with one degree of freedom each")
     return k, rest
 
 
-def per_freedom(
+def per_dof(
     element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False
 ) -> Array | None:
     if value is None:

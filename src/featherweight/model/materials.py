@@ -48,8 +48,8 @@ class Material(Record):
 class ContactLaw(Record):
     """How two surfaces act on each other: a :class:`Material` with nothing left open. Units as there.
 
-    margin: distance [m] between the surfaces at which they touch already; zero or more.
-    dim: 1, 3, 4 or 6, never more than the coefficients give a meaning to.
+    margin: distance [m] between the surfaces at which they already count as touching; zero or more.
+    dim: 1, 3, 4 or 6, without rows whose coefficients are zero.
     """
 
     friction: float = 1.0
@@ -71,7 +71,7 @@ class ContactLaw(Record):
         object.__setattr__(self, "dim", 6 if roll else 4 if spin else 3 if rubs else 1)
 
     def changed(self, changes: Mapping[str, Any]) -> ContactLaw:
-        """The law with other values; without a ``dim`` among them, what they state gets its rows."""
+        """The law with other values; ``dim`` follows from them unless it is given."""
         dim = changes.get("dim") or max(self.dim, _asked_dim(changes))
         return replace(self, **{**changes, "dim": dim})
 
@@ -96,7 +96,7 @@ def combine(a: Material, b: Material, margin: float = 0.0) -> ContactLaw:
 
 
 def _own_dim(material: Material) -> int | None:
-    """Rows that the material itself asks for, or None when it has no say."""
+    """The rows that the material itself asks for, or None if it leaves that to the other."""
     if material.dim is not None:
         return material.dim
     asked = _asked_dim(vars(material))

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, eq=False)
 class ModelJoint(Record):
-    """A joint of a model: where its numbers are in q and v, and its limits. Arrays are read-only, one per freedom."""
+    """A joint of a model: where its numbers are in q and v, and its limits. Arrays are read-only."""
 
     index: int  # position in model.description.joints
     description: Joint
@@ -37,7 +37,7 @@ class ModelJoint(Record):
     velocity_limit: Array
     damping: Array  # [N s/m] or [N m s/rad]
     stiffness: Array  # of springs [N/m] or [N m/rad]
-    rest_position: Array  # where springs pull nothing [m] or [rad]
+    rest_position: Array  # where springs exert no force [m] or [rad]
     friction: Array  # dry friction [N] or [N m]
     armature: Array  # rotor inertia [kg] or [kg m^2]
 
@@ -75,7 +75,7 @@ class ModelJoint(Record):
 
     def __repr__(self) -> str:
         q, v = self.q_slice, self.v_slice
-        place = f"q[{q.start}:{q.stop}], v[{v.start}:{v.stop}]" if self.nv else "no freedom"
+        place = f"q[{q.start}:{q.stop}], v[{v.start}:{v.stop}]" if self.nv else "does not move"
         return f"<joint {self.name!r}: {self.type}, {self.parent!r} -> {self.child!r}, {place}>"
 
 
@@ -199,7 +199,7 @@ class Model(_core.Model):
     velocity_limit: Array
     damping: Array  #: (nv,) [N s/m] or [N m s/rad]
     stiffness: Array  #: (nv,) of springs [N/m] or [N m/rad]
-    rest_position: Array  #: (nv,) where springs pull nothing [m] or [rad]
+    rest_position: Array  #: (nv,) where springs exert no force [m] or [rad]
     friction: Array  #: (nv,) dry friction [N] or [N m]
     armature: Array  #: (nv,) rotor inertia [kg] or [kg m^2]
 
@@ -309,7 +309,8 @@ class Model(_core.Model):
         """Random configurations within the limits, ``(nq,)`` or ``(batch, nq)``, float64.
 
         rng: a generator, a seed, or None for fresh entropy. Unlimited angles are uniform in [-pi, pi], unlimited
-        travel in [-1, 1] m, orientations over all rotations; a limit on one side only is kept, with a range as wide.
+        travel in [-1, 1] m, orientations over all rotations; a limit on one side only is kept, with a range of that
+        width.
         """
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1):
             raise ValueError(f"batch must be a positive integer or None, got {batch!r}")

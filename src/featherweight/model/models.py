@@ -60,7 +60,7 @@ def chain(n: int, *, floating: bool = False) -> Model:
 
 
 def tree(n: int, *, branching: int = 2, floating: bool = False) -> Model:
-    """``n`` links, each carrying ``branching`` others as long as they last: of depth log(n)."""
+    """``n`` links, each of which carries up to ``branching`` others: of depth log(n)."""
     return _regular_tree(f"tree_{n}", n, branching, floating)
 
 
@@ -78,7 +78,7 @@ def _regular_tree(name: str, n: int, branching: int, floating: bool) -> Model:
         at = pose() if i == 0 else pose((0.0, 0.0, -length), rpy=(0.0, fan, 0.0))
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", placement=at, axis="yx"[i % 2])
         for sibling in range((i - 1) // branching * branching + 1 if i else 0, i):
-            builder.exclude(f"link_{sibling}", f"link_{i}")  # they overlap where they hang
+            builder.exclude(f"link_{sibling}", f"link_{i}")  # they overlap where they are attached
     builder.frame("tip", f"link_{n - 1}", (0.0, 0.0, -length))
     return builder.build(floating_base=floating)
 
@@ -348,7 +348,7 @@ def random_tree(
             options["child_placement"] = _random_pose(rng)
         options |= _random_axes(rng, kind)
         if JOINT_SIZES[kind][1]:
-            options |= _random_freedoms(rng, kind, armature)
+            options |= _random_dofs(rng, kind, armature)
         builder.joint(f"joint_{i}", kind, parent, link, **options)
         if rng.random() < 0.2:
             builder.frame(f"frame_{i}", link, _random_pose(rng))
@@ -368,7 +368,7 @@ def _random_axes(rng: np.random.Generator, kind: str) -> dict[str, Any]:
     return options
 
 
-def _random_freedoms(rng: np.random.Generator, kind: str, armature: bool) -> dict[str, Any]:
+def _random_dofs(rng: np.random.Generator, kind: str, armature: bool) -> dict[str, Any]:
     nv = JOINT_SIZES[kind][1]
     options: dict[str, Any] = {"damping": rng.uniform(0.0, 0.5, nv), "friction": rng.uniform(0.0, 0.2, nv)}
     if armature and rng.random() < 0.5:

@@ -89,7 +89,7 @@ def _encode_link(name: str, inertia: Inertia | None, geometries: tuple[Geometry,
 
 
 def _encode_geometry(geometry: Geometry) -> dict[str, Any]:
-    """What has the value it would have if it were absent is left out, so that plain shapes stay short."""
+    """Values that equal their defaults are left out, so that plain shapes stay short."""
     result = _encode_fields(geometry)
     if geometry.material is not None:
         result["material"] = _encode_surface(geometry.material)
@@ -100,7 +100,7 @@ def _encode_geometry(geometry: Geometry) -> dict[str, Any]:
 
 
 def _encode_surface(surface: Material | ContactLaw) -> dict[str, Any]:
-    """Infinite stiffness, which is rigid, is left out as well as what is not given."""
+    """Leaves out what is not given, and infinite stiffness, which means rigid."""
     return {key: value for key, value in vars(surface).items() if value is not None and value != math.inf}
 
 
@@ -135,7 +135,7 @@ def _decode_model(document: object) -> ModelDescription:
     fields = _Fields("file", document)
     fields.take("format", str)
     fields.take("version", int)
-    # Non-physical inertias were judged when the model was first built, and its notes tell of them.
+    # Non-physical inertias were noted when the model was first built.
     builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
     actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
@@ -212,8 +212,8 @@ def _decode_contacts(
         pair.finish()
     for closure in closures:
         name, link, to = (closure.take(key, str) for key in ("name", "link", "to"))
-        held = {key: closure.take(key, _numbers) for key in ("placement", "to_placement")}
-        builder.close(name, link, to, rows=closure.take("rows", list), **held)
+        frames = {key: closure.take(key, _numbers) for key in ("placement", "to_placement")}
+        builder.close(name, link, to, rows=closure.take("rows", list), **frames)
         closure.finish()
 
 

@@ -74,4 +74,4 @@ def nonphysical(mass: float, inertia: Array) -> str | None:
     moments = np.asarray(np.linalg.eigvalsh(unit) * scale, dtype=np.float64)
     if moments[0] < 0.0:
         return f"the inertia is not positive: its principal moments are {vector(moments)}"
-    return f"the principal moments {vector(moments)} break the triangle inequality: no mass has them"
+    return f"the principal moments {vector(moments)} violate the triangle inequality: no body has them"

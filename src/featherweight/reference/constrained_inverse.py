@@ -1,7 +1,7 @@
 """Inverse dynamics under constraints by dense linear algebra: tau + J^T f = H a + h, tau = 0 where there is no motor.
 
-The freedoms without a motor determine the constraint forces, in the least-squares sense, the smallest of them where
-there is a choice; the motors do the rest. Oracle: constrained forward dynamics give the acceleration back.
+The degrees of freedom without a motor determine the constraint forces, in the least-squares sense, and the smallest of
+them where there is a choice; the motors do the rest. Oracle: constrained forward dynamics return the acceleration.
 """
 
 from __future__ import annotations

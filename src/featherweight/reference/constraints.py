@@ -89,24 +89,24 @@ def frame_rows(
     return _rows(model, frame, list(axes), -kp * error - kd * frame_velocity(model, q, v, frame), desired)
 
 
-def turn_error(R: Array, held: Sequence[int]) -> Array:
-    """By how much R is turned away from the identity about those axes (0, 1, 2) that are held, (3,) in the turned axes.
+def turn_error(R: Array, locked: Sequence[int]) -> Array:
+    """By how much R is turned away from the identity about the locked axes (0, 1, 2), (3,) in the turned axes.
 
     With all three the logarithm, which is right up to pi, where its sine would vanish. Of a hinge, which leaves one
     axis free, the shortest rotation that brings that axis back: components of the logarithm would change with the angle
-    of the hinge, as their rate is not the angular velocity. With one axis held, the turn about it.
+    of the hinge, as their rate is not the angular velocity. With one axis locked, the turn about it.
     """
-    if len(held) == 1:
-        k, i, j = held[0], (held[0] + 1) % 3, (held[0] + 2) % 3
+    if len(locked) == 1:
+        k, i, j = locked[0], (locked[0] + 1) % 3, (locked[0] + 2) % 3
         return np.asarray(np.eye(3)[k] * np.arctan2(R[j, i] - R[i, j], R[i, i] + R[j, j]))
-    if len(held) != 2:
+    if len(locked) != 2:
         return rotation_vector(R)
-    (k,) = {0, 1, 2} - set(held)
+    (k,) = {0, 1, 2} - set(locked)
     axis, seen = np.eye(3)[k], R[k]  # axis k as it is, and as it should be
     across = np.cross(seen, axis)
     sine = float(np.linalg.norm(across))
     if sine < 1e-12:
-        return np.asarray(across if seen[k] > 0 else np.pi * np.eye(3)[held[0]])  # opposite: any axis will do
+        return np.asarray(across if seen[k] > 0 else np.pi * np.eye(3)[locked[0]])  # opposite: any axis will do
     return np.asarray(across * (np.arctan2(sine, seen[k]) / sine))
 
 
@@ -142,10 +142,10 @@ def row_values(K: Array, acceleration: Array) -> Array:
 
 
 def solve_independent(delassus: Array, r: Array) -> Array:
-    """delassus^-1 r by Cholesky, refused where a row says nothing that the rows before it have not said."""
+    """delassus^-1 r by Cholesky; an error where a row depends on the rows before it."""
     factor = cholesky(delassus, 1e-12 * np.diag(delassus))
     if factor is None:
-        raise ValueError("constraint rows are redundant, or singular in this posture: use a proximal method or damping")
+        raise ValueError("constraint rows are redundant or singular in this posture: use a proximal method or damping")
     return solve_factored(factor, r)
 
 

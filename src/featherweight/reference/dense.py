@@ -2,7 +2,7 @@
 
 Every joint is a product of matrix exponentials of 4x4 twists. Poses are differentiated twice along the motion by the
 product rule; Newton and Euler are written for each body in the world, and Lagrange's projection onto the columns of
-the point Jacobians gives H a + h = tau. Slow, and simple enough to be believed.
+the point Jacobians gives H a + h = tau. Slow, and simple enough to be trusted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def bias_forces(model: ModelDescription, q: Array, v: Array, f_ext: Array | None
 
 
 def _unit_motions(model: ModelDescription, q: Array) -> list[list[BodyMotion]]:
-    """Per freedom, how every link moves when only that freedom does, at unit velocity: the columns of Jacobians."""
+    """Per degree of freedom, how every link moves when it alone has unit velocity: the columns of Jacobians."""
     nv = sum(joint.nv for joint in model.joints)
     return [motions(model, q, unit, np.zeros(nv)) for unit in np.eye(nv)]
 
@@ -100,7 +100,7 @@ def _joint_jet(joint: Joint, q: Array, v: Array, a: Array) -> Jet:
 
 
 def _twists(joint: Joint) -> list[Array]:
-    """Per freedom, in the order they are carried out, the 4x4 twist whose exponential moves it."""
+    """Per degree of freedom, in the order they are carried out, the 4x4 twist whose exponential moves it."""
     zero, (x, y, z) = np.zeros(3), np.eye(3)
     axis = zero if joint.axis is None else joint.axis
     axis2 = zero if joint.axis2 is None else joint.axis2

@@ -1,6 +1,6 @@
 """Centre of mass, energies and momentum: sums over the links that can move.
 
-A link that fixed joints weld to the world is part of the world: it has no say in where the robot's weight is.
+A link that fixed joints weld to the world is part of the world and is left out.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Limbs:
         """(a, f) of J a + eps f = target, linear in all arguments.
 
         Without tau, c and p, as in a proximal increment, a target comes to the end of its limb unchanged: a fast
-        program then sweeps only the links above, and the limbs once, when the forces have settled.
+        program then visits only the links above, and the limbs once, when the forces have settled.
         """
         p_A, k, u = p.copy(), target.copy(), np.zeros_like(tau)
         for i, (link, joint) in reversed(list(enumerate(zip(self.links, self.joints, strict=True)))):

@@ -1,7 +1,7 @@
 """Constrained forward dynamics by the sparse factorisation H = L^T L in joint space: O(n d^2 + m d^2 + m^2 d + m^3).
 
-L is as sparse as the tree: freedom k meets only the freedoms between it and the root. Source: R. Featherstone,
-"Efficient factorization of the joint-space inertia matrix for branched kinematic trees". Oracle: kkt.
+L is as sparse as the tree: row k is nonzero only at the degrees of freedom between k and the root. Source:
+R. Featherstone, "Efficient factorization of the joint-space inertia matrix for branched kinematic trees". Oracle: kkt.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from featherweight.reference.tree import evaluate, path
 def ltl(
     model: ModelDescription, q: Array, v: Array, tau: Array, rows: Sequence[Rows], f_ext: Array | None = None
 ) -> Solution:
-    """The acceleration and forces of independent rows; ValueError where they are not."""
+    """The acceleration and forces; ValueError if the rows are dependent."""
     H, h, J, b = equations(model, q, v, rows, f_ext)
-    above = freedoms_above(model, q)
+    above = dofs_above(model, q)
     L = factorise(H, above)
     Z = solve_transposed(L, above, J.T)  # L^-T J^T
     w = solve_transposed(L, above, tau - h)
@@ -30,8 +30,8 @@ def ltl(
     return solution(model, q, v, rows, solve_lower(L, above, w + Z @ f), f)
 
 
-def freedoms_above(model: ModelDescription, q: Array) -> list[list[int]]:
-    """Per freedom, those between it and the root, nearest first; those of one joint follow each other in a chain."""
+def dofs_above(model: ModelDescription, q: Array) -> list[list[int]]:
+    """Per degree of freedom, those between it and the root, nearest first; those of one joint form a chain."""
     links, above = evaluate(model, q), []
     for link in links:
         beyond = [k for i in path(links, link.parent) for k in _downwards(links[i].dofs)]

@@ -1,7 +1,8 @@
 """The inverse of the joint-space mass matrix from articulated bodies, O(n^2), H never formed.
 
-Column k is the response of the robot, at rest and without gravity, to a unit force at freedom k; the columns run
-through the sweeps of aba side by side. Source: J. Carpentier, "Analytical inverse of the joint space inertia matrix".
+Column k is the response of the robot, at rest and without gravity, to a unit force at degree of freedom k; all columns
+run through the sweeps of aba side by side. Source: J. Carpentier, "Analytical inverse of the joint space inertia
+matrix".
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from featherweight.reference.constraints import Rows, Solution, rows_by_link, so
 def pv(
     model: ModelDescription, q: Array, v: Array, tau: Array, rows: Sequence[Rows], f_ext: Array | None = None
 ) -> Solution:
-    """The acceleration and forces of independent rows; ValueError where they are not."""
+    """The acceleration and forces; ValueError if the rows are dependent."""
     world = carry_to_world(rigid_bodies(model, q, v, f_ext), tau, rows)
     f = solve_independent(world.L, world.k)  # the world does not accelerate: L f = k
     return solution(model, q, v, rows, outward(world, f), f)
@@ -39,7 +39,7 @@ class World:
 
 
 def carry_to_world(bodies: Bodies, tau: Array, rows: Sequence[Rows]) -> World:
-    """Leaf to root: project out joint i, hand the rest of body and rows to its parent. A row not yet met is zero."""
+    """Leaf to root: project out joint i, hand the rest of body and rows to its parent. Rows elsewhere are zero."""
     I_A, p_A, K, k = bodies.inertia.copy(), bodies.p.copy(), rows_by_link(rows, len(bodies.links)), targets(rows)
     L, joints = np.zeros((k.size, k.size)), []
     for i, link in reversed(list(enumerate(bodies.links))):

@@ -38,7 +38,7 @@ def pv_early(
     eps, pivot = np.array([eps, pivot]) * largest_mobility(bodies, rows_by_link(rows, len(model.links)))
 
     def solve(target: Array, drive: float) -> tuple[Array, Array]:
-        # increments meet the same inertias, rows and pivots: a fast program keeps them and sweeps p and k only
+        # increments have the same inertias, rows and pivots: a fast program keeps them and propagates p and k only
         driven = Bodies(bodies.links, drive * bodies.c, bodies.inertia, drive * bodies.p)
         return sweep(driven, drive * tau, rows, target, eps, pivot)
 
@@ -52,21 +52,21 @@ def sweep(
     """(a, f) of J a + eps f = target."""
     system = RowSystem(np.zeros((target.size, 6)), eps * np.eye(target.size), target.copy())
     I_A, p_A = bodies.inertia.copy(), bodies.p.copy()
-    held: list[list[int]] = [[] for _ in p_A]  # the rows on each link, at most six ...
+    carried: list[list[int]] = [[] for _ in p_A]  # the rows on each link, at most six ...
     folded: list[list[Turn | Removal]] = [[] for _ in p_A]  # ... and the steps that brought them down to six
 
-    def hold(i: int, arriving: list[int]) -> None:
-        held[i], steps = system.fold(held[i] + arriving)
+    def carry(i: int, arriving: list[int]) -> None:
+        carried[i], steps = system.fold(carried[i] + arriving)
         folded[i] += steps
 
     for row, span in zip(rows, spans(rows), strict=True):
         system.K[span] = row.K
-        hold(row.link, list(range(span.start, span.stop)))
+        carry(row.link, list(range(span.start, span.stop)))
 
     # leaf to root: project out joint i, then the forces it can answer; hand the rest of body and rows to its parent
     joints = []
     for i, link in reversed(list(enumerate(bodies.links))):
-        at, removed = held[i], list[Turn | Removal]()
+        at, removed = carried[i], list[Turn | Removal]()
         U = I_A[i] @ link.S
         D_inverse = np.linalg.inv(link.S.T @ U + np.diag(link.armature))
         u = tau[link.dofs] - link.S.T @ p_A[i]
@@ -84,12 +84,12 @@ def sweep(
             p_a -= gone.K * gone.k / gone.pivot
         system.k[at] -= system.K[at] @ bodies.c[i]
         system.K[at] = system.K[at] @ link.X
-        hold(link.parent, at)
+        carry(link.parent, at)
         I_A[link.parent] += link.X.T @ I_a @ link.X
         p_A[link.parent] += link.X.T @ (p_a + I_a @ bodies.c[i])
 
     # root to leaf: forces and accelerations
-    a, acceleration, f, at = np.zeros_like(tau), np.zeros_like(p_A), np.zeros_like(target), held[WORLD]
+    a, acceleration, f, at = np.zeros_like(tau), np.zeros_like(p_A), np.zeros_like(target), carried[WORLD]
     f[at] = np.linalg.solve(system.L[np.ix_(at, at)], system.k[at])
     recover(f, folded[WORLD], acceleration[WORLD])
     for i, (link, (U, D_inverse, u, G, at, removed)) in enumerate(zip(bodies.links, joints[::-1], strict=True)):

@@ -1,7 +1,7 @@
 """A model description evaluated at one state: per link, everything the recursions need.
 
-Everything with index i lives in the coordinates of link i. Fixed joints are joints of no freedom, links stay as
-described: nothing is merged, re-framed or split, which is what makes these twins an oracle for the compiled core.
+Everything with index i is in the coordinates of link i. Fixed joints are joints without degrees of freedom, and links
+stay as described: nothing is merged, re-framed or split, which makes these twins an oracle for the compiled core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORLD = -1
 
 @dataclass(frozen=True, eq=False)
 class LinkState:
-    """One link and the joint it hangs on."""
+    """One link and the joint that carries it."""
 
     parent: int  # index of the parent link, or WORLD
     dofs: slice  # where the joint's velocity sits in v

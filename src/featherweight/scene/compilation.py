@@ -24,15 +24,15 @@ from . import hulls
 from .compiled import CompiledScene, CompiledShape, SceneConstraint, ScenePart, SurfaceTable
 from .shapes import Body
 
-OVERLAP = 1e-4  # [m] deeper, shapes count as overlapping by their making
+OVERLAP = 1e-4  # [m] shapes that overlap by more count as overlapping by design
 SelfCollision = bool | Literal["adjacent", "apart"]
 
 
 @dataclass(frozen=True, eq=False)
 class SceneObject(Record):
-    """A handle of what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``.
+    """A handle to what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``.
 
-    Handles pickle, and are equal if name and content are: that of a scene is good for a copy of it as well.
+    Handles pickle, and are equal if name and content are; the handle of a scene also works with a copy of the scene.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Compilation:
         return replace(compiled, excluded=compiled.excluded | overlapping) if overlapping else compiled
 
     def _overlapping(self, scene: CompiledScene) -> set[tuple[int, int]]:
-        """Shapes of one model that overlap where it starts, but for what ``pair`` names."""
+        """Shapes of one model that overlap where it starts, except those that ``pair`` names."""
         found: set[tuple[int, int]] = set()
         for entry in self._entries:
             if entry.self_collision == "apart" and isinstance(entry.handle.content, Model):
@@ -169,7 +169,7 @@ class Compilation:
         self._found[unique] = [len(self._shapes)]
         kind, size, arrays = _compiled_geometry(f"shape {unique!r}", geometry)
         if kind in ("plane", "heightfield") and where[0] >= 0:
-            raise ModelError(f"shape {unique!r}", f"a {kind} must not move: it has no mass and no end")
+            raise ModelError(f"shape {unique!r}", f"a {kind} must not move: it has neither mass nor bounds")
         self._shapes.append(
             CompiledShape(
                 name=unique,
@@ -223,10 +223,10 @@ class Compilation:
         for closure in self._model.description.closures:
             yield self._closed(closure)
         for constraint in constraints:
-            held = self._held(constraint)
-            if not any(link >= 0 and self._bodies.moves[link] for link in (held.link, held.to)):
-                raise ValueError(f"constraint on {constraint.frame!r}: neither side of it can move")
-            yield held
+            equality = self._closure(constraint)
+            if not any(link >= 0 and self._bodies.moves[link] for link in (equality.link, equality.to)):
+                raise ValueError(f"constraint on {constraint.frame!r}: neither of its frames can move")
+            yield equality
 
     def _closed(self, closure: Closure) -> SceneConstraint:
         X, to = closure.placement, None if closure.to == WORLD else closure.to
@@ -245,7 +245,7 @@ class Compilation:
         other = -1 if to is None else self._model.link(to).index
         return SceneConstraint(constraint, link, X, other, closure.to_placement)
 
-    def _held(self, constraint: Constraint) -> SceneConstraint:
+    def _closure(self, constraint: Constraint) -> SceneConstraint:
         offset = checked_pose(f"constraint on {constraint.frame!r}", "offset", constraint.offset)
         link, X = self._on_link(str(constraint.frame), offset)
         now = self._world(link) @ X

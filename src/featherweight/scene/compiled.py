@@ -86,7 +86,7 @@ class SceneConstraint(Record):
     link: int  # index in the model; -1: the world
     placement: Array  # (4, 4) of the constraint's frame in the link; rows are along its axes
     to: int  # index in the model; -1: the world
-    to_placement: Array  # (4, 4) of the frame it is held in
+    to_placement: Array  # (4, 4) of the frame it must coincide with
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class SpringTable(Record):
     rest_position: Array  # (n,) [m] or [rad]
 
     def energy(self, q: Array) -> Array:
-        """What the springs hold at q (..., nq), (...) [J]."""
+        """The energy of the springs at q (..., nq), (...) [J]."""
         stretched = q[..., self.q_index] - self.rest_position
         return np.asarray(0.5 * (self.stiffness * stretched**2).sum(axis=-1))
 
@@ -141,8 +141,8 @@ class PairTable(Record):
 class CompiledScene(Record):
     """Made by :meth:`featherweight.Scene.compile`. Everything is read-only, and refers to everything by index.
 
-    Limits of q, dry friction, damping, springs, effort and velocity limits and rotor inertia per freedom are arrays of
-    ``model``; motors are ``model.description.actuators``. The filter of pairs is in the shapes (see
+    Limits of q, and dry friction, damping, springs, effort and velocity limits and rotor inertia per degree of freedom,
+    are arrays of ``model``; motors are ``model.description.actuators``. The filter of pairs is in the shapes (see
     :class:`CompiledShape`), ``excluded`` and ``overrides``; :meth:`pair_table` applies it.
 
     Compiled scenes pickle with all numbers, so that no mesh is read or wrapped in a hull again, and compare by value.
@@ -209,12 +209,12 @@ class CompiledScene(Record):
         return i != j and self.rules.law(i, j) >= 0
 
     def law(self, i: int, j: int) -> ContactLaw:
-        """How shapes ``i`` and ``j`` act on each other where they touch."""
+        """The law of shapes ``i`` and ``j`` where they touch."""
         row = self.overrides.get((min(i, j), max(i, j)))
         return self.laws[self.surface_laws[self.shapes[i].surface, self.shapes[j].surface] if row is None else row]
 
     def pair_table(self, max_pairs: int = 4096) -> PairTable | None:
-        """All pairs that may touch, or None when there are more than ``max_pairs``: filter what a sweep finds, then."""
+        """All pairs that may touch, or None if there are more than ``max_pairs``: then filter what is found near."""
         pairs = self.rules.pairs(max_pairs)
         if pairs is None:
             return None

@@ -126,13 +126,13 @@ def _read_mesh(path: str, modified: int) -> list[tuple[Array, NDArray[np.int64]]
 
 
 def _metres(units: object) -> float:
-    """The unit that a Collada file states: "0.01 * meters" or "meters" in the words of trimesh. Others state none."""
+    """The unit that a Collada file states, "0.01 * meters" or "meters" as trimesh puts it. Others state none."""
     factor, times, _ = str(units).partition(" * ")
     return float(factor) if times else 1.0
 
 
 def connected_parts(vertices: Array, faces: NDArray[np.integer]) -> list[Array]:
-    """Vertices of each part of a mesh that hangs together by its triangles; vertices at one place are one."""
+    """Vertices of each part of a mesh that its triangles connect; vertices at one place are one."""
     _, merged = np.unique(vertices, axis=0, return_inverse=True)
     triangles = merged.ravel()[faces]
     label = np.arange(int(merged.max()) + 1)

@@ -67,14 +67,14 @@ class Scene:
         q: ArrayLike | None = None,
         self_collision: SelfCollision = True,
     ) -> SceneObject:
-        """Put a model or a body into the scene, as often as wanted, and get a handle of it.
+        """Put a model or a body into the scene, as often as you like, and get a handle to it.
 
         name: unique; by default that of the content, with a number if it is taken. Links, frames and joints of a model
         are called "name/link" in the scene; a body is a link called ``name`` on a free joint called ``name``.
         pose: (4, 4) or a position; where the model's world is, or the body starts (instead of the body's own pose).
         q: (nq,) where a model starts, relative to the pose; neutral by default.
         self_collision: False: the links of a model never touch each other; "adjacent": even those joined by one joint
-        do; "apart": only those that do not overlap where the model starts, as shapes of many robots do by their making.
+        do; "apart": only those that do not overlap where the model starts, as shapes of many robots do by design.
         """
         if not isinstance(content, Model | Body):
             raise ValueError(f"scene: expected a Model or a body such as fw.box(...), got {content!r}")
@@ -122,7 +122,7 @@ class Scene:
         self._pairs.append((self._target(a), self._target(b), law))
 
     def constrain(self, constraint: Constraint) -> None:
-        """Hold a point or a frame where it is at the start, or at its ``position``, or to the second frame ``to``.
+        """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
         Frames are named as in the scene ("robot/foot", or the name of a body).
         """
@@ -146,11 +146,11 @@ class Scene:
     ) -> tuple[str, ...]:
         """Put position servos on joints: the force kp (control - q) - kd v. Returns their names.
 
-        joints: a handle or the name of a part, for all of its joints with one freedom, or joints ("robot/knee").
+        joints: a handle or the name of a part, for all its joints with one degree of freedom, or joints ("robot/knee").
         kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
         allows; one number, or one for each joint. A servo is called as its joint ("robot/knee/servo" if the model has
-        an actuator of that name). Controls come after those of the actuators that models bring along, in the order in
-        which they were added.
+        an actuator of that name). Their controls come after those of the models' own actuators, in the order in which
+        they were added.
         """
         return self._add_actuators("servo", joints, {"kp": kp, "kd": kd}, effort)
 
@@ -180,7 +180,7 @@ class Scene:
         self.__dict__.update(unpacked(type(self), state, vars(Scene())))
 
     def __copy__(self) -> Scene:
-        """With containers of its own; what is in them never changes."""
+        """A copy with its own containers; what is in them never changes."""
         new = type(self).__new__(type(self))
         new.__dict__.update({name: value if name == "_gravity" else value.copy() for name, value in vars(self).items()})
         return new
@@ -229,7 +229,7 @@ class Scene:
         return tuple(self._actuators[joint].name for joint in joints_)
 
     def _joints(self, what: str, joints: SceneObject | str | Sequence[str]) -> tuple[str, ...]:
-        """Names of joints in the scene, each of one freedom and without a driver from here."""
+        """Names of joints in the scene, each with one degree of freedom and without an actuator from here."""
         if isinstance(joints, SceneObject):
             joints = self._target(joints)
         if isinstance(joints, str) and joints in self._entries:
@@ -237,22 +237,20 @@ class Scene:
             own = content.joints if isinstance(content, Model) else ()
             names = tuple(f"{joints}/{joint.name}" for joint in own if joint.nv == 1)
             if not names:
-                raise ValueError(f"{what}: {joints!r} has no joint with one freedom")
+                raise ValueError(f"{what}: {joints!r} has no joint with one degree of freedom")
         else:
             names = (joints,) if isinstance(joints, str) else tuple(joints)
-        freedoms = {
+        dofs = {
             f"{part}/{joint.name}": joint.nv
             for part, entry in self._entries.items()
             if isinstance(entry.handle.content, Model)
             for joint in entry.handle.content.joints
         }
         for name in names:
-            if name not in freedoms:
-                raise ValueError(
-                    f"{what}: the scene has no joint {name!r} that moves{close_names(str(name), freedoms)}"
-                )
-            if freedoms[name] != 1:
-                raise ValueError(f"{what}: joint {name!r} has {freedoms[name]} freedoms, and one is wanted")
+            if name not in dofs:
+                raise ValueError(f"{what}: the scene has no moving joint {name!r}{close_names(str(name), dofs)}")
+            if dofs[name] != 1:
+                raise ValueError(f"{what}: joint {name!r} has {dofs[name]} degrees of freedom, not one")
             if name in self._actuators or names.count(name) > 1:
                 raise ValueError(f"{what}: joint {name!r} would be driven twice")
         return names

@@ -183,17 +183,17 @@ def mesh(
 ) -> Body:
     """The convex hull of a mesh: of a file, or of vertices (n, 3) [m] and triangles ``faces`` (m, 3).
 
-    scale: one number or three, times the coordinates of ``source``; pieces: a hull for each part that hangs together,
-    instead of one around all. Mass and inertia are those of the hulls. Options as for :func:`box`.
+    scale: one number or three, times the coordinates of ``source``; pieces: a hull for each connected part instead of
+    one around everything. Mass and inertia are those of the hulls. Options as for :func:`box`.
     """
     if isinstance(source, str | os.PathLike):
         if faces is not None:
-            raise ModelError("mesh", "faces belong to vertices; a file has its own")
+            raise ModelError("mesh", "faces go with vertices; a file has its own")
         parts = hulls.read_mesh("mesh", os.path.abspath(os.fspath(source)))
     else:
         vertices = checked_points("mesh", source)
         if faces is None and pieces:
-            raise ModelError("mesh", "pieces need faces that say what hangs together")
+            raise ModelError("mesh", "pieces need faces, which say what is connected")
         parts = [(vertices, _triangles(faces, len(vertices)))]
     factor = numbers("mesh", "scale", np.broadcast_to(np.asarray(scale), (3,)) if np.ndim(scale) == 0 else scale, (3,))
     clouds = [hulls.connected_parts(*part) if pieces else [part[0]] for part in parts]
@@ -273,7 +273,7 @@ def _geometry(
 
 
 def surface_material(what: str, options: Mapping[str, Any]) -> Material | None:
-    """The material in ``options``, whole or by its properties; None when they say nothing."""
+    """The material in ``options``, whole or by its properties; None if they give none."""
     own = {key: options[key] for key in Material.__dataclass_fields__ if options.get(key) is not None}
     material: Material | None = options.get("material")
     if material is not None and own:

@@ -19,7 +19,7 @@ from .reading import WrenchReading, model_of, squeezed
 class ContactForceSensor(Record):
     """Sum of the contact forces on a link, or on one shape: world axes, torque about the link's origin.
 
-    of: a link ("robot/foot"), a body, or a shape; what never moves ("ground") has its origin in the world's.
+    of: a link ("robot/foot"), a body, or a shape; torques on what never moves ("ground") are about the world's origin.
     """
 
     of: str

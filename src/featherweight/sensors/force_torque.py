@@ -20,9 +20,9 @@ from .reading import WrenchReading, model_of, squeezed
 
 @dataclass(frozen=True)
 class ForceTorque(Record):
-    """What passes through a joint, motors, friction and bearings together: the wrench on its outer side by its inner.
+    """The wrench through a joint, by motors, friction and bearings together: on its outer side, by its inner side.
 
-    In the axes of the joint's child link, at its origin. It is the rate of momentum of everything further out, less
+    In the axes of the joint's child link, at its origin. It is the rate of momentum of everything outboard, less
     gravity and contact forces on it; ``f_ext`` that was given to the step must be given to ``read`` as well.
     """
 
@@ -34,7 +34,7 @@ class ForceTorque(Record):
         outer = _outer_links(model, child)
         if any((c.link in outer) != (c.to in outer) for c in scene.constraints):
             raise ValueError(
-                f"ForceTorque({self.joint!r}): a constraint holds what is beyond it, with forces unknown here"
+                f"ForceTorque({self.joint!r}): a constraint acts beyond this joint, and its forces are not known here"
             )
         q, v, a = last_step(state)
         X = np.asarray(_core.forward_kinematics(model, q))
@@ -71,7 +71,7 @@ def _momentum_rate(state: State, k: int, q: Array, v: Array, a: Array) -> Array:
 
 
 def _outer_links(model: Model, child: int) -> set[int]:
-    """The link and all that it carries."""
+    """The link and everything that it carries."""
     index = {name: k for k, name in enumerate(model.link_names)}
     outer = {child}
     for k, joint in enumerate(model.description.joints):  # parents come first

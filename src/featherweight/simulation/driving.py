@@ -27,7 +27,7 @@ def gravity_compensation(model: Model, q: Array, parameters: Parameters) -> Arra
 
 
 def _added_weight(model: Model, q: Array, parameters: Parameters) -> Array:
-    """What links weigh beyond their weight in the model, as f_ext (..., n_links, 6)."""
+    """The weights of links less those in the model, as f_ext (..., n_links, 6)."""
     mass = np.array([link.inertia.mass if link.inertia else 0.0 for link in model.description.links])
     com = np.array([link.inertia.com if link.inertia else np.zeros(3) for link in model.description.links])
     gravity = model.gravity if parameters.gravity is None else parameters.gravity[:, None]

@@ -27,7 +27,7 @@ class Parameters(Record):
     """
 
     friction: Array | None = None  # (batch,) factors on all coefficients of friction
-    gains: Array | None = None  # (batch, nu) factors on the forces of actuators, their limits aside
+    gains: Array | None = None  # (batch, nu) factors on the forces of actuators, but not on their limits
     gravity: Array | None = None  # (batch, 3) [m/s^2], world axes
     masses: Array | None = None  # (batch, n_links) factors on mass and inertia of links; their centres stay
     heights: Mapping[str, Array] = field(default_factory=dict)  # by shape, (batch, nx, ny) [m], as in HeightField
@@ -57,7 +57,7 @@ class Parameters(Record):
         )
 
     def changed_by(self, other: Parameters) -> Parameters:
-        """These, with what ``other`` has in their place."""
+        """These, replaced by those that ``other`` has."""
         fields = {name: value for name, value in vars(other).items() if value is not None}
         return Parameters(**{**vars(self), **fields, "heights": {**self.heights, **other.heights}})
 

@@ -18,13 +18,13 @@ STANDING = {
     "humanoid": {"thigh_joint": -0.3, "shin_joint": 0.6, "ankle_joint": -0.3, "forearm_joint": -0.4},
 }
 
-#: How fast servos answer [Hz]: to what a joint carries outward, and to a free robot that stands on the other side.
+#: How fast servos respond [Hz]: with what the joint carries, and with the whole of a robot that stands on that limb.
 OUTWARD, INWARD = 4.0, 1.5
 
 
 def start_posture(model: Model) -> Array:
-    """Coordinates (nq,): standing if it is a built-in robot that can; else zero, or mid-range where zero is beyond a
-    limit."""
+    """Coordinates (nq,): standing for built-in robots that can stand; else zero, or mid-range where zero is outside the
+    limits."""
     angles = STANDING.get(model.name, {})
     q = model.neutral()
     for joint in model.joints:
@@ -46,7 +46,7 @@ def free_roots(model: Model) -> list[ModelJoint]:
 
 
 def lowest_point(scene: CompiledScene, q: Array) -> Array:
-    """Height [m] of the lowest point of all shapes that move, () or (batch,); infinite without any."""
+    """Height [m] of the lowest point of all shapes that move, () or (batch,); infinite if there are none."""
     placements = np.asarray(_core.forward_kinematics(scene.model, q))
     lowest = np.full(q.shape[:-1], math.inf)
     for shape in scene.shapes:
@@ -76,7 +76,7 @@ def _reach_down(shape: CompiledShape, down: Array) -> Array:
 def holding_gains(model: Model, q: Array) -> tuple[Array, Array]:
     """Stiffness and damping (nv,) of servos that keep the posture q, critically damped; see docs/simulator.md.
 
-    A joint moves what hangs on it, and in a robot that stands, the robot above its foot: the stiffer answer counts.
+    A joint moves what it carries; in a robot that stands it moves the robot above its foot. The stiffer servo is taken.
     """
     H = np.asarray(_core.crba(model, q))
     outward = np.diag(H)

@@ -39,19 +39,18 @@ _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
 
 class Simulator:
-    """Steps a scene, one environment or thousands, in place of real time.
+    """Steps a scene in time, in one environment or in thousands.
 
-    scene: a :class:`Scene`, a :class:`CompiledScene`, or a lone :class:`Model`, which then touches nothing but itself.
+    scene: a :class:`Scene`, a :class:`CompiledScene`, or a single :class:`Model`, which then touches only itself.
     dt: length of a step [s].
     solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
-    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is taken
-    at the end of the step. "implicit": springs of joints and the gains of servos as well, which stays stable however
-    stiff they are. "rk4": fourth order, for scenes in which nothing can touch, without limits, dry friction and
-    constraints.
+    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is evaluated at the end
+    of the step. "implicit": joint springs and servo gains are, too, which is stable however stiff they are. "rk4":
+    fourth order, for scenes in which nothing can touch, without limits, dry friction or constraints.
     num_threads: threads for a batch, all cores by default. Results do not depend on it.
 
-    Everything immutable: a simulator may be shared by threads, and ``step`` returns a new state. Simulators pickle by
-    their compiled scene and settings, and are equal if those are; the states of one are good for those that equal it.
+    A simulator is immutable and may be shared by threads; ``step`` returns a new state. Simulators pickle by their
+    compiled scene and settings, and are equal if those are; a state may be used with any simulator equal to its own.
     """
 
     def __init__(
@@ -139,9 +138,9 @@ class Simulator:
         control: ArrayLike | None = None,
         f_ext: ArrayLike | None = None,
     ) -> StepSolution:
-        """One step, with all that it found out: rows, impulses, slip velocities, modes, and what was factorised.
+        """One step with everything it computed: rows, impulses, slip velocities, modes and factors.
 
-        Arguments as in :meth:`step`; ``solution.state`` is what that returns, bit for bit.
+        Arguments as in :meth:`step`; ``solution.state`` is the state that ``step`` returns, bit for bit.
 
         >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
         >>> crate = scene.add(fw.box((0.2, 0.2, 0.2)), pose=(0, 0, 0.1))
@@ -170,11 +169,11 @@ class Simulator:
     ) -> Trajectory:
         """Many steps from ``state``, which stays as it is.
 
-        tau: (steps, nv) or (batch, steps, nv), or (nv,) or (batch, nv) held constant together with ``n_steps``;
+        tau: (steps, nv) or (batch, steps, nv); with ``n_steps`` also (nv,) or (batch, nv), the same in every step;
         control and f_ext likewise. Without any of them nothing is driven for ``n_steps``.
         policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
         record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
-        progress: show a bar. Interrupted by Ctrl-C, the trajectory up to then is returned, ``interrupted``.
+        progress: show a bar. After Ctrl-C the trajectory up to then is returned, marked ``interrupted``.
         """
         state = self._own(state)
         if policy is not None and any(x is not None for x in (tau, control, f_ext)):
@@ -189,7 +188,7 @@ class Simulator:
                 widths[name],
                 state,
                 steps,
-                held=n_steps is not None,
+                constant=n_steps is not None,
             )
             for name, value in arrays.items()
         }
@@ -228,7 +227,7 @@ class Simulator:
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
 
-        A step takes overlaps out at up to half a metre per second, without giving velocity to anything.
+        Steps remove overlaps at up to half a metre per second, without adding velocity.
         """
         contacts = self.step(state).contacts  # gaps are those at its start
         found: dict[tuple[int, int, int], float] = {}
@@ -252,7 +251,7 @@ class Simulator:
         return driving.gravity_compensation(self.model, state.q, state.parameters)
 
     def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
-        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6): add several, hand them to ``step``.
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6), for ``step``; several may be added up.
 
         force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
         of mass by default.
@@ -293,30 +292,31 @@ class Simulator:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _own(self, state: State) -> State:
-        """The state, taken over if it is of another simulator that equals this one."""
+        """The state itself, or a copy that belongs to this simulator if it is of another, equal one."""
         if not isinstance(state, State):
             raise ValueError(f"state must come from sim.state(), got {state!r}")
         if state.simulator is self:
             return state
         if state.simulator != self:
-            raise ValueError("state belongs to another simulator: make one with this one's sim.state()")
+            raise ValueError("state belongs to a different simulator: make one with sim.state() of this one")
         return State._from_arrays(self, state._arrays())
 
     def _inputs(
-        self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, held: bool = True
+        self, name: str, value: ArrayLike | None, n: int, state: State, steps: int | None, *, constant: bool = True
     ) -> Array | None:
-        """``value`` as (batch or 1, steps or 1, n). held: (batch, n) is one row an environment for all steps."""
+        """``value`` as (batch or 1, steps or 1, n). constant: (batch, n) has one row per environment, for all steps."""
         if value is None:
             return None
         if n == 0:
-            raise ValueError(f"{name}: there are no {'actuators' if name == 'control' else 'freedoms'} to drive")
+            driven = "actuators" if name == "control" else "degrees of freedom"
+            raise ValueError(f"{name}: the scene has no {driven}")
         try:
             array = np.ascontiguousarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
         batch = state.batch_size
         shapes: dict[tuple[int, ...], tuple[int, int, int]] = {(n,): (1, 1, n)}
-        if not state.single and held:
+        if not state.single and constant:
             shapes[(batch, n)] = (batch, 1, n)
         if steps is not None:
             shapes.setdefault((steps, n), (1, steps, n))
@@ -362,10 +362,10 @@ class Simulator:
         records: tuple[Array, ...] | None,
         keep: _core.KeptSolutions | None = None,
     ) -> None:
-        """Steps ``first`` to ``first + n`` of a rollout; records of no length are not kept. keep: of the last step."""
-        name, tolerance, sweeps, of_heaps, newton, admm, matrix_free = self.solver.arguments()
+        """Steps ``first`` to ``first + n`` of a rollout, recorded if records are long enough. keep: the last step."""
+        name, tolerance, gauss_seidel, pile, newton, admm, matrix_free = self.solver.arguments()
+        most = (gauss_seidel, pile, newton, admm)
         q, v = records if records is not None and records[0].shape[1] else (None, None)
-        most = (sweeps, of_heaps, newton, admm)
         core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep)
 
 
@@ -381,7 +381,7 @@ class Overlap(Record):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(Record):
-    """What a rollout left. Arrays have the batch first, unless the state was a single one.
+    """The result of a rollout. Arrays have the batch first, unless there is a single environment.
 
     Trajectories pickle with all that was recorded, and compare by value.
     """
@@ -412,13 +412,14 @@ class Trajectory(Record):
 
     @property
     def iterations(self) -> dict[str, Array]:
-        """Sweeps of Gauss-Seidel, factorisations of Newton, iterations of ADMM, over all steps, ([batch]) each."""
-        counts = {"sweeps": self._totals.sweeps, "newton": self._totals.newton, "admm": self._totals.admm}
+        """Iterations of "gauss_seidel", "newton" (factorisations) and "admm", summed over all steps, ([batch]) each."""
+        total = self._totals
+        counts = {"gauss_seidel": total.gauss_seidel, "newton": total.newton, "admm": total.admm}
         return {name: self._squeeze(values) for name, values in counts.items()}
 
     def save(self, path: str) -> None:
         """Time, coordinates, velocities and diagnostics as an .npz file."""
-        with open(path, "wb") as file:  # under the very name given
+        with open(path, "wb") as file:  # under exactly the name given
             np.savez(
                 file, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
                 penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
@@ -482,7 +483,7 @@ def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
 
 
 def _actuator(model: Model, actuator: Actuator) -> tuple[int, float, float, float, float, float, float]:
-    """Force on the freedom: gain * control - kp * q - kd * v, the gear squared in the gains."""
+    """Force on the joint: gain * control - kp * q - kd * v, with the square of the gear in the gains."""
     joint = model.joint(actuator.joint)
     gear, kp, kd = actuator.gear, actuator.kp, actuator.kd
     gain = gear * (kd if actuator.kind == "velocity" else kp)
@@ -509,16 +510,16 @@ def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:
 def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state: State) -> int:
     if n_steps is not None:
         if isinstance(n_steps, bool) or not isinstance(n_steps, int | np.integer) or n_steps < 0:
-            raise ValueError(f"n_steps must be a whole number, not negative, got {n_steps!r}")
+            raise ValueError(f"n_steps must be a non-negative integer, got {n_steps!r}")
         return int(n_steps)
     for name, value in arrays.items():
         if value is not None:
             shape = np.shape(value)[: -2 if name == "f_ext" else -1]
             if len(shape) == (1 if state.single else 2) or (not state.single and len(shape) == 1):
                 return int(shape[-1])
-    raise ValueError("rollout: how many steps? Give n_steps, or forces with one row a step")
+    raise ValueError("rollout: give n_steps, or forces with one row per step")
 
 
 def _chunk(steps: int, batch: int) -> int:
-    """Steps between two looks at the keyboard: about 20 000 steps of environments."""
+    """Steps between two checks for Ctrl-C: about 20 000 steps of single environments."""
     return max(1, min(steps, 20_000 // batch)) if steps else 1

@@ -1,4 +1,4 @@
-"""What a step found out: rows of the cone problem, their impulses, velocities and modes, and what was factorised."""
+"""Everything that a step computed: the rows of its cone problem, their impulses, velocities and modes, and factors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class SolvedRows(Record):
 
     environment: NDArray[np.int64]  # (n,)
     source: NDArray[np.str_]  # (n,) "closure", "contact", "lower_limit", "upper_limit", "dry_friction" or "servo"
-    #: (n,) of a closure its place in the scene's constraints, of a contact in the contacts of its environment, of
-    #: others the degree of freedom
+    #: (n,) for closures, the index in the scene's constraints; for contacts, that in the contacts of the environment;
+    #: for all others, the degree of freedom
     index: NDArray[np.int64]
-    component: NDArray[np.int64]  # (n,) of a closure its row; of a contact along t1, t2, n, then about them
-    block: NDArray[np.int64]  # (n,) rows of one block of an environment obey their law together
+    component: NDArray[np.int64]  # (n,) for closures, the row; for contacts, along t1, t2, n, then about them
+    block: NDArray[np.int64]  # (n,) rows of one block of an environment share one law
     law: NDArray[np.str_]  # (n,) "equality", "unilateral", "interval", "point" or "disc"
     mode: NDArray[np.str_]  # (n,) "open", "sticking", "sliding", "at_lower" or "at_upper"
     impulse: Array  # (n,) [N s, N m s]
-    velocity: Array  # (n,) along the row at the end of the step [m/s, rad/s]: of what slides, the slip
-    shift: Array  # (n,) what the law adds to it [m/s, rad/s]: gap over step, bounce, drive of a servo
-    compliance: Array  # (n,) velocity per impulse that the row yields
+    velocity: Array  # (n,) along the row at the end of the step [m/s, rad/s]: the slip velocity where it slides
+    shift: Array  # (n,) what the law adds to it [m/s, rad/s]: gap / dt, rebound, drive of a servo
+    compliance: Array  # (n,) velocity by which the row yields, per impulse
     bound: Array  # (n,) coefficient of friction, or the upper bound of an interval [N s, N m s]
-    correction: Array  # (n,) impulses that take overlaps out of coordinates, and leave velocities alone
+    correction: Array  # (n,) impulses that remove overlaps from coordinates and leave velocities alone
 
     @classmethod
     def of(cls, values: dict[str, Array]) -> SolvedRows:
@@ -61,19 +61,19 @@ class SolvedRows(Record):
 
 @dataclass(frozen=True, eq=False)
 class StepSolution(Record):
-    """One step, with all that is known about it: arrays (...) for a single environment, (batch, ...) for several."""
+    """One step with everything it computed: arrays (...) for a single environment, (batch, ...) for several."""
 
     state: State  # after the step, bit for bit that of ``sim.step``
     q: Array  # (..., nq) at the start of the step
     v: Array  # (..., nv) at the start of the step
-    v_free: Array  # (..., nv) at its end, if nothing had touched
+    v_free: Array  # (..., nv) at its end, had nothing touched
     acceleration: Array  # (..., nv) mean over the step: the a of H a + h
-    joint_forces: Array  # (..., nv) but for dry friction, limits and implicit servos [N, N m]
+    joint_forces: Array  # (..., nv) without dry friction, limits and implicit servos [N, N m]
     contacts: Contacts  # what touched, with its geometry and impulses
     rows: SolvedRows
-    #: (..., nv, 13) what was factorised: of every degree of freedom of the eliminated tree its axis (6), what it takes
-    #: from a force on its way inward (6) and its weight, world axes about the root of its tree; zero where nothing can
-    #: touch. J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row.
+    #: (..., nv, 13) the factors: for every degree of freedom of the eliminated tree, axis (6), carry (6) and weight as
+    #: in docs/theory_contact.md, in world axes about the root of its tree; zero where nothing can touch.
+    #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row.
     dofs: Array
 
     @classmethod

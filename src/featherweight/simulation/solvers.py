@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ..records import Record
 
-#: Name, tolerance, the most sweeps, those in a heap, factorisations and ADMM iterations; whether matrix-free.
+#: Name, tolerance, the most iterations: of Gauss-Seidel, of Gauss-Seidel in a pile, of Newton, of ADMM; matrix-free.
 Arguments = tuple[str, float, int, int, int, int, bool]
 
 
@@ -41,27 +41,27 @@ class _Solver(Record):
 class Automatic(_Solver):
     """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish.
 
-    What does not touch each other, such as robots side by side, is solved each by itself. Heaps, of more than a
-    hundred contacts that hang together: Gauss-Seidel, accelerated, and Newton where a few contacts are stuck.
-    max_iterations: sweeps of Gauss-Seidel, and as many of ADMM. heap_sweeps: sweeps of Gauss-Seidel in a heap, so that
-    the time of a step is linear in its contacts.
+    Islands, such as robots that stand side by side without touching, are solved one by one. Piles, islands of more than
+    about a hundred contacts, are solved by accelerated Gauss-Seidel, with Newton where a few contacts are stuck.
+    max_iterations: of Gauss-Seidel, and as many of ADMM. pile_iterations: of Gauss-Seidel in a pile; the bound makes
+    the time of a step linear in its contacts.
     """
 
     name: ClassVar[str] = "auto"
-    heap_sweeps: int = 200
+    pile_iterations: int = 200
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_count("heap_sweeps", self.heap_sweeps)
+        _check_count("pile_iterations", self.pile_iterations)
 
     def arguments(self) -> Arguments:
         most = self.max_iterations
-        return self.name, self.tolerance, most, self.heap_sweeps, min(120, most), most, False
+        return self.name, self.tolerance, most, self.pile_iterations, min(120, most), most, False
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussSeidel(_Solver):
-    """Contact after contact, each solved exactly: best for few contacts that share little."""
+    """Contact after contact, each solved exactly: best for few contacts that are weakly coupled."""
 
     name: ClassVar[str] = "gauss_seidel"
 
@@ -84,9 +84,10 @@ class Newton(_Solver):
 class ADMM(_Solver):
     """Alternating directions: slow but steady, whatever the conditioning.
 
-    matrix_free: products and solutions go through the tree, O(n + m) an iteration for n joints and m rows, and the
+    matrix_free: products and solutions go through the tree, O(n + m) per iteration for n joints and m rows, and the
     matrix of the problem is never formed. For many contacts on deep trees: faster from about 60 links in a row that all
-    touch the ground, three times at 160. Bodies that touch each other cost it a few conjugate gradients an iteration.
+    touch the ground, and three times as fast at 160. Bodies that touch each other cost a few steps of conjugate
+    gradients per iteration.
     """
 
     name: ClassVar[str] = "admm"
@@ -105,7 +106,7 @@ Solver = Automatic | GaussSeidel | Newton | ADMM
 
 
 def as_solver(solver: Solver | str) -> Solver:
-    """A solver given as itself, or ``Automatic()`` as "auto"."""
+    """The solver itself, or ``Automatic()`` for "auto"."""
     if isinstance(solver, Automatic | GaussSeidel | Newton | ADMM):
         return solver
     if solver == "auto":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Of saved files.
 _FORMAT = 3
-#: Arrays of the core, one row an environment. Impulses are those of joints and constraints: warm starts.
+#: Arrays of the core, one row per environment. Impulses are those of joints and constraints: warm starts.
 _ROWS = ("q", "v", "impulses", "q_start", "v_start", "acceleration", "applied")
 #: All arrays that a state always has; parameters come on top.
 _NAMES = (
@@ -35,7 +35,7 @@ _NAMES = (
 
 @dataclass(frozen=True, eq=False)
 class Contacts(Record):
-    """All points of contact of the last step. n points of all environments together, ordered by environment.
+    """The n points of contact of the last step, of all environments together, ordered by environment.
 
     ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
     Contacts pickle, and compare by value.
@@ -97,11 +97,10 @@ class State:
     """Coordinates, velocities and contacts of a batch of environments, or of a single one.
 
     Made by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; arrays are read-only, ``replace`` makes another.
-    Arrays are contiguous float64, seen without a copy by all that takes NumPy arrays; give ``state.q.copy()`` to what
-    wants to write.
+    Arrays are contiguous float64, which other libraries can read without a copy; use ``state.q.copy()`` to write.
 
-    States pickle together with their simulator, and step on from there bit for bit. Two are equal if their simulators
-    are, and all of their numbers are the same bit for bit.
+    States pickle together with their simulator, and continue bit for bit. Two are equal if their simulators are equal
+    and all of their numbers are the same, bit for bit.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class State:
 
     @property
     def joint_forces(self) -> Array:
-        """Joint forces of the last step but for dry friction and limits, (nv,) or (batch, nv) [N, N m]."""
+        """Joint forces of the last step without dry friction and limits, (nv,) or (batch, nv) [N, N m]."""
         return self._view(self._core.applied)
 
     @property
@@ -163,7 +162,7 @@ class State:
 
     @property
     def residual(self) -> Any:
-        """How exactly the last step was solved: natural residual over velocities of the problem, () or (batch,)."""
+        """How exactly the last step was solved: natural residual relative to its velocities, () or (batch,)."""
         return self._figure(self._last.residual)
 
     @property
@@ -173,7 +172,7 @@ class State:
 
     @property
     def dual(self) -> Any:
-        """Largest distance of a velocity from where it may be [m/s]."""
+        """Largest distance of a velocity from those its law admits [m/s]."""
         return self._figure(self._last.dual)
 
     @property
@@ -188,9 +187,9 @@ class State:
 
     @property
     def iterations(self) -> dict[str, Any]:
-        """Sweeps of Gauss-Seidel, factorisations of Newton and iterations of ADMM in the last step."""
+        """Iterations of "gauss_seidel", "newton" (factorisations) and "admm" in the last step."""
         last = self._last
-        counts = {"sweeps": last.sweeps, "newton": last.newton, "admm": last.admm}
+        counts = {"gauss_seidel": last.gauss_seidel, "newton": last.newton, "admm": last.admm}
         return {name: self._figure(values) for name, values in counts.items()}
 
     @property
@@ -210,7 +209,7 @@ class State:
         for name, value, target in (("q", q, core.q), ("v", v, core.v)):
             if value is not None:
                 target[...] = self._checked(name, value, target.shape[1])
-        # a step that was made stays what it was; before the first there is none
+        # what is known about the last step stays; before the first there is none
         core.q_start[rests], core.v_start[rests] = core.q[rests], core.v[rests]
         return self._with(core)
 
@@ -244,7 +243,7 @@ class State:
         return self._with(core, parameters=self.parameters.changed_by(given))
 
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
-        """The state with some environments started anew: where the scene put them, or at q and v, without contacts.
+        """The state with some environments started again: where the scene put them, or at q and v, without contacts.
 
         mask: (batch,) booleans, all by default; q and v: (n,) or (batch, n), used where the mask is set.
         """
@@ -266,7 +265,7 @@ class State:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
         arrays: dict[str, Any] = {"format": _FORMAT, **self._arrays()}
-        with open(path, "wb") as file:  # under the very name given
+        with open(path, "wb") as file:  # under exactly the name given
             np.savez(file, **arrays)
 
     @classmethod
@@ -285,7 +284,7 @@ class State:
     # -- all that a state is -----------------------------------------------------------------------------------------
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything but the simulator, by name: what files, pickles, copies and comparisons go by."""
+        """Everything but the simulator, by name: what files, pickles, copies and comparisons use."""
         arrays: dict[str, NDArray[Any]] = {"time": np.array(self.time), "single": np.array(self.single)}
         arrays |= {name: getattr(self._core, name) for name in _ROWS}
         arrays |= {f"contacts/{name}": values for name, values in ContactTable.of(self._core).arrays().items()}
@@ -294,7 +293,7 @@ class State:
 
     @classmethod
     def _from_arrays(cls, simulator: Simulator, arrays: Mapping[str, NDArray[Any]]) -> State:
-        """The state of which :meth:`_arrays` returned ``arrays``; what does not fit the scene is named."""
+        """The state of which :meth:`_arrays` returned ``arrays``; errors name what does not fit the scene."""
         if missing := [name for name in _NAMES if name not in arrays]:
             raise ValueError(f"not a saved state, {', '.join(missing)} missing")
         core = simulator._environments(len(np.atleast_1d(arrays["q"])))
@@ -394,7 +393,7 @@ def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
     for joint in simulator.model.joints:
         if joint.type in ("free", "spherical"):
             lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)
-            if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is made good, no more
+            if (np.abs(lengths - 1.0) > 1e-6).any():  # as everywhere: rounding is corrected, nothing else
                 wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
                 raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
             q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]

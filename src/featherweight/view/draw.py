@@ -31,8 +31,8 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
     """Draw ``model`` at the configuration ``q`` ``(nq,)``, neutral when left out; returns the axes.
 
     ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones when left out. Several calls on the
-    same axes share a scene. alpha: opacity. Visual shapes are drawn, else those to collide with; a mesh or a plane
-    has no simple shape and leaves the stick to its link. Needs matplotlib.
+    same axes share a scene. alpha: opacity. Visual shapes are drawn, or collision shapes if there are none; of a mesh
+    or a plane only the stick to its link is drawn. Needs matplotlib.
     """
     toolkit = _matplotlib("mpl_toolkits.mplot3d.art3d")
     if ax is None:
@@ -71,7 +71,7 @@ def _matplotlib(module: str) -> Any:
 
 
 def _sticks(model: Model, placements: Array) -> Iterator[tuple[Array, Array]]:
-    """From the origin of each link to that of the link it hangs on; the world holds no stick."""
+    """From the origin of each link to that of its parent; none from the world."""
     index = {name: i for i, name in enumerate(model.link_names)}
     for child, joint in enumerate(model.description.joints):
         if joint.parent != WORLD:

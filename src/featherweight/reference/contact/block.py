@@ -1,4 +1,4 @@
-"""One block solved exactly, all others held: friction by a secular equation in a viscous coefficient.
+"""One block solved exactly, all others fixed: friction by a secular equation in a viscous coefficient.
 
 Sliding friction is viscous, sigma_T = -beta lambda_T. With the normal eliminated, Ghat = G_TT - G_TN G_NT / G_NN and
 w = G_TN / G_NN, beta is the root of mu lambda_N(beta) = |lambda_T(beta)| on

@@ -1,4 +1,4 @@
-"""Block after block, each solved exactly with the others held, until none is off its law."""
+"""Block after block, each solved exactly with the others fixed, until all obey their laws."""
 
 from __future__ import annotations
 

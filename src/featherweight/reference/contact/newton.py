@@ -1,6 +1,6 @@
 """All blocks at once: Newton's method on the natural map x = lambda - sigma / D, whose pieces are smooth.
 
-A row whose x lies inside its set shall not move; one whose x is outside is held on the bound; tangents whose x leaves
+A row whose x lies inside its set must not move; one whose x is outside stays on the bound; tangents whose x leaves
 the disc of radius R slide along e = x / |x|: their force keeps to the cone, e . lambda_T = mu lambda_N, and is viscous
 across, sigma_T + beta lambda_T = 0 with beta = D (|x| / R - 1). A proximal term follows the residual.
 Source: P. Alart, A. Curnier, "A mixed formulation for frictional contact problems prone to Newton like solution
@@ -37,16 +37,16 @@ def _step(G: Array, g: Array, blocks: Sequence[ConeBlock], impulses: Array, eps:
     for block, own in zip(blocks, slices(blocks), strict=True):
         D, rows = float(np.mean(np.diag(G)[own])), np.arange(m)[own]
         x = impulses - sigma / D
-        held = {}
+        fixed = {}
         if block.law in ("unilateral", "interval", "point"):
             low, high = (block.lower, block.upper) if block.law == "interval" else (0.0, np.inf)
             if not low < x[rows[-1]] < high:
-                held[rows[-1]] = np.clip(x[rows[-1]], low, high)
+                fixed[rows[-1]] = np.clip(x[rows[-1]], low, high)
         if block.law in ("point", "disc"):
             tangents, normal = (rows[:2], rows[2]) if block.law == "point" else (rows, block.normal)
             R, length = block.mu * x[normal], float(np.linalg.norm(x[tangents]))
             if R <= 0:
-                held |= dict.fromkeys(tangents, 0.0)
+                fixed |= dict.fromkeys(tangents, 0.0)
             elif length > R:
                 e, beta = x[tangents] / length, D * (length / R - 1)
                 across = np.array([-e[1], e[0]]) if len(e) == 2 else np.zeros(1)
@@ -55,6 +55,6 @@ def _step(G: Array, g: Array, blocks: Sequence[ConeBlock], impulses: Array, eps:
                 A[tangents[-1]], b[tangents[-1]] = row, across @ b[tangents]
                 A[tangents[0]], b[tangents[0]] = 0.0, 0.0
                 A[tangents[0], tangents], A[tangents[0], normal] = e, -block.mu
-        for i, value in held.items():
+        for i, value in fixed.items():
             A[i], A[i, i], b[i] = 0.0, 1.0, value
     return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=np.float64)

@@ -3,8 +3,8 @@
 A row that gives in by R per force is a spring of stiffness W = 1 / R, which joins the inertia of its link. With D the
 Delassus matrix of the stiffened bodies, the inverse is W - W D W. But stiffness takes digits with it, as the square of
 W times the mobility of the row, and a spring between two links would couple them beyond the tree. Rows of either kind
-are held back: among stiffened bodies their Delassus matrix is D, and D + R of these rows is inverted as it stands.
-Newton's iteration from a softer inverse is no way around it, it loses digits as the square of the condition. Source:
+are kept apart: among stiffened bodies their Delassus matrix is D, and D + R of these rows is inverted as it stands.
+Newton's iteration from a softer inverse would not help: it loses digits as the square of the condition. Source:
 A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms". Oracle: dense algebra.
 """
 
@@ -41,8 +41,8 @@ def caba_osim(
     spring = (P.sum(axis=1) == 1) & ~too_stiff
     W = np.where(spring, 1 / R, 0.0)
     D = P @ matrix_of_ends(articulated_bodies(model, q, K.transpose(0, 2, 1) * W @ K), ends) @ P.T
-    held = np.eye(len(P))[:, ~spring]
-    answer = held - W[:, None] * (D @ held)  # unit forces of the held rows, and what the springs answer to each
+    rigid = np.eye(len(P))[:, ~spring]
+    answer = rigid - W[:, None] * (D @ rigid)  # unit forces of the rigid rows, and what the springs answer to each
     inverse: Array = np.diag(W) - W[:, None] * D * W
-    inverse += answer @ solve_independent(held.T @ (D + np.diag(R)) @ held, answer.T)
+    inverse += answer @ solve_independent(rigid.T @ (D + np.diag(R)) @ rigid, answer.T)
     return inverse

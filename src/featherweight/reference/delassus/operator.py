@@ -25,7 +25,7 @@ from featherweight.reference.tree import sizes
 class DelassusOperator:
     """Delta = J H^-1 J^T, and Delta + R with R > 0 the ``damping`` of all rows or of each; O(n + m) per sweep.
 
-    Springs are softened to ``softness`` times the mobility of their rows. Rows between two links are held back, as a
+    Springs are softened to ``softness`` times the mobility of their rows. Rows between two links are kept apart, as a
     spring would couple the links beyond the tree: l of them cost a factorisation once, and l^2 in every solution.
     """
 
@@ -42,13 +42,13 @@ class DelassusOperator:
         self.nv = sizes(model)[1]
         self.K, self.R = P @ rows_by_link(ends, len(model.links)), row_damping(damping, len(P))
         self.bodies = articulated_bodies(model, q)
-        self.held = P.sum(axis=1) > 1
+        self.rigid = P.sum(axis=1) > 1
         mobility = mobilities(self.bodies.links, self.bodies.joints, self.K)
-        self.W = np.where(self.held, 0.0, 1 / np.maximum(self.R, softness * mobility))
+        self.W = np.where(self.rigid, 0.0, 1 / np.maximum(self.R, softness * mobility))
         self.stiffened = articulated_bodies(model, q, self.K.transpose(0, 2, 1) * self.W @ self.K)
-        seen = [self._seen(self.stiffened, unit) for unit in np.eye(len(P))[self.held]]
-        D = np.vstack([np.zeros((0, len(P))), *seen])[:, self.held]
-        self.factor = np.linalg.cholesky(D + np.diag(np.maximum(self.R[self.held], softness * np.diag(D))))
+        seen = [self._seen(self.stiffened, unit) for unit in np.eye(len(P))[self.rigid]]
+        D = np.vstack([np.zeros((0, len(P))), *seen])[:, self.rigid]
+        self.factor = np.linalg.cholesky(D + np.diag(np.maximum(self.R[self.rigid], softness * np.diag(D))))
 
     def apply(self, x: Array) -> Array:
         """Delta x, (m,)."""
@@ -73,9 +73,9 @@ class DelassusOperator:
     def _solve_softened(self, b: Array) -> Array:
         """(Delta + R)^-1 b, small R made larger."""
         f = self.W * b
-        if self.held.any():
-            f[self.held] = solve_factored(self.factor, (b - self._seen(self.stiffened, f))[self.held])
-        return np.where(self.held, f, self.W * (b - self._seen(self.stiffened, f)))
+        if self.rigid.any():
+            f[self.rigid] = solve_factored(self.factor, (b - self._seen(self.stiffened, f))[self.rigid])
+        return np.where(self.rigid, f, self.W * (b - self._seen(self.stiffened, f)))
 
     def _seen(self, bodies: ArticulatedBodies, f: Array) -> Array:
         """What the rows see of the accelerations under their forces ``f``."""

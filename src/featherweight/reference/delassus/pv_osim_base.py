@@ -1,9 +1,10 @@
 """The inverse of the Delassus matrix where limbs meet at a base, O(n + m^2 d) and b^3 for each limb of b rows.
 
 As in pv_osim the rows travel inwards, but only to the base. There L still has one block per limb, and the base adds no
-more than the columns of its own freedoms: by the matrix inversion lemma it takes the inverses of the blocks, and one of
-the size of these freedoms. Source: A. S. Sathya et al., "Efficient constrained dynamics algorithms based on an
-equivalent LQR formulation using Gauss' principle of least constraint". Oracle: the inverse of J H^-1 J^T + R.
+more than the columns of its own degrees of freedom: by the matrix inversion lemma it takes the inverses of the blocks,
+and one of as many rows as the base has degrees of freedom. Source: A. S. Sathya et al., "Efficient constrained dynamics
+algorithms based on an equivalent LQR formulation using Gauss' principle of least constraint". Oracle: the inverse of
+J H^-1 J^T + R.
 """
 
 from __future__ import annotations

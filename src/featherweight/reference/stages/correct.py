@@ -1,4 +1,4 @@
-"""Stage 5, correct: overlaps and open closures leave the coordinates; velocities keep nothing of it.
+"""Stage 5, correct: overlaps and open closures are removed from the coordinates, and velocities stay as they are.
 
 Impulses nu that are forgotten, 0 <= nu _|_ sigma + G nu + slack >= 0 of contacts and limits and with equality of
 closures, move the coordinates in this step. Half of an overlap leaves, at no more than half a metre per second.
@@ -18,7 +18,7 @@ from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.scene import StepScene
 
 FASTEST = 0.5  # [m/s] at which overlaps leave
-YIELDING = 1e-3  # of the mobility of its point: a normal that moves less gives way instead of being forced
+YIELDING = 1e-3  # of the mobility of its point: a normal that moves less yields instead of being forced
 
 
 def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, v: Array) -> tuple[Array, Array]:
@@ -52,7 +52,7 @@ def separation(scene: StepScene, free: FreeMotion, problem: StepProblem, impulse
 
 
 def _give(free: FreeMotion, problem: StepProblem) -> Array:
-    """(m,) compliance of rows that are separated: against the mobility of all points, or of all joints."""
+    """(m,) compliance of the rows that separate, relative to the mobility of all points, or of all joints."""
     mobility = np.zeros(len(problem.blocks))
     for k, block in enumerate(problem.blocks):
         J = block.J if block.around is None else block.around

@@ -21,7 +21,7 @@ class RowBlock:
     law: ConeBlock
     J: Array  # (rows, nv)
     shift: Array | float = 0.0  # what the law adds to the velocity of the row [m/s]
-    compliance: Array | float = 0.0  # velocity given way per impulse
+    compliance: Array | float = 0.0  # velocity by which the rows yield, per impulse
     gap: Array | float = np.nan  # what is left to close, or the error of a closure [m or rad]; nan: none
     bounces: bool = False  # the shift is that of restitution
     around: Array | None = None  # (k, nv) motions of the same point, by which the mobility of the rows is judged

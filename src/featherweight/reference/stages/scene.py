@@ -1,4 +1,4 @@
-"""What a step is told: the model, the length of a step, what must hold, and where it touches."""
+"""The input of a step: the model, the length of a step, closures, and points of contact."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ContactPoint:
     frame: Array  # (3, 3) rows t1, t2 and the normal, which points from `to` to `link`; world axes
     gap: float  # [m] at the start of the step, negative where they overlap
     law: ContactLaw
-    rolls_open: bool = False  # a gap of next to nothing that a loaded contact of bodies opened: it stays
+    rolls_open: bool = False  # a tiny gap that rolling has opened at a loaded contact between bodies: it stays open
 
     @property
     def friction(self) -> float:
@@ -58,7 +58,7 @@ def per_dof(model: ModelDescription, field: str) -> Array:
 
 
 def limits(model: ModelDescription) -> tuple[Array, Array]:
-    """(nq,) and (nq,) lower and upper, infinite where there is none."""
+    """Lower and upper limits, (nq,) each, infinite where there are none."""
     lower = [np.full(j.nq, -np.inf) if j.lower is None else j.lower for j in model.joints]
     upper = [np.full(j.nq, np.inf) if j.upper is None else j.upper for j in model.joints]
     return _stack(lower), _stack(upper)

@@ -52,7 +52,7 @@ def servos(scene: StepScene, control: Array) -> list[Servo]:
 
 
 def add_forces(scene: StepScene, servos: list[Servo], q: Array, v: Array, H: Array, force: Array) -> None:
-    """Of those that are no rows: to the forces, and to the inertia what acts at the end of the step."""
+    """Servos that are not rows: their forces, and the inertia that stands for what acts at the end of the step."""
     ahead = scene.dt if scene.implicit else 0.0
     for s in servos:
         if s.is_row:

@@ -1,4 +1,4 @@
-"""Stage 3, solve: impulses that obey the laws, and bounces weakened where they would bring energy."""
+"""Stage 3, solve: impulses that obey the laws, with restitution reduced where it would add energy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def solve(problem: StepProblem, *, start: Array | None = None, tolerance: float 
     bounces = problem.where([block.bounces for block in problem.blocks])
     if not bounces.any() or not _brings_energy(problem, impulses):
         return impulses
-    low, high = 0.0, 1.0  # the largest share of restitution that brings no energy
+    low, high = 0.0, 1.0  # the largest share of restitution that adds no energy
     while high - low > 0.01:
         share = (low + high) / 2
         impulses = _solve(problem, _with_share(problem, bounces, share), impulses, tolerance)
@@ -40,12 +40,12 @@ def _solve(problem: StepProblem, g: Array, start: Array | None, tolerance: float
 
 
 def _with_share(problem: StepProblem, bounces: NDArray[np.bool_], share: float) -> Array:
-    """g with restitution as much weaker."""
+    """g with that share of restitution."""
     return np.where(bounces, problem.velocity + share * (problem.g - problem.velocity), problem.g)
 
 
 def _brings_energy(problem: StepProblem, impulses: Array) -> bool:
-    """Whether impulses do work [J] beyond rounding, those aside that may: of servos and of springs in contacts."""
+    """Whether passive impulses, those not of servos or of springs in contacts, do work [J] beyond rounding."""
     G = problem.G - np.diag(problem.compliance)
     passive = np.where(problem.compliance == 0, impulses, 0.0)
     work = passive * (problem.velocity + G @ (impulses - 0.5 * passive))

@@ -17,7 +17,7 @@ from featherweight.reference.stages.solve import solve
 
 @dataclass(frozen=True, eq=False)
 class StepSolution:
-    """Everything a step found out."""
+    """Everything that a step computed."""
 
     q: Array  # (nq,) at its end
     v: Array  # (nv,) at its end

@@ -6,25 +6,25 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers.cones import Cones, heap
+from helpers.cones import Cones, pile
 from scipy.sparse.csgraph import connected_components
 
 #: The natural residual of the oracle has De Saxce's term; ours has not. They vanish together.
 BETWEEN_RESIDUALS = 5.0
-#: Sweeps, where a heap is to be solved whatever it costs.
-PATIENT = {"sparse": True, "max_heap_sweeps": 2000}
+#: Iterations, where a pile is to be solved whatever it costs.
+PATIENT = {"sparse": True, "max_pile": 2000}
 
 
 @cache
-def heaps(spin: bool) -> list[Cones]:
+def piles(spin: bool) -> list[Cones]:
     rng = np.random.default_rng(12)
-    return [heap(rng, n, spin=spin) for n in 4 * (80, 100, 120)]
+    return [pile(rng, n, spin=spin) for n in 4 * (80, 100, 120)]
 
 
 @pytest.mark.parametrize("spin", [False, True])
 def test_heaps_obey_the_laws(spin: bool) -> None:
     missed = 0
-    for problem in heaps(spin):
+    for problem in piles(spin):
         assert len(problem.g) > 320
         impulses, report = problem.solve(**PATIENT)
         missed += not report["converged"]
@@ -34,17 +34,17 @@ def test_heaps_obey_the_laws(spin: bool) -> None:
 
 
 def test_sweeps_alone_do_not() -> None:
-    """Or the test above would test nothing."""
+    """Otherwise the test above would test nothing."""
     missed = 0
-    for problem in heaps(False):
-        _, report = problem.solve(sparse=True, solver="gauss_seidel", max_sweeps=400)
+    for problem in piles(False):
+        _, report = problem.solve(sparse=True, solver="gauss_seidel", max_gauss_seidel=400)
         missed += not report["converged"]
     assert missed >= 8
 
 
-def test_accelerated_they_do_with_half_of_that() -> None:
-    sweeps = [problem.solve(**PATIENT)[1]["sweeps"] for problem in heaps(False)]
-    assert np.mean(sweeps) < 200
+def test_accelerated_it_does_with_half_of_the_iterations() -> None:
+    iterations = [problem.solve(**PATIENT)[1]["gauss_seidel"] for problem in piles(False)]
+    assert np.mean(iterations) < 200
 
 
 def largest_island(problem: Cones) -> Cones:
@@ -55,36 +55,36 @@ def largest_island(problem: Cones) -> Cones:
 
 
 def test_effort_is_bounded() -> None:
-    large = [island for island in map(largest_island, heaps(False)) if len(island.g) > 320]
+    large = [island for island in map(largest_island, piles(False)) if len(island.g) > 320]
     assert len(large) >= 8
     for problem in large:
-        first, report = problem.solve(sparse=True, max_heap_sweeps=20)
-        assert report["sweeps"] <= 20 and not report["converged"]
+        first, report = problem.solve(sparse=True, max_pile=20)
+        assert report["gauss_seidel"] <= 20 and not report["converged"]
         # the next step goes on from there, and gets no worse
-        _, then = problem.solve(lambda0=first, sparse=True, max_heap_sweeps=20)
-        assert then["sweeps"] <= 20 and then["residual"] <= report["residual"]
+        _, then = problem.solve(lambda0=first, sparse=True, max_pile=20)
+        assert then["gauss_seidel"] <= 20 and then["residual"] <= report["residual"]
 
 
-def test_a_solved_heap_costs_one_look() -> None:
-    for problem in heaps(False):
+def test_a_solved_pile_costs_one_look() -> None:
+    for problem in piles(False):
         impulses, report = problem.solve(tolerance=1e-10, **PATIENT)
         if report["converged"]:
             again, report = problem.solve(sparse=True, lambda0=impulses)
-            assert report["sweeps"] == report["newton"] == report["admm"] == 0
+            assert report["gauss_seidel"] == report["newton"] == report["admm"] == 0
             assert np.array_equal(again, impulses)
 
 
 def test_the_same_bits_again() -> None:
-    problem = heaps(True)[0]
+    problem = piles(True)[0]
     once, _ = problem.solve(sparse=True)
     twice, _ = problem.solve(sparse=True)
     assert np.array_equal(once, twice)
 
 
 def test_the_order_of_contacts_does_not_matter() -> None:
-    """Velocities of what sticks are unique; which contacts come first changes the sweeps, not the answer."""
+    """Velocities of what sticks are unique; which contacts come first changes the iterations, not the answer."""
     rng = np.random.default_rng(3)
-    for problem in heaps(False)[:3]:
+    for problem in piles(False)[:3]:
         n = len(problem.blocks)
         order = rng.permutation(n)
         rows = (3 * order[:, None] + np.arange(3)).ravel()

@@ -1,4 +1,4 @@
-"""What the reports on held robots share: the table of methods by case, bars, and files."""
+"""What the reports on anchored robots share: the table of methods by case, bars, and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from benchmarks.report import markdown_table
 
 
-class HeldRow(Protocol):
+class AnchoredRow(Protocol):
     """One case, one method."""
 
     case: str
@@ -27,14 +27,14 @@ def header(machine: dict[str, str]) -> str:
     return "\n".join(f"- {key}: {value}" for key, value in machine.items())
 
 
-def held_table(rows: Sequence[HeldRow], columns: Sequence[str]) -> str:
-    """Markdown, without columns that nobody fills."""
+def method_table(rows: Sequence[AnchoredRow], columns: Sequence[str]) -> str:
+    """Markdown, without columns that are empty throughout."""
     lines = [row.cells([other for other in rows if other.case == row.case]) for row in rows]
     titles = [title for title in columns if any(title in line for line in lines)]
     return markdown_table([{title: line.get(title, "") for title in titles} for line in lines])
 
 
-def plot_times(plt: Any, rows: Sequence[HeldRow]) -> Any:
+def plot_times(plt: Any, rows: Sequence[AnchoredRow]) -> Any:
     """Bars by case and method."""
     cases = list(dict.fromkeys(row.case for row in rows))
     height = 1 + 0.2 * len({row.method for row in rows})

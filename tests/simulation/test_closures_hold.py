@@ -1,4 +1,4 @@
-"""Frames that are held together stay together, however fast the rest swings."""
+"""Anchors and closures hold, however fast the rest swings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import featherweight as fw
 
 
 def swing(links: int = 4) -> fw.Model:
-    """A chain in the plane, its tip to be held."""
+    """A chain in the plane, its tip to be anchored."""
     builder = fw.ModelBuilder("swing")
     parent = "world"
     for k in range(links):
@@ -22,7 +22,7 @@ def swing(links: int = 4) -> fw.Model:
 
 
 @pytest.mark.parametrize("dt", [1e-3, 2e-3])
-def test_a_held_tip_does_not_drift(dt: float) -> None:
+def test_an_anchored_tip_does_not_drift(dt: float) -> None:
     """Links turn by up to 27 rad/s: tangents alone would leave the tip by 0.1 mm."""
     scene = fw.Scene()
     scene.add(swing(), name="swing", q=[0.6, 0.5, -1.2, 0.4], self_collision=False)
@@ -31,13 +31,13 @@ def test_a_held_tip_does_not_drift(dt: float) -> None:
     trajectory = sim.rollout(sim.state(), n_steps=int(5.0 / dt))
     assert np.abs(trajectory.v).max() > 10.0, "it should swing"
     tip = fw.frame_placement(sim.model, trajectory.q, "swing/tip")[:, :3, 3]
-    held = fw.frame_placement(sim.model, sim.scene.q0, "swing/tip")[:3, 3]
-    assert np.abs(tip - held).max() < 1e-10
+    anchor = fw.frame_placement(sim.model, sim.scene.q0, "swing/tip")[:3, 3]
+    assert np.abs(tip - anchor).max() < 1e-10
     energy = fw.kinetic_energy(sim.model, trajectory.q, trajectory.v) + fw.potential_energy(sim.model, trajectory.q)
-    assert energy.max() < energy[0] + 0.05, "of some 50 J that go to and fro"
+    assert energy.max() < energy[0] + 0.05, "of some 50 J that are exchanged"
 
 
-def test_bodies_held_to_each_other() -> None:
+def test_closures_between_bodies() -> None:
     """Two boxes and a plate between them, thrown: a weld and a point, in every environment of a batch."""
     scene = fw.Scene()
     for k, name in enumerate(("left", "plate", "right")):

@@ -1,4 +1,4 @@
-"""Accelerations and forces of robots that are held, one call for a whole batch, with contacts that differ by sample."""
+"""Accelerations and forces of robots with anchored feet: one call for a batch, with other feet in each sample."""
 
 import numpy as np
 
