@@ -45,7 +45,7 @@ struct SeparateTuning {
   // each other come apart without being thrown. tests/simulation/test_robustness.py.
   static constexpr double share_per_step = 0.5, fastest = 0.5;
   // Contacts whose mobility is below this share of the largest are not forced apart, however deep they are [1];
-  // closures yield this much to those they contradict. tests/simulation/test_held_frames.py.
+  // closures yield this much to those they contradict. tests/simulation/test_closures_hold.py.
   static constexpr double yielding = 1e-3, closures_yield = 1e-12;
   // Iterations at most, and the share of the first change at which they end [1]: what is left comes next time.
   static constexpr int most_iterations = 50;
@@ -54,11 +54,11 @@ struct SeparateTuning {
 
 struct ClosureTuning {
   // Closures are closed to this [m or rad], or until an iteration no longer brings them this share nearer [1].
-  // tests/simulation/test_held_frames.py.
+  // tests/simulation/test_closures_hold.py.
   static constexpr double closed = 1e-11, least_progress = 0.5;
   static constexpr int most_iterations = 10;
   // What is added to the diagonal of their matrix, as a share of its largest element, so that redundant rows share what
-  // they have to do; and the smallest pivot. tests/simulation/test_held_frames.py.
+  // they have to do; and the smallest pivot. tests/simulation/test_closures_hold.py.
   static constexpr double damping = 1e-12, smallest_pivot = 1e-15;
 };
 
