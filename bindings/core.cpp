@@ -14,11 +14,12 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_kinematics(m);
   featherweight::bindings::bind_dynamics(m);
   featherweight::bindings::bind_constrained(m);
-  featherweight::bindings::bind_constraints(m);
+  featherweight::bindings::bind_rows(m);
   featherweight::bindings::bind_delassus(m);
   featherweight::bindings::bind_collision(m);
-  featherweight::bindings::bind_simulation(m);
-  featherweight::bindings::bind_contact(m);
-  featherweight::bindings::bind_batch(m);
+  featherweight::bindings::bind_scene(m);
+  featherweight::bindings::bind_step(m);
+  featherweight::bindings::bind_cones(m);
+  featherweight::bindings::bind_runtime(m);
   featherweight::bindings::bind_measure(m);
 }

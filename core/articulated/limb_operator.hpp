@@ -27,7 +27,7 @@ class DelassusOperator {
         constraints_(constraints),
         plan_(*constraints.limbs),
         free_(tree, arena),
-        held_(tree, arena),
+        ended_(tree, arena),
         sweeps_(tree, constraints, arena),
         active_(arena.take<S>(constraints.n_ends)),
         damping_(arena.take<S>(constraints.n_ends)),
@@ -53,7 +53,7 @@ class DelassusOperator {
     *singular_ = S(0);
     const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
       for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
-        reduce(n, group, S(T(stiffest)));
+        reduce(n, group, S(T(most_rigid)));
         add_reduced_rows(n, rows_ + group.begin, L_ + group.L, I);
       });
       if (plan_.of_link[i].group >= 0) gather(K, i);
@@ -64,13 +64,13 @@ class DelassusOperator {
       const Link<T>& l = tree_.links[i];
       const RowGroup& group = plan_.groups[at.group];
       with_row_count(group.end - group.begin, [&](auto n) {
-        pass_joint(joint, l, held_.state + l.state, factor_of(joint, l, held_.factors), AtRest{},
+        pass_joint(joint, l, ended_.state + l.state, factor_of(joint, l, ended_.factors), AtRest{},
                    RowBlock<decltype(n), Fixed<0>, S>{n, {}, rows_ + group.begin, L_ + group.L, G_ + at.entries});
       });
     };
-    articulate(tree_, q, held_, SparingLeaves{end_limbs}, pass_rows);
+    articulate(tree_, q, ended_, SparingLeaves{end_limbs}, pass_rows);
     for_each_ending(plan_, tree_.n_links,
-                    [&](auto n, const RowGroup& group) { reduce(n, group, S(T(stiffest_at_world))); });
+                    [&](auto n, const RowGroup& group) { reduce(n, group, S(T(most_rigid_at_world))); });
   }
 
   // Ax = Delta x. In compiled order, as everything here.
@@ -99,15 +99,15 @@ class DelassusOperator {
 
  private:
   // Mobility of a row over its pivot, beyond which solutions are refined.
-  static constexpr double stiffest = 1e5, stiffest_at_world = 1e10;
+  static constexpr double most_rigid = 1e5, most_rigid_at_world = 1e10;
   static constexpr int n_refinements = 3;
 
   template <class N>
-  FW_INLINE void reduce(N n, const RowGroup& group, const S& stiffest_regular) {
+  FW_INLINE void reduce(N n, const RowGroup& group, const S& most_rigid_regular) {
     reduce_rows(n, rows_ + group.begin, L_ + group.L);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      const S stiffness = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
-      *singular_ = select(abs(stiffness) < stiffest_regular, *singular_, S(1));  // also where it is NaN
+      const S rigidity = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
+      *singular_ = select(abs(rigidity) < most_rigid_regular, *singular_, S(1));  // also where it is NaN
     });
   }
 
@@ -138,9 +138,9 @@ class DelassusOperator {
         add_reduced_targets(n, rows_ + group.begin, L_ + group.L, p);
       });
       visit(l.kind, [&](auto joint) {
-        const auto& factor = factor_of(joint, l, held_.factors);
+        const auto& factor = factor_of(joint, l, ended_.factors);
         for (int j = 0; j < l.nv; ++j) u_[l.v + j] = S(0);
-        affine_inward(joint, l, held_.state + l.state, factor, u_ + l.v, p);
+        affine_inward(joint, l, ended_.state + l.state, factor, u_ + l.v, p);
         if (const int g = plan_.of_link[i].group; g >= 0)
           pass_increment(joint, factor, u_ + l.v, G_ + plan_.of_link[i].entries,
                          plan_.groups[g].end - plan_.groups[g].begin, b_ + plan_.groups[g].begin);
@@ -159,12 +159,12 @@ class DelassusOperator {
       const int i = plan_.trunk[k];
       const Link<T>& l = tree_.links[i];
       visit(l.kind, [&](auto joint) {
-        auto& factor = factor_of(joint, l, held_.factors);
+        auto& factor = factor_of(joint, l, ended_.factors);
         S unused[decltype(joint)::nv];
         if (const int g = plan_.of_link[i].group; g >= 0)
           push_joint(joint, factor, G_ + plan_.of_link[i].entries, f_ + plan_.groups[g].begin,
                      plan_.groups[g].end - plan_.groups[g].begin, u_ + l.v);
-        affine_outward(joint, l, held_.state + l.state, factor, u_ + l.v, l.parent < 0 ? world : a_[l.parent], a_[i],
+        affine_outward(joint, l, ended_.state + l.state, factor, u_ + l.v, l.parent < 0 ? world : a_[l.parent], a_[i],
                        unused);
       });
       for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
@@ -187,7 +187,7 @@ class DelassusOperator {
   const Tree<T>& tree_;
   const ConstraintRows<T>& constraints_;
   const LimbPlan& plan_;
-  ArticulatedTree<S> free_, held_;  // without rows, and with the inertia of limbs that end
+  ArticulatedTree<S> free_, ended_;  // without rows, and with the inertia of limbs that end
   SupportingSweeps<S> sweeps_;
   S *active_, *damping_;
   S* singular_;   // 1 where a limb turned out to be

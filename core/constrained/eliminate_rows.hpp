@@ -54,7 +54,7 @@ template <class S>
   for (int s = 0; s < block.n; ++s) removed.L[s] = s == r ? S(0) : block.coupling(r, s);
 
   for (int s = 0; s < block.n; ++s) {
-    if (s == r || !block.holds(s)) continue;
+    if (s == r || !block.is_alive(s)) continue;
     const S share = removed.L[s] * removed.inverse;
     Row<S>& other = block.rows[s];
     add_scaled(other.K.lin, row.K.lin, -share);

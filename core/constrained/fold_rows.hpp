@@ -64,7 +64,7 @@ class Fold {
   FW_INLINE void close_ranks(RowStack<S>& block) {
     n_used_ = most_rows;
     for (int r = most_rows; r < n; ++r) {
-      if (!block.holds(r)) continue;
+      if (!block.is_alive(r)) continue;
       block.rows[n_used_] = block.rows[r];
       for (int s = 0; s <= n_used_; ++s)
         block.L[triangle(n_used_, s)] = block.L[triangle(r, s == n_used_    ? r

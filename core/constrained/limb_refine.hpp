@@ -15,7 +15,7 @@ inline constexpr double worth_refining_base = 1e4, worth_refining_at_world = 1e6
 template <class S>
 struct FloatingBase {
   Outboard<S> alone;
-  S stiffness;
+  S rigidity;
 };
 
 template <class S>
@@ -74,7 +74,7 @@ template <class S, class C>
     for (int slot = plan.groups[passing].begin, g = plan.of_link[i].entries; slot < plan.groups[passing].end; ++slot)
       for (int k = 0; k < 6; ++k, ++g) x[k] = x[k] + w.G[g] * w.f[slot];
   factor_of(Free{}, l, w.aba.factors).D.solve(x);
-  const auto here = base.stiffness > S(T(worth_refining_base));
+  const auto here = base.rigidity > S(T(worth_refining_base));
   for (int k = 0; k < 6; ++k) {
     const S step = select(here, x[k], S(0));
     a_joint[k] = a_joint[k] + step;
@@ -86,11 +86,11 @@ template <class S, class C>
 // the links still miss, which is exact to rounding, calls for a little more force, and that for one light sweep.
 // Lanes without need of it keep their bits.
 template <class S, class C>
-[[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& stiffness, LimbWorkspace<S>& w,
+[[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& rigidity, LimbWorkspace<S>& w,
                                        S* a) {
   const Tree<C>& tree = problem.tree;
   const LimbPlan& plan = *problem.constraints.limbs;
-  const auto here = stiffness > S(ElementOf<S>(worth_refining_at_world));
+  const auto here = rigidity > S(ElementOf<S>(worth_refining_at_world));
   for (int slot = 0; slot < problem.constraints.n_ends; ++slot) w.df[slot] = S(0);
   for_each_ending(plan, tree.n_links, [&](auto, const RowGroup& group) {
     if (!group.regular) return;

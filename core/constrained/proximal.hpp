@@ -104,7 +104,7 @@ class ProximalSystem {
   }
 
   static constexpr double relative_eps = 1e-10;
-  static constexpr double smallest = 1e-14;  // all rows inactive, or along no freedom but for rounding
+  static constexpr double smallest = 1e-14;  // all rows inactive, or along no degree of freedom but for rounding
 
   DenseLdl<S> factor_;
   S *df_, *missed_, *unreachable_;

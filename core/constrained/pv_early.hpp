@@ -34,7 +34,7 @@ class EarlySweeps {
         rows_(arena.take<Row<S>>(constraints.n_ends)),
         scale_(arena.take<S>(constraints.n_ends)),
         blocks_(arena.take<RowStack<S>>(tree.n_accumulators + 1)),
-        held_(arena.take<S>(most_unfolded * (tree.n_accumulators + 1))),
+        scalars_(arena.take<S>(most_unfolded * (tree.n_accumulators + 1))),
         G_(arena.take<S>(most_rows * tree.nv)),
         u_(arena.take<S>(tree.nv)),
         p_(arena.take<Force<S>>(tree.n_links)),
@@ -103,7 +103,7 @@ class EarlySweeps {
       const Passage& passage = passages_[i];
       int n = plan.of_children(i), r = problem.constraints.of_link[i].begin;
       if (!n) ++depth_;
-      S* k = held_ + most_unfolded * (depth_ - 1);
+      S* k = scalars_ + most_unfolded * (depth_ - 1);
       Fold<S>* fold = passage.folds;
       for (const int end = r + plan.own(i); r < end;) {
         for (; r < end && n < most_unfolded; ++r) k[n++] = rho[r] * scale_[r];
@@ -178,8 +178,8 @@ class EarlySweeps {
       if (block.n > most_rows) (next_fold_++)->fold(block, n_before, weakest_);
     }
     int begin = 0, end = block.n;
-    while (begin < end && !block.holds(begin)) ++begin;
-    while (begin < end && !block.holds(end - 1)) --end;
+    while (begin < end && !block.is_alive(begin)) ++begin;
+    while (begin < end && !block.is_alive(end - 1)) --end;
     passages_[i].begin = begin;
     passages_[i].end = end;
   }
@@ -220,7 +220,7 @@ class EarlySweeps {
       const Passage& passage = passages_[i];
       const Motion<S>& a_parent = l.parent < 0 ? world : motion[l.parent];
       int n = plan.leaving(i);
-      S* x = held_ + most_unfolded * depth_;  // the forces of its block
+      S* x = scalars_ + most_unfolded * depth_;  // the forces of its block
       if (l.parent < 0) {
         ++depth_;
         for (int r = 0; r < n; ++r) x[r] = S(0);
@@ -269,7 +269,7 @@ class EarlySweeps {
   // the stack of blocks; in increments and outward only their k, or f
   int depth_;
   RowStack<S>* blocks_;
-  S* held_;
+  S* scalars_;
   // what the factorisation leaves for increments and the way out
   S *G_, *u_;
   Force<S>* p_;

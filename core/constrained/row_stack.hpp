@@ -55,7 +55,7 @@ struct RowStack {
   FW_INLINE S& coupling(int r, int s) { return L[r < s ? triangle(s, r) : triangle(r, s)]; }
 
   // In any lane?
-  FW_INLINE bool holds(int r) const { return any(alive[r], alive[r] > S(0.5)); }
+  FW_INLINE bool is_alive(int r) const { return any(alive[r], alive[r] > S(0.5)); }
 
   // One more row, not coupled to those before it.
   FW_INLINE void append(const Row<S>& row, const S& own, const S& is_alive) {

@@ -40,12 +40,12 @@ class Efpa {
       const int i = constraints.supporting[s].link;
       const Link<C>& l = tree.links[i];
       const RowRange range = constraints.of_link[i];
-      for (int r = range.begin; r < range.end; ++r) meet(constraints, l.parent, r, range.begin, delta);
+      for (int r = range.begin; r < range.end; ++r) couple(constraints, l.parent, r, range.begin, delta);
       visit(l.kind, [&](auto joint) {
         follow_parent(joint, l, state + l.state, factor_of(joint, l, articulated_.factors), range.end - range.begin,
                       u_ + range.entries, a_ + range.begin);
       });
-      for (int r = range.begin; r < range.own_end; ++r) meet(constraints, i, r, r + 1, delta);
+      for (int r = range.begin; r < range.own_end; ++r) couple(constraints, i, r, r + 1, delta);
     }
   }
 
@@ -57,7 +57,7 @@ class Efpa {
   }
   // The entries of row r, whose force now accelerates link i, with the rows before `end` that link i sees as well.
   template <class C>
-  FW_INLINE void meet(const ConstraintRows<C>& constraints, int i, int r, int end, S* delta) const {
+  FW_INLINE void couple(const ConstraintRows<C>& constraints, int i, int r, int end, S* delta) const {
     S* const entries = delta + triangle(r, 0);
     if (i < 0) {  // nothing is shared with another tree
       for (int s = 0; s < end; ++s) entries[s] = S(0);

@@ -51,7 +51,7 @@ template <class S>
 // Rows that arrive at a stop meet those from `first` to themselves, but for those they have met already. Two rows at a
 // time, so that accelerations are loaded half as often.
 template <class S>
-[[gnu::noinline]] void meet(const Row<S>* rows, const StopArrival& arrival, int first, const Motion<S>* a, S* delta) {
+[[gnu::noinline]] void couple(const Row<S>* rows, const StopArrival& arrival, int first, const Motion<S>* a, S* delta) {
   const auto n_met = [&](int r) FW_LAMBDA_INLINE { return (arrival.met ? arrival.begin : r + 1) - first; };
   int r = arrival.begin;
   for (; r + 1 < arrival.end; r += 2) {
@@ -125,7 +125,8 @@ class PvOsimr {
       const StopArrival& last = plan.arrivals[stop.last - 1];  // has nobody to be met by but itself
       const int n_accelerated = (last.met ? last.begin : last.end) - range.begin;
       accelerate_rows(leaps_[x].omega, rows_ + range.begin, n_accelerated, accelerations_ + range.begin);
-      for (int k = stop.arrivals; k < stop.last; ++k) meet(rows_, plan.arrivals[k], range.begin, accelerations_, delta);
+      for (int k = stop.arrivals; k < stop.last; ++k)
+        couple(rows_, plan.arrivals[k], range.begin, accelerations_, delta);
       if (stop.inward >= 0) leap_inward(leaps_[x].E, rows_ + range.begin, range.end - range.begin);
     }
   }

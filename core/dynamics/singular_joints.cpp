@@ -80,7 +80,7 @@ void require_regular_joints(const Model& model) {
   if (singular < 0) return;
   const std::size_t k = model.joint_of(singular);
   throw std::invalid_argument(
-      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its freedom" +
+      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its degree of freedom" +
       (model.joint_ranges()[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
       model.spec().links[k].name + "' a positive mass and inertia, or the joint an armature");
 }

@@ -30,7 +30,7 @@ struct JointSpec {
   PoseArray placement{}, child_placement{};
   std::array<double, 3> axis{}, axis2{};  // unit vectors in the joint frame
   double pitch = 0;                       // helical [m/rad]
-  std::vector<double> armature;           // one per freedom
+  std::vector<double> armature;           // one per degree of freedom
 };
 
 struct FrameSpec {

@@ -19,8 +19,8 @@ inline constexpr double look_ahead = 0.005;
 
 // All contacts of an environment by a sweep over the bounds of its shapes, at their placements; ways: how far each goes
 // in the step; bounds: room for theirs.
-void sweep_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
-                    const double* ways, Broadphase& broadphase, Memory& bounds, ContactList& list);
+void find_all_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
+                       const double* travels, Broadphase& broadphase, Memory& bounds, ContactList& list);
 
 // Impulses of the contacts that were there before, seen in the frames of now.
 void warm_start(const ContactList& before, ContactList& now);

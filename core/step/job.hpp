@@ -15,7 +15,7 @@ struct StepFigures {
   double residual;                       // natural, relative to the velocities of the problem
   double primal, dual, complementarity;  // see SolverReport
   double penetration;                    // largest overlap at its start [m]
-  int sweeps, newton, admm;              // iterations
+  int gauss_seidel, newton, admm;        // iterations
   int unconverged;                       // 1: missed the tolerance
 };
 struct StepReport {
@@ -58,7 +58,7 @@ class Broadphase;
 
 // Memory of one thread.
 struct StepMemory {
-  Memory sweeps;              // of the sweeps on lanes: see Arena
+  Memory workspace;           // of the sweeps on lanes: see Arena
   Memory rows[8];             // of one environment's rows; of each lane's, where there are closures
   Memory closures[8];         // their factors
   Memory matrix;              // of one environment's cone problem

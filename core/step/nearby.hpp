@@ -10,13 +10,13 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct Bound {
   Vec3<S> center;
-  S way;
+  S travel;
 };
 
 // How far a shape goes in a step whose link moves with velocity m about the root of its tree.
 template <class S>
-FW_INLINE S way_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
-                   const Vec3<S>& center, const S& dt) {
+FW_INLINE S travel_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
+                      const Vec3<S>& center, const S& dt) {
   const Vec3<S> u = velocity_at(m, center - motion.pose[scene.root[shape.link]].p);
   S speed = square_root(dot(u, u));
   if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
@@ -29,7 +29,7 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
   const Pose<S>& X = motion.pose[shape.link];
   const Vec3<S> center = X.R * c + X.p;
-  return {center, way_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
+  return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
 }
 
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
@@ -105,9 +105,9 @@ void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bou
   for (int k = 0; k < scene.n_pairs; ++k) {
     const ScenePair& pair = scene.pairs[k];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
-    const S way = bounds[pair.a].way + bounds[pair.b].way;
+    const S travel = bounds[pair.a].travel + bounds[pair.b].travel;
     const Vec3<S> apart = bounds[pair.a].center - bounds[pair.b].center;
-    const S margin = way + (scene.materials[pair.material].margin + look_ahead);
+    const S margin = travel + (scene.materials[pair.material].margin + look_ahead);
     S distance;  // negative where they may touch
     if (b.shape.kind == ShapeKind::plane && b.link < 0) {
       const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};

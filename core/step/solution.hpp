@@ -34,7 +34,7 @@ struct StepSolution {
   Memory memory{};
 };
 
-// A degree of freedom of the eliminated tree: axis (6), carry (6), weight (1); articulated/freedoms.hpp.
+// A degree of freedom of the eliminated tree: axis (6), carry (6), weight (1); articulated/dofs.hpp.
 inline constexpr int dof_numbers = 13;
 
 }  // namespace featherweight

@@ -54,7 +54,7 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
     if (shape.link < 0 || !scene.touchable[shape.link]) continue;
     const Motion<S> m = with_impulses(scene, motion, response, shape.link);
     const Vec3<S> u = velocity_at(m, bounds[k].center - motion.pose[scene.root[shape.link]].p);
-    const S farthest = bounds[k].way + margin_of_shape;
+    const S farthest = bounds[k].travel + margin_of_shape;
     S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
     if (shape.shape.kind != ShapeKind::sphere)
       speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
@@ -70,10 +70,10 @@ S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* respon
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0) continue;
-    const S way =
-        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
-    raise(most, way - bounds[k].way - margin_of_shape);
-    raise(bounds[k].way, way);
+    const S travel =
+        travel_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+    raise(most, travel - bounds[k].travel - margin_of_shape);
+    raise(bounds[k].travel, travel);
   }
   return most;
 }

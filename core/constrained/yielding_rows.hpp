@@ -1,4 +1,4 @@
-// constrained/stiffness.hpp -- rows that give way, as part of the links they act on.
+// constrained/yielding_rows.hpp -- rows that give way, as part of the links they act on.
 //
 // A row that gives way by R per force exerts f = (k - K a) / R. That adds K^T K / R to the inertia of its link and
 // -K^T k / R to its bias force (docs/theory.md, "Rows that give way"); nothing else of aba changes. K and R are
@@ -9,14 +9,14 @@
 namespace featherweight::FW_ISA {
 
 template <class S>
-class Stiffness {
+class YieldingRows {
  public:
   using T = ElementOf<S>;
 
   S* k;         // per row, wanted K a
   T* per_miss;  // force per acceleration that a row misses, 1 / R
 
-  Stiffness(const ConstraintRows<T>& constraints, Arena& arena)
+  YieldingRows(const ConstraintRows<T>& constraints, Arena& arena)
       : k(arena.take<S>(constraints.n_ends)),
         per_miss(arena.take<T>(constraints.n_ends)),
         inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_closures)) {}

@@ -1,4 +1,4 @@
-// delassus/sweep.hpp -- inverting a symmetric matrix row by row, in place.
+// delassus/exchange.hpp -- inverting a symmetric matrix row by row, in place.
 //
 // Sweeping row r of M exchanges what is given and what follows in it: forces f = M^-1 (b - K a) instead of b = M f + K
 // a given f. With d = M_rr, c = column r and K the rows' directions,
@@ -15,7 +15,7 @@ namespace featherweight::FW_ISA {
 
 // A row that resists by w per acceleration, as inertia of its link.
 template <class S>
-FW_INLINE void add_stiffness(const Force<S>& K, const S& w, ArticulatedInertia<S>& I) {
+FW_INLINE void add_row_inertia(const Force<S>& K, const S& w, ArticulatedInertia<S>& I) {
   I.A = minus_outer(I.A, K.lin, K.lin * -w);
   I.B = minus_outer(I.B, K.lin, K.ang * -w);
   I.C = minus_outer(I.C, K.ang, K.ang * -w);
@@ -25,9 +25,9 @@ FW_INLINE void add_stiffness(const Force<S>& K, const S& w, ArticulatedInertia<S
 // swept in the lanes where `swept` is 1; others stay as they are. K may be null. c: room for n numbers.
 // Returns 1 / d.
 template <class N, class S>
-FW_INLINE S sweep_row(N n, int first, int r, const S& swept, S* M, Row<S>* K, S* c) {
+FW_INLINE S exchange_row(N n, int first, int r, const S& exchanged, S* M, Row<S>* K, S* c) {
   const auto row = [&](int s) FW_LAMBDA_INLINE { return M + triangle(first + s, first); };
-  const S d = row(r)[r], d_inverse = swept / select(swept > S(0), d, S(1));
+  const S d = row(r)[r], d_inverse = exchanged / select(exchanged > S(0), d, S(1));
   for_each_row(n, [&](int s) FW_LAMBDA_INLINE { c[s] = s < r ? row(r)[s] : row(s)[r]; });
   c[r] = S(0);  // row and column r are not for the general rule
   for_each_row(n, [&](int s) FW_LAMBDA_INLINE {
@@ -41,11 +41,11 @@ FW_INLINE S sweep_row(N n, int first, int r, const S& swept, S* M, Row<S>* K, S*
     }
   });
   for_each_row(n, [&](int s) FW_LAMBDA_INLINE {
-    (s < r ? row(r)[s] : row(s)[r]) = select(swept > S(0), c[s] * d_inverse, c[s]);
+    (s < r ? row(r)[s] : row(s)[r]) = select(exchanged > S(0), c[s] * d_inverse, c[s]);
   });
-  row(r)[r] = select(swept > S(0), -d_inverse, d);
+  row(r)[r] = select(exchanged > S(0), -d_inverse, d);
   if (K) {
-    const S scale = select(swept > S(0), d_inverse, S(1));
+    const S scale = select(exchanged > S(0), d_inverse, S(1));
     K[r].K = {K[r].K.lin * scale, K[r].K.ang * scale};
   }
   return d_inverse;
