@@ -1,7 +1,7 @@
 // bindings/arrays.hpp -- NumPy arrays in and out, at a cost that does not show for a single sample.
 //
-// Arguments come through the buffer protocol (50 ns an array); lists, other dtypes and strided arrays take a detour
-// through numpy.asarray. All arguments float32: the call runs in float32; otherwise in float64.
+// Arguments come through the buffer protocol (50 ns each); lists, other dtypes and strided arrays take a detour through
+// numpy.asarray. All arguments float32: the call runs in float32; otherwise in float64.
 #pragma once
 #include <nanobind/nanobind.h>
 

@@ -6,7 +6,7 @@
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
-  nb::set_leak_warnings(false);  // models held by module globals outlive the interpreter, and that is fine
+  nb::set_leak_warnings(false);  // models kept in module globals may outlive the interpreter
   featherweight::active_isa();   // chosen now: a wrong FEATHERWEIGHT_ISA is an error of the import
   featherweight::bindings::watch_interpreter_exit();
   m.doc() = "The C++ core of featherweight.";

@@ -64,7 +64,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
   job.n_steps = n_steps;
   job.options = {solver_kind(solver), tolerance, max_gauss_seidel, max_pile, max_newton, max_admm, matrix_free};
   if (matrix_free && job.options.solver != Solver::admm)
-    throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm does with products");
+    throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm works with products");
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
   job.control =
       input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
@@ -268,7 +268,8 @@ void bind_step(nb::module_& m) {
       .def(
           "set_friction",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factors) {
-            if (factors.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+            if (factors.shape(0) != self.batch())
+              throw std::invalid_argument("friction: expected one factor per environment");
             self.set_friction(factors.data());
           },
           nb::arg("factors"), "Factor on all coefficients of friction of each environment.")
@@ -340,7 +341,8 @@ void bind_step(nb::module_& m) {
       .def(
           "set_failed",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
-            if (failed.shape(0) != self.batch()) throw std::invalid_argument("failed: one number an environment");
+            if (failed.shape(0) != self.batch())
+              throw std::invalid_argument("failed: expected one number per environment");
             for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
           },
           nb::arg("failed"))

@@ -1,9 +1,8 @@
 // articulated/damped_tree.hpp -- the eliminated tree with dampers on its links, degree of freedom by degree of freedom.
 //
 // A damper K on a link (6 x 6, force for velocity) acts through the link's joint like an inertia. From the triples of
-// dofs.hpp, with d = 1 / weight^2, motions minimise over the rates x of a joint
-//   sum d (x + carry . parent)^2 + m^T K m + e x^2,   m = parent + sum axis x,   e: dampers on the degrees of freedom
-//   themselves
+// dofs.hpp, with d = 1 / weight^2 and dampers e along the joint, motions minimise over its rates x
+//   sum d (x + carry . parent)^2 + m^T K m + e x^2,   m = parent + sum axis x,
 // so that the degrees of freedom of the damped tree are, before they are made conjugate,
 //   D = diag(d + e) + axis^T K axis,   U = d carry + K axis,
 // and its parent feels  K + sum d carry carry^T - U D^-1 U^T.  No inertia is asked for: joints look alike again, and

@@ -83,7 +83,7 @@ template <int N, class S, int... k>
 FW_INLINE void set_coupled_axes(const Ldl<N, S>& L, const SeenFromRoot<S>& seen, Dof<S>* dofs, Indices<k...>) {
   (set_coupled_axis<k>(L, seen, dofs), ...);
 }
-// What they take from a force on its way inward: U D^-1 L, from U D^-1 by columns. Nobody asks a root for it.
+// What they take from a force on its way inward: U D^-1 L, from U D^-1 by columns. A root needs none.
 template <int N, class S>
 FW_INLINE void set_coupled_carries(const Ldl<N, S>& L, const Force<S>* UD, const SeenFromRoot<S>& seen, Dof<S>* dofs) {
   for (int k = 0; k < N; ++k) {
@@ -98,7 +98,7 @@ FW_INLINE void set_coupled_carries(const Ldl<N, S>& L, const Force<S>* UD, const
 template <class S, class C>
 [[gnu::noinline]] void set_dofs(Spherical, const Link<C>&, const SphericalFactor<S>& factor,
                                 const SeenFromRoot<S>& seen, Dof<S>* dofs) {
-  // D^-1 = L^-T d^-1 L^-1, taken apart from its last row
+  // D^-1 = L^-T d^-1 L^-1, factorised from its last row up
   const Sym3<S>& E = factor.D_inverse;
   const S e2 = E(2, 2), i2 = S(1) / e2;
   const S m21 = E(1, 2) * i2, m20 = E(0, 2) * i2;  // row 2 of L^-1
@@ -128,7 +128,7 @@ template <class S, class C>
   set_coupled_carries(factor.D, UD, seen, dofs);
 }
 
-// Root to leaf: placements of all links and, under v, their velocities about the roots of their trees.
+// The pose of a link, from its parent's, and the degrees of freedom of its joint.
 template <class J, class S, class C>
 [[gnu::noinline]] void place_eliminated(J joint, const Link<C>& l, S* state, S* factors, const Pose<S>& parent,
                                         const Vec3<S>* root, Pose<S>& pose, Dof<S>* dofs) {
@@ -138,8 +138,8 @@ template <class J, class S, class C>
   set_dofs(joint, l, factor_of(joint, l, factors), SeenFromRoot<S>{pose.R, r}, dofs);
 }
 
-// Outward over a joint: the motion of its link, from its parent's and y' of its degrees of freedom. `rate(k, x)` hears
-// their rates.
+// Outward over a joint: the motion of its link, from its parent's and y' of its degrees of freedom. `rate(k, x)`
+// receives their rates.
 template <class S, class Rate>
 FW_INLINE Motion<S> carry_outward(const Link<double>& l, const Dof<S>* dofs, const S* y, const Motion<S>& parent,
                                   const Rate& rate) {

@@ -1,14 +1,14 @@
 // articulated/limb_operator.hpp -- the Delassus matrix of a set of constraints as an operator: products with it and
-// solutions of (Delta + R) x = b, R as small as you like.
+// solutions of (Delta + R) x = b, with R arbitrarily small.
 //   O(n + m) to factorise where limbs can move all their rows, less for every product and solution.
 //   Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms", with the rows
 //   eliminated where limbs end (docs/theory.md, "Rows at the end of a limb") instead of turned into stiff springs.
 //   Frames: everything with index i lives in link i.   Oracle: dense J H^-1 J^T + R.
 //
 // Factors: the articulated tree, for products; and the tree whose limbs end in inertia, for solutions. Joints inside a
-// limb have said all they have to say when it ended: a solution visits only the trunk, the links where limbs end and
-// those inboard of them. Rows that are known in advance stay in link axes: on lanes, products in world axes
-// (articulated/operator.hpp, for rows that come and go) take a quarter more time (docs/adr/0019).
+// limb are done with where it ends: a solution visits only the trunk, the links where limbs end and those inboard of
+// them. Rows that are known in advance stay in link axes: on lanes, products in world axes (articulated/operator.hpp,
+// for rows that come and go) take a quarter more time (docs/adr/0019).
 #pragma once
 #include "articulated/limb_end.hpp"
 #include "articulated/limbs.hpp"
@@ -88,7 +88,7 @@ class DelassusOperator {
   void solve(const S* b, S* x) {
     solve_once(b, x);
     if (!any(*singular_, *singular_ > S(T(0.5)))) return;
-    // a singular limb took digits with it: iterative refinement brings them back
+    // a singular limb cost digits: iterative refinement brings them back
     for (int step = 0; step < n_refinements; ++step) {
       apply(x, left_);
       for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = (b[r] - left_[r] - damping_[r] * x[r]) * active_[r];
@@ -98,7 +98,7 @@ class DelassusOperator {
   }
 
  private:
-  // Mobility of a row over its pivot, beyond which solutions are refined.
+  // Rigidity, the mobility of a row over its pivot, beyond which solutions are refined.
   static constexpr double most_rigid = 1e5, most_rigid_at_world = 1e10;
   static constexpr int n_refinements = 3;
 
@@ -127,7 +127,7 @@ class DelassusOperator {
   void solve_once(const S* b, S* x) {
     for (int slot = 0; slot < constraints_.n_ends; ++slot) b_[slot] = b[plan_.order[slot]] * active_[plan_.order[slot]];
 
-    // trunk, leaf to root: what the limbs want of the links on which they end
+    // trunk, leaf to root: what the limbs ask of the links on which they end
     for (int k = 0; k < plan_.n_trunk; ++k) p_[plan_.trunk[k]] = zero_force<S>();
     for (int k = plan_.n_trunk - 1; k >= 0; --k) {
       const int i = plan_.trunk[k];
@@ -187,7 +187,7 @@ class DelassusOperator {
   const Tree<T>& tree_;
   const ConstraintRows<T>& constraints_;
   const LimbPlan& plan_;
-  ArticulatedTree<S> free_, ended_;  // without rows, and with the inertia of limbs that end
+  ArticulatedTree<S> free_, ended_;  // without rows, and with ended limbs as inertia
   SupportingSweeps<S> sweeps_;
   S *active_, *damping_;
   S* singular_;   // 1 where a limb turned out to be

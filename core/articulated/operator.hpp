@@ -14,7 +14,7 @@
 // Carpentier, "Constrained articulated body dynamics algorithms"; that dampers join a tree already eliminated is ours.
 // Oracle: the matrix, formed.
 //
-// Rows are a class that knows the tree and how to take hold of it:
+// Rows are a class that knows the tree and how its rows act on it:
 //   dofs()                              of the eliminated tree
 //   for_links(f), for_links_inward(f)   f(link, index) of those that have rows outboard, or more
 //   gather(x, force, along)             adds J^T x to forces on links and along degrees of freedom
@@ -101,7 +101,7 @@ class ArticulatedOperator {
       if (l.parent >= 0) force_[l.parent] += left;
     });
   }
-  // Which become motions of links, and rates.
+  // These become motions of links, and rates.
   void go_outward(const Rows& rows, const Dof<S>* dofs) const {
     rows.for_links([&](const Link<C>& l, int i) {
       const Motion<S> parent = l.parent < 0 ? zero_motion<S>() : motion_[l.parent];

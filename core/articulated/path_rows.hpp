@@ -26,7 +26,7 @@ FW_INLINE void for_path(const Tree<C>& tree, const RowEnd<C>& row, S* entries, F
   for (int k = last_dof(tree, row.link); k >= 0; k = tree.dof_parent[k]) visit_entry(k, *entry++);
 }
 
-// Rows [begin, end) meet the joint of link l: S^T K stays in J, K moves on like a force.
+// Rows [begin, end) pass the joint of link l: S^T K stays in J, K moves on like a force.
 template <class Joint, class S, class C>
 [[gnu::noinline]] void project_rows(Joint, const Tree<C>& tree, const Link<C>& l, const S* state,
                                     const RowEnd<C>* constraints, int begin, int end, Row<S>* rows, S* J) {
@@ -71,7 +71,7 @@ template <class S, class C>
     S* scaled_end = scaled;
     for_path(tree, row, Z, [&](int k, const S& z) { *scaled_end++ = z * L[tree.row[k]]; });
 
-    // walking inward, the rows before r join at the link where their paths meet
+    // walking inward, earlier rows join in at the link where their paths do
     int s = r;
     for (int i = row.link; i >= 0; i = tree.links[i].parent) {
       const int shared = row_length(tree, last_dof(tree, i));

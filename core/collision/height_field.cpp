@@ -32,7 +32,7 @@ namespace {
 
 // Marks features of the ground; others are corners of the shape.
 constexpr std::uint32_t grid_feature = 1u << 31;
-constexpr int buffer = 48;  // points held before they are reduced
+constexpr int buffer = 48;  // points kept before they are reduced
 
 struct HeightFieldTuning {
   // [1] slope by which a normal may lean farther than the faces beyond an edge: rounding of the polish.
@@ -246,8 +246,8 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
         p.normal = t.prism.normal;
         p.s = separation(a, t.prism, p.normal);
         if (!(p.s - a.radius < margin)) continue;
-        // along the triangle's own normal, if the lowest point of the shape is above it; or else along the shortest way
-        // out of the prism, if it leads out of the ground
+        // along the triangle's own normal, if the lowest point of the shape is above it; or else along the shortest
+        // path out of the prism, if it leads out of the ground
         Candidate point[max_points];
         bool attained;
         int n = manifold(a, t.prism, p.normal, p.s, {}, {}, margin, point, &attained);
@@ -262,7 +262,7 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
   if (count == 0) count = lift(a, grid, margin, kept);
   count = scatter(kept, count, max_field_points, close);
   for (int k = 0; k < count; ++k) {
-    // a corner of the shape may touch several triangles, and two hashes may meet
+    // a corner of the shape may touch several triangles, and two hashes may collide
     for (int j = 0; j < k; ++j)
       if (kept[j].at.feature == kept[k].at.feature) kept[k].at.feature += 1u << 24, j = -1;
     touches[k] = kept[k];

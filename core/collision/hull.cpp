@@ -20,8 +20,8 @@ using namespace geometry;
 namespace {
 
 struct HullTuning {
-  // [1] of the size of the hull: triangles whose corners are this close to a plane are one face. Meshes are in single
-  // precision, often.
+  // [1] of the size of the hull: triangles whose corners are this close to a plane are one face. Meshes are often in
+  // single precision.
   static constexpr double flat = 1e-6;
   // [1] of the size of the hull: how far a vertex may stick out of a face.
   static constexpr double convex = 1e-5;

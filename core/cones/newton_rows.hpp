@@ -1,6 +1,6 @@
 // cones/newton_rows.hpp -- which rows are free in a Newton step, and what slides in which direction.
 //
-// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and held at its bound where x
+// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and fixed at its bound where x
 // does not; a contact whose x leaves the disc of radius R slides in the direction of x, with the viscous coefficient
 // beta = D (|x| / R - 1), so that sigma_T = -beta lambda_T once lambda is on the disc.
 #pragma once
@@ -18,8 +18,8 @@ struct Friction {
 
 struct NewtonRows {
   Friction* frictions;
-  int *rows, *slot;  // free rows of the problem; the place of each row among them, or -1: held
-  double* fixed;     // impulse of each row that is held
+  int *rows, *slot;  // free rows of the problem; the place of each row among them, or -1: fixed
+  double* fixed;     // impulse of each row that is fixed
   int n_frictions, n_free;
 
   NewtonRows(const ConeProblem& problem, Arena& scratch) {

@@ -7,7 +7,7 @@
 // Rows that give way by R + eps are part of their links. Asked for x more, they exert f = (J H^-1 J^T + R + eps)^-1 x
 // and miss eps f; A x = x - eps f is what they gain. After aba they miss some b, so further targets g with A g = b are
 // looked for (constrained/conjugate_residuals.hpp). A product with A is an affine sweep over the links inboard of rows;
-// all others wait for the last outward sweep. Stiffness 1 / eps costs digits at every joint, so eps is not too small.
+// all others wait for the last outward sweep. Inertia 1 / eps costs digits at every joint, so eps is not too small.
 #pragma once
 #include "articulated/supporting.hpp"
 #include "constrained/conjugate_residuals.hpp"

@@ -1,5 +1,5 @@
 // constrained/limb_pv.hpp -- PV that solves for the forces of a limb where the limb ends: O(n + m).
-//   A limb's rows are carried to the link where it meets another limb, a free base or the world. By then all its joints
+//   A limb's rows are carried to the link where it joins another limb, a free base or the world. By then all its joints
 //   have answered, and if those can move every row, one unpivoted block elimination turns the rows into inertia of that
 //   link, exactly. Groups of rows that no posture makes independent go on as one, in the end to the world, where
 //   proximal steps solve for them. A lane whose posture leaves a limb singular is solved once more, carefully.
@@ -93,12 +93,12 @@ class LimbPv {
   }
 
  private:
-  // Mobility of a row over its pivot: how much stiffer than the robot the limb is in its weakest direction, and how
-  // many digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
+  // Rigidity, the mobility of a row over its pivot: how much less the limb gives way than the robot, and how many
+  // digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
   // counts as singular. On a floating base what drowned is refined; at the world nothing is left behind.
   static constexpr double most_rigid_inside = 1e5, most_rigid_on_base = 1e8, most_rigid_at_world = 1e10;
 
-  // Returns the stiffness.
+  // Returns the rigidity.
   template <class C, class N>
   FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& most_rigid) {
     reduce_rows(n, w_.rows + group.begin, w_.L + group.L);

@@ -1,7 +1,7 @@
-// constrained/limb_refine.hpp -- what limb_pv keeps, and how it regains digits that stiff limbs cost.
+// constrained/limb_refine.hpp -- what limb_pv keeps, and how it regains the digits that rigid limbs cost.
 //
-// Stiffness is the mobility of a row over its pivot: how much less than the robot at large the limb gives way in its
-// weakest direction. So many digits of the robot's own inertia drown in that of the limb.
+// Rigidity is the mobility of a row over its pivot: how much less the limb gives way than the robot as a whole, in its
+// weakest direction. That many digits of the robot's own inertia drown in that of the limb.
 #pragma once
 #include "articulated/limb_end.hpp"
 #include "constrained/start_rows.hpp"
@@ -9,9 +9,9 @@
 
 namespace featherweight::FW_ISA {
 
-inline constexpr double worth_refining_base = 1e4, worth_refining_at_world = 1e6;  // stiffness
+inline constexpr double worth_refining_base = 1e4, worth_refining_at_world = 1e6;  // rigidity
 
-// A floating base before limbs ended on it, and the stiffness of those.
+// A floating base before limbs ended on it, and the rigidity of those.
 template <class S>
 struct FloatingBase {
   Outboard<S> alone;
@@ -44,7 +44,7 @@ struct LimbWorkspace {
 };
 
 // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
-// unbalanced is spread once more. Lanes without need of it keep their bits.
+// unbalanced is spread once more. Lanes that need none keep their bits.
 template <class S, class C>
 [[gnu::noinline]] void refine_base(const ConstrainedProblem<S, C>& problem, int i, LimbWorkspace<S>& w, S* a_joint) {
   using T = ElementOf<S>;
@@ -83,8 +83,8 @@ template <class S, class C>
 }
 
 // One step of iterative refinement where the forces at the world are hard to tell from L: what the accelerations of
-// the links still miss, which is exact to rounding, calls for a little more force, and that for one light sweep.
-// Lanes without need of it keep their bits.
+// the links still miss, which is exact to rounding, calls for a little more force, and that for one light sweep. Lanes
+// that need none keep their bits.
 template <class S, class C>
 [[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& rigidity, LimbWorkspace<S>& w,
                                        S* a) {

@@ -3,8 +3,8 @@
 // In increments: (L + eps) df = missed, f += df, and eps df is exactly what the rows miss then. Per eigenvalue s of L
 // that shrinks by eps / (s + eps) a step. Where rows contradict each other it settles at its least-squares value while
 // f drifts away; the part of the targets that cannot be met is then taken out of them and the lane starts again, which
-// keeps f of the size of the answer. To take it out before it has settled
-// would take a part with it that can be met. A lane that is done keeps its bits whatever its neighbours do.
+// keeps f of the size of the answer. Taken out before it has settled, it would take along a part that can be met. A
+// lane that is done keeps its bits whatever its neighbours do.
 #pragma once
 #include "constrained/method.hpp"
 #include "linalg/packed_ldl.hpp"

@@ -1,10 +1,9 @@
-// constrained/pv_early.hpp -- PV that solves for a constraint force as soon as a joint can answer it: any rows, O(n +
-// m).
+// constrained/pv_early.hpp -- PV that solves for a force as soon as a joint can answer it: any rows, O(n + m).
 //
 // After each joint the rows that it moves well are eliminated and turn into inertia of the body; the others travel on,
 // at most six at a time, and what comes to the world is solved there. Each row starts with L = eps, which the proximal
 // iteration takes out again: no pivot is ever smaller, and none that is small is taken on a moving body, where its
-// stiffness would drown the inertia.
+// inverse would drown the inertia.
 //   Source: algorithms of Popov and Vereshchagin in the form of V(a, f), with multipliers eliminated early.
 //   Frames: rows of link i live in link i until they pass its joint, then in its parent.   Oracle: dense KKT.
 //
@@ -153,8 +152,8 @@ class EarlySweeps {
   static constexpr double least_mobility = 1e-6;  // of the largest, for the scale of rows that hardly move
   static constexpr double healthy_pivot = 3e-2;   // of a row scaled to a mobility of one
 
-  // The rows of a block that held somewhere when they passed a joint, and the folds of its link: of its own rows, then
-  // where they joined those at the parent.
+  // The rows of a block that were alive in some lane when they passed a joint, and the folds of its link: of its own
+  // rows, then where they joined those at the parent.
   struct Passage {
     int begin, end;
     Fold<S>* folds;
@@ -270,7 +269,7 @@ class EarlySweeps {
   int depth_;
   RowStack<S>* blocks_;
   S* scalars_;
-  // what the factorisation leaves for increments and the way out
+  // what the factorisation leaves for increments and for going outward
   S *G_, *u_;
   Force<S>* p_;
   Passage* passages_;

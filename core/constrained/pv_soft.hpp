@@ -1,5 +1,5 @@
 // constrained/pv_soft.hpp -- forward dynamics with rows that all give way: J a + gamma + R f = targets, R > 0.
-//   One aba on bodies that the rows stiffen, O(n + m).
+//   One aba on links that include the rows, O(n + m).
 //   Frames: everything with index i lives in link i.   Oracle: the dense system [[H, -J^T], [J, R]].
 #pragma once
 #include "constrained/yielding_rows.hpp"
@@ -37,7 +37,7 @@ class PvSoft {
   }
 
  private:
-  // What a force moves otherwise must not drown in the stiffness: half of the digits are left here.
+  // What a force moves otherwise must not drown in the inertia of the rows: half of the digits are left here.
   static constexpr double too_stiff = 1e-7;
 
   AbaWorkspace<S> aba_;

@@ -1,12 +1,12 @@
 // delassus/caba_osim.hpp -- the inverse of the damped Delassus matrix from a tree that carries its rows as springs.
-//   A row that gives way by R is a spring of stiffness W = 1 / R, which joins the inertia of its link. With D the
-//   Delassus matrix of the stiffened tree, (Delta + R)^-1 = W - W D W: O(n + m^2).
+//   A row that gives way by R is a spring of strength W = 1 / R, which joins the inertia of its link. With D the
+//   Delassus matrix of the tree with springs, (Delta + R)^-1 = W - W D W: O(n + m^2).
 //   Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms".
 //   Oracle: dense (J H^-1 J^T + R)^-1.
 //
 // The difference cancels as the square of W times the mobility of the row, and no refinement of the matrix brings the
-// digits back. Rows with too little damping are therefore held back: among the springs their Delassus matrix is D, and
-// D + R of these rows is inverted as it stands, O(m_held^3) (docs/delassus.md).
+// digits back. Rows with too little damping are therefore deferred: their Delassus matrix among the springs is D, and D
+// + R of these rows is inverted as it stands, O(m_deferred^3) (docs/delassus.md).
 #pragma once
 #include "delassus/inverse.hpp"
 #include "delassus/pv_osimr.hpp"
@@ -42,7 +42,7 @@ class CabaOsim {
                      [&](auto n) { add_springs(n, problem.K + range.begin, W_ + range.begin, I); });
     });
 
-    // springs as if they had been swept, W D W - W, and others D + R; the other way round if that is all
+    // springs as if exchanged, W D W - W, and others D + R; with opposite signs if all are springs
     const S sign(C(all_springs ? -1 : 1));
     S* row = inverse;
     for (int r = 0; r < m; row += ++r) {

@@ -1,6 +1,6 @@
 // delassus/efpa.hpp -- the Delassus matrix by extended force propagators.
 //   Inward, every link on the path of a row sees the row; outward, a unit force along it accelerates these links. Where
-//   two paths meet, one row sees what the other moves: O(n + m d + m^2) for m rows under d joints.
+//   two paths join, one row sees what the other moves: O(n + m d + m^2) for m rows under d joints.
 //   Source: P. Wensing, R. Featherstone and D. E. Orin, "A reduced-order recursive algorithm for the computation of the
 //   operational-space inertia matrix".   Frames: E and a live in link i.   Oracle: dense J H^-1 J^T.
 #pragma once

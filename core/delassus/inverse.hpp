@@ -1,4 +1,4 @@
-// delassus/inverse.hpp -- inverses of damped Delassus matrices, (J H^-1 J^T + R)^-1: the batch loop, and the plain way.
+// delassus/inverse.hpp -- inverses of damped Delassus matrices, (J H^-1 J^T + R)^-1: batch loop and plain method.
 //
 // A method is a class with a workspace taken from the arena and one function:
 //   Method(tree, constraints, arena)
@@ -10,7 +10,7 @@
 
 namespace featherweight::FW_ISA {
 
-// All rows of M in one sweep after the other: minus its inverse.
+// All rows of M exchanged, one after the other: minus its inverse.
 template <class S, class C>
 [[gnu::noinline]] S exchange_all(const ConstraintRows<C>& constraints, S* M, S* c) {
   S weakest(0);

@@ -1,6 +1,6 @@
 // delassus/kjr.hpp -- the Delassus matrix from the compliances of links.
 //   Outward, each link learns Omega, how a force on it accelerates it. Links with rows share that of the link where
-//   their paths meet, carried out to both, pair by pair: O(n + m^2 d) for m rows d joints beyond it.
+//   their paths join, carried out to both, pair by pair: O(n + m^2 d) for m rows d joints beyond it.
 //   Source: K. Kreutz-Delgado, A. Jain and G. Rodriguez, "Recursive formulation of operational-space control".
 //   Frames: everything with index i lives in link i.   Oracle: dense J H^-1 J^T.
 #pragma once
@@ -74,7 +74,7 @@ class Kjr {
     const ConstraintRows<C>& constraints = problem.constraints;
     const int begin = constraints.of_link[link].begin, n = constraints.of_link[link].own_end - begin;
     for (int r = 0; r < n; ++r) first_[r] = problem.K[begin + r];
-    // walking inward, other rows join at the link where the paths meet
+    // walking inward, other rows join in at the link where the paths do
     int end = begin + n;
     for (int i = link; i >= 0 && end > 0; i = tree.links[i].parent) {
       const int joining = constraints.of_link[i].begin;
@@ -112,8 +112,8 @@ class Kjr {
 
   ArticulatedTree<S> articulated_;
   Compliance<S>* omega_;
-  Force<S>*first_, *second_;  // the rows of two links on their way inward
-  Motion<S>* a_;              // of the link where they meet, by forces along the first
+  Force<S>*first_, *second_;  // the rows of two links, going inward
+  Motion<S>* a_;              // of the link where they join, by forces along the first
   S* unused_;
 };
 

@@ -1,5 +1,5 @@
 // delassus/pv_osim_base.hpp -- the inverse of the Delassus matrix, limb by limb.
-//   pv_osim, but the rows of a limb are inverted where the limb ends: at a floating base, or where limbs meet. There
+//   pv_osim, but the rows of a limb are inverted where the limb ends: at a floating base, or where limbs join. There
 //   they turn into inertia of the link (the matrix inversion lemma), and what passes further joints are their forces
 //   per acceleration of that link. Blocks of a limb's rows are inverted instead of one matrix of all.
 //   O(n + m^2 d) for m rows under d joints, of which only those between base and world see all rows.
@@ -50,7 +50,7 @@ class PvOsimBase {
   }
 
  private:
-  // Mobility of a row over its pivot: the digits that cancel where limbs meet.
+  // Rigidity, the mobility of a row over its pivot: the digits that cancel where limbs join.
   static constexpr double most_rigid = 1e5;
 
   // As pv_osim, from the damping on.
@@ -61,8 +61,8 @@ class PvOsimBase {
     carried_.carry_inward(problem, M, before);
   }
 
-  // The rows of a group are swept, and what they resist becomes inertia. They have to do with all rows under the joint
-  // by which they came. Returns the stiffness.
+  // The rows of a group are exchanged, and what they resist becomes inertia. They couple to all rows outboard of the
+  // joint they came through. Returns the rigidity.
   template <class C>
   FW_INLINE S end_limb(const DelassusProblem<S, C>& problem, const RowGroup& group, S* M, ArticulatedInertia<S>& I) {
     const RowRange range = problem.constraints.of_link[group.from];

@@ -4,8 +4,8 @@
 //   Oracle: columns by rnea; sum of J^T I J.
 //
 // Packed form: row k holds H(k, k), H(k, parent of k), H(k, its parent) ... down to the root, starting at
-// tree.row[k]; tree.dof_parent leads from a degree of freedom to the next one inboard. The sparse factorisation uses it
-// as is.
+// tree.row[k]; tree.dof_parent leads from a degree of freedom to the next inboard. The sparse factorisation uses it as
+// is.
 #pragma once
 #include "dynamics/carry.hpp"
 #include "memory/arena.hpp"
@@ -88,8 +88,7 @@ template <class J, class S, class C>
   if (l.parent >= 0) carry = J::to_parent(l, state, composite);
 }
 
-// All columns outboard meet joint i on their way to the root: one entry of H each per degree of freedom, then on to the
-// parent.
+// All columns outboard pass joint i: one entry of H each per degree of freedom, then on to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void crba_entries(J, const Tree<C>& tree, const Link<C>& link, const S* link_state, int v_end,
                                     Force<S>* columns, S* H) {

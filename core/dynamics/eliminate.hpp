@@ -214,7 +214,7 @@ template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels
   factor.UD = UD;
   factor.D_inverse = D_inverse;
   bias.drive(D_inverse, factor);
-  if (l.parent < 0) return;  // the world takes anything
+  if (l.parent < 0) return;  // nothing is handed to the world
   bias.accelerate();
 
   // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
@@ -284,7 +284,7 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
 
   // As along the axis of other joints, only the armature R is left of B and C, and nothing but R and tau of the moment:
   //   B <- B D^-1 R,   C <- (1 - R D^-1) R,   p.ang <- tau - R D^-1 u
-  // A loses B D^-1 B^T one rotation after the other, for none of them may cancel by more than it takes.
+  // A loses B D^-1 B^T one rotation after the other, so that each cancels no more than its own part.
   if constexpr (biased) {
     out.p.lin += I.B * factor.D_inverse_u;
     for (int k = 0; k < 3; ++k) out.p.ang[k] = bias.tau[k] - factor.D_inverse_u[k] * l.armature[k];
@@ -318,8 +318,7 @@ FW_INLINE Force<S> passed_by_free_joint(const Link<C>& l, const FreeFactor<S>& f
   return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
 }
 
-// Six degrees of freedom: D = I + R with the armature R. What passes to the parent depends on R alone, and R is usually
-// zero:
+// Six degrees of freedom: D = I + R with the armature R. What passes to the parent depends on R alone, usually zero:
 //   I - I D^-1 I = R - R D^-1 R,   p + I D^-1 u = tau - R D^-1 u
 template <bool leaf, class S, class C, class Own, class Out, class... Given>
 [[gnu::noinline]] void project_out(Free, const Link<C>& l, Own own, const S* state, FreeFactor<S>& factor, Out& out,

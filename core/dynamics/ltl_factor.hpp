@@ -1,7 +1,7 @@
 // dynamics/ltl_factor.hpp -- H = L^T D L, the joint-space inertia factorised from the leaves to the root.
-//   O(n d^2) for n degrees of freedom under d others: a degree of freedom meets only those inboard of it, and nothing
-//   fills in. Source: R. Featherstone, "Efficient factorization of the joint-space inertia matrix for branched
-//   kinematic trees", without its square roots.   Oracle: dense solves with H.
+//   O(n d^2) for n degrees of freedom under d others: each couples only to those inboard of it, and nothing fills in.
+//   Source: R. Featherstone, "Efficient factorization of the joint-space inertia matrix for branched kinematic trees",
+//   without its square roots.   Oracle: dense solves with H.
 //
 // In place on the packed rows of dynamics/crba.hpp: row k becomes 1 / D(k), L(k, parent of k), L(k, its parent) ...
 // down to the root; L has a unit diagonal. All rows end at the root, so degrees of freedom inboard of two others are

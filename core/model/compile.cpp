@@ -349,7 +349,7 @@ class Compiler {
       l.arrives_first = !reached[static_cast<std::size_t>(l.adds_to)];
       reached[static_cast<std::size_t>(l.adds_to)] = true;
     }
-    // degrees of freedom form a tree of their own: those of one joint are a chain
+    // degrees of freedom form a tree too: those of one joint are a chain
     std::vector<int> depth;
     for (int i = 0; i < n; ++i)
       for (int k = 0; k < link(i).nv; ++k) {

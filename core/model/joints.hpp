@@ -1,6 +1,6 @@
 // model/joints.hpp -- the joints, each a small type with the same few functions.
 //
-//   nv, n_state, n_factor           number of degrees of freedom, of scalars in `state`, and of its elimination's
+//   nv, n_state, n_factor           number of degrees of freedom, of scalars in `state` and in its factor
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent

@@ -19,9 +19,10 @@ FW_INLINE void twist_about(int k, const S* q, S* twist) {
   twist[3] = select(is_some, q[3] * scale, S(1));
 }
 
-// The turn of frame a as seen from frame b, in the axes of a [rad]. locked: bit k for a row about axis k. With all three
-// it is the logarithm; a hinge leaves the twist about its free axis out, however far it turned; one row alone sees
-// nothing but the twist about its axis. So small errors change with the velocity of the rows, whatever the free turn.
+// The turn of frame a as seen from frame b, in the axes of a [rad]. locked: bit k for a row about axis k. With all
+// three it is the logarithm; a hinge leaves the twist about its free axis out, however far it turned; one row alone
+// sees nothing but the twist about its axis. So small errors change with the velocity of the rows, whatever the free
+// turn.
 template <class S>
 FW_INLINE Vec3<S> turn_error(const Mat3<S>& R_a, const Mat3<S>& R_b, int locked) {
   const Mat3<S> inverse{column(R_b, 0), column(R_b, 1), column(R_b, 2)};

@@ -11,7 +11,7 @@
 namespace featherweight {
 namespace {
 
-// Beyond so many pairs, shapes that are near are found by sweeping over their bounds, and then filtered.
+// Beyond so many pairs, shapes that are near are found by sweep and prune, and then filtered.
 constexpr std::size_t most_listed_pairs = 4096;
 
 }  // namespace
@@ -76,7 +76,7 @@ void Simulation::add_shapes(SceneSpec& spec) {
     shapes_.push_back(shape);
   }
   if (spec.rules && spec.rules->n_shapes() != static_cast<int>(shapes_.size()))
-    throw std::invalid_argument("rules: one a shape");
+    throw std::invalid_argument("rules: expected one per shape");
   if (spec.rules && spec.rules->largest_material() >= static_cast<int>(spec.materials.size()))
     throw std::invalid_argument("rules: unknown material");
   const auto listed = spec.rules ? spec.rules->pairs(most_listed_pairs) : std::vector<PairRule>{};
@@ -95,7 +95,7 @@ void Simulation::add_shapes(SceneSpec& spec) {
   scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
-  // With fewer it takes longer than one environment after the other, with more the matrix of all has no room on lanes.
+  // Fewer take longer than one environment after the other; the matrix of more does not fit on lanes.
   constexpr int least_balls = 6, most_balls = 32;
   const auto slides_only = [&](const ScenePair& pair) {
     const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
@@ -162,7 +162,7 @@ void Simulation::add_springs(const SceneSpec& spec) {
 // Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
 void Simulation::add_inertia(const SceneSpec& spec) {
   const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
-  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number a degree of freedom");
+  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number per degree of freedom");
   damping_ = spec.damping;
   std::vector<double> added(nv);
   for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];

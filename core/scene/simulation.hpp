@@ -23,13 +23,13 @@ struct JointRowSpec {
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
-  std::shared_ptr<const PairRules> rules;  // one a shape; null: nothing touches
+  std::shared_ptr<const PairRules> rules;  // one per shape; null: nothing touches
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<Spring> springs;        // q is filled in
   std::vector<Actuator> actuators;    // q and is_row are filled in
-  std::vector<double> damping;        // one a degree of freedom
+  std::vector<double> damping;        // one per degree of freedom
 };
 
 // Immutable; shareable between threads.

@@ -1,4 +1,5 @@
-// spatial/placement.hpp -- a pose as it is kept in memory: x_parent = R x + p. Plain data, shared by all instruction sets;
+// spatial/placement.hpp -- a pose as it is kept in memory: x_parent = R x + p. Plain data, shared by all instruction
+// sets;
 // in registers it is a Pose (spatial/spatial.hpp).
 #pragma once
 

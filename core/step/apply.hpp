@@ -38,7 +38,7 @@ FW_INLINE void collect_impulses(const Scene& scene, const ConeRows<S>& rows, con
   }
 }
 
-// Of one environment, before they are looked for again.
+// Of one environment, before it is solved again.
 template <class S>
 FW_INLINE void forget_impulses(int nv, LaneOf<S> lane, const FreeMotion<S>& motion) {
   for (int f = 0; f < nv; ++f) lane.set(motion.response[f], 0), lane.set(motion.correct[f], 0);

@@ -3,7 +3,7 @@
 // A foot that is a ball touches the ground at one point, with the same link, path to the root and axes in every
 // environment. So velocities, rows and blocks of the matrix are found for all environments of a pack at once, as soon
 // as one of them asks; what an environment gets does not depend on who asked. Impulses are handed back to lanes as
-// well. Cost: as for rows.hpp, divided by the environments of a pack that touch. Oracle: fw.delassus.
+// well. Cost: as for quartets.hpp, divided by the environments of a pack that touch. Oracle: fw.delassus.
 #pragma once
 #include "memory/arena.hpp"
 #include "step/free_motion.hpp"

@@ -1,8 +1,7 @@
-// step/closure_system.hpp -- closures brought together again at the end of a step.
+// step/closure_system.hpp -- closures closed again at the end of a step.
 //
-// A step moves along tangents, so that frames held together come apart by the square of the step. Newton's iteration
-// with the matrix of the step takes that out of the coordinates; velocities stay. Contacts are not looked at: it is a
-// matter of micrometres.
+// A step moves along tangents, so that closures open by the square of the step. Newton's iteration with the matrix of
+// the step takes that out of the coordinates; velocities stay. Contacts are ignored: these are micrometres.
 #pragma once
 #include "linalg/dense_ldl.hpp"
 #include "rows/closure.hpp"
@@ -34,7 +33,7 @@ class ClosureSystem {
             largest = x > largest ? x : largest;
           }
       }
-    // redundant rows share what they have to do
+    // redundant rows share the load
     for (int k = 0; k < scene.n_closure_rows; ++k) L_[k * (n + 1)] += ClosureTuning::damping * largest;
     factorise_dense(n_, ClosureTuning::smallest_pivot * largest + 1e-300, L_);
   }

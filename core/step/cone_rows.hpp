@@ -48,10 +48,9 @@ class ConeRows {
   Quartet* quartets;
   ConeBounce* bounces;
   ConeRow* rows;
-  double* g;  // velocity without impulses of each row, and the shift of its law
-  RowForces<Rows>*
-      forces;         // of the two ends of each quartet as they act on their links; null where the matrix is formed
-  JointPush* pushes;  // of the rows of joints; null as well
+  double* g;                // velocity without impulses of each row, and the shift of its law
+  RowForces<Rows>* forces;  // of both ends of each quartet, on their links; null if the matrix is formed
+  JointPush* pushes;        // of the rows of joints; null as well
   int n_pushes = 0;
   double scale;             // [m/s]
   double deepest = 0;       // overlap [m]

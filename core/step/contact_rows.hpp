@@ -5,8 +5,8 @@
 //   touching, d <= d0  0 <= lambda  _|_  sigma >= 0                the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
 //   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
-// where d0 is zero, but a hundredth of what falls in a step (0.4 um in 2 ms) for loaded contacts of bodies: what opens
-// as they roll on each other stays open, since closing it contradicts sticking (docs/adr/0017).
+// where d0 = 0, but 0.01 g dt^2 (0.4 um in 2 ms) for loaded contacts of single bodies: gaps that open as they roll on
+// each other stay open, since closing them contradicts sticking (docs/adr/0017).
 #pragma once
 #include "step/cone_rows.hpp"
 
@@ -22,7 +22,7 @@ struct Approach {
 template <class S>
 class ContactRows {
  public:
-  // friction: factor on all coefficients; reach: contacts whose gap opens no faster than this are in [m/s].
+  // friction: factor on all coefficients; reach: contacts whose gap opens faster are left out [m/s].
   ContactRows(double dt, double friction, double reach, ConeRows<S>& rows)
       : rows_(rows),
         scene_(rows.scene()),
@@ -87,8 +87,7 @@ class ContactRows {
   FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      const double shift =
-          (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring is met where the gap is closed
+      const double shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring begins where the gap closes
       return {shift, per_dt_ / rate, false};
     }
     if (material.restitution > 0 && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0)
@@ -116,7 +115,7 @@ class ContactRows {
       add_point(c, material, approach, normal);
     }
   }
-  // Of which rows and velocities are known.
+  // Its rows and velocities are known.
   FW_INLINE void add_ball(Contact& c, const PairMaterial& material, const Normal& normal) {
     const BallPoint<S>& point = balls_.walked(c.ball);
     Quartet& quartet = rows_.add_quartet(3);

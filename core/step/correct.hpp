@@ -7,7 +7,7 @@
 
 namespace featherweight::FW_ISA {
 
-// Coordinates move until closures are where they should be, to a hundredth of a nanometre, or no nearer. (A link
+// Coordinates move until closures are closed to a hundredth of a nanometre, or no longer improve. (A link
 // that turns too fast for the matrix of the step stays as it is.)
 template <class S>
 void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {

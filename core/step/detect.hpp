@@ -110,7 +110,7 @@ void find_contacts(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> l
     find_listed_contacts(job, w, lane, environment, memory.next);
 }
 
-// Whether what was found, looking again, would be run through.
+// Whether any contact or limit found by looking again would be run through.
 template <class S>
 bool is_run_through(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, const ContactList& found) {
   const Scene& scene = *job.scene;

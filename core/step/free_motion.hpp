@@ -1,4 +1,4 @@
-// step/free_motion.hpp -- what the sweeps on lanes know of the environments of a pack.
+// step/free_motion.hpp -- how the environments of a pack move without impulses, on lanes.
 #pragma once
 #include "articulated/dofs.hpp"
 

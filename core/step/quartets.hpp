@@ -1,10 +1,10 @@
 // step/quartets.hpp -- the rows of one environment's cone problem, walked to the roots of their trees.
 //
-// Rows come in quartets of up to four that act at the same place: one register. A quartet has one or two ends, each on
-// a link; walking an end to its root leaves one number a row and degree of freedom, y. Two ends share the degrees of
+// Up to four rows that act at the same place form a quartet: one register. A quartet has one or two ends, each on a
+// link; walking an end to its root leaves one number per row and degree of freedom, y. Two ends share the degrees of
 // freedom inboard of their links' common ancestor, which are the first of both, so
 //   G(quartet a, quartet b) = sum over ends of both, sum over the degrees of freedom they share, y_a y_b^T.
-// Cost: 12 multiplications of registers a degree of freedom, whatever the joints. Oracle: fw.delassus.
+// Cost: 12 multiplications of registers per degree of freedom, whatever the joints. Oracle: fw.delassus.
 #pragma once
 #include "articulated/dofs.hpp"
 #include "scene/scene.hpp"
@@ -18,9 +18,9 @@ typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias))
 struct QuartetEnd {
   int link, root;  // root of the link's tree
   int count;       // degrees of freedom from the root to the link
-  Rows* y;         // one of each
+  Rows* y;         // of each of them
 };
-// f(place on the path, degree of freedom) from a link to its root, with so many degrees of freedom on the way.
+// f(place on the path, degree of freedom) from a link to its root, `count` of them.
 template <class F>
 FW_INLINE void for_path(const Scene& scene, int link, int count, const F& f) {
   int dof = scene.last_dof[link];
@@ -230,7 +230,7 @@ FW_INLINE bool share_a_tree(const Quartet& a, const Quartet& b) {
   return shared;
 }
 
-// Whether quartets, so many at most, act on trees that nothing joins.
+// Whether the quartets act on several trees or clusters of trees that nothing joins.
 template <int most_quartets>
 bool fall_apart(const Quartet* quartets, int n_quartets) {
   int root[2 * most_quartets], joined[2 * most_quartets],

@@ -1,5 +1,4 @@
-// step/solution.hpp -- what a step found out, for whoever asks it to be kept. Plain data, shared by all instruction
-// sets.
+// step/solution.hpp -- the solution of a step, for callers that keep it. Plain data, shared by all instruction sets.
 #pragma once
 #include "cones/problem.hpp"
 #include "memory/memory.hpp"
