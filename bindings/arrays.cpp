@@ -48,8 +48,8 @@ ArrayArgument::ArrayArgument(const char* name, nb::handle value) : name_(name) {
 ArrayArgument::~ArrayArgument() { release(); }
 
 void ArrayArgument::release() {
-  if (held_) PyBuffer_Release(&view_);
-  held_ = false;
+  if (acquired_) PyBuffer_Release(&view_);
+  acquired_ = false;
 }
 
 void ArrayArgument::acquire(nb::handle value) {
@@ -57,7 +57,7 @@ void ArrayArgument::acquire(nb::handle value) {
   if (!value.type().is(ndarray)) {
     // lists, scalars, other kinds of arrays
   } else if (PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0) {
-    held_ = true;
+    acquired_ = true;
     format_ = format_of(view_);
     // an unaligned buffer is legal for Python but not for us
     if (format_ && reinterpret_cast<std::size_t>(view_.buf) % static_cast<std::size_t>(view_.itemsize) == 0) return;
@@ -67,18 +67,18 @@ void ArrayArgument::acquire(nb::handle value) {
   }
   owner_ = converted(name_, value, 'd');
   if (PyObject_GetBuffer(owner_.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) throw nb::python_error();
-  held_ = true;
+  acquired_ = true;
   format_ = 'd';
 }
 
 void ArrayArgument::require(char format) {
-  if (!held_ || format_ == format) return;
+  if (!acquired_ || format_ == format) return;
   const nb::object source = nb::borrow(view_.obj);
   nb::object other = converted(name_, source, format);
   release();
   owner_ = std::move(other);
   if (PyObject_GetBuffer(owner_.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) throw nb::python_error();
-  held_ = true;
+  acquired_ = true;
   format_ = format;
 }
 

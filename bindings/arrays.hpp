@@ -1,7 +1,7 @@
 // bindings/arrays.hpp -- NumPy arrays in and out, at a cost that does not show for a single sample.
 //
-// Arguments come through the buffer protocol (50 ns an array); lists, other dtypes and strided arrays take a detour
-// through numpy.asarray. All arguments float32: the call runs in float32; otherwise in float64.
+// Arguments come through the buffer protocol (50 ns each); lists, other dtypes and strided arrays take a detour through
+// numpy.asarray. All arguments float32: the call runs in float32; otherwise in float64.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -25,7 +25,7 @@ class ArrayArgument {
   ArrayArgument& operator=(const ArrayArgument&) = delete;
 
   const char* name() const { return name_; }
-  bool given() const { return held_; }
+  bool given() const { return acquired_; }
   bool single_precision() const { return format_ == 'f'; }
   // Checks the shape of a sample, returns the batch size, 0 for a single sample.
   std::size_t batch(std::initializer_list<std::ptrdiff_t> sample) const;
@@ -42,7 +42,7 @@ class ArrayArgument {
   std::string shape_text() const;
 
   const char* name_ = "";
-  bool held_ = false;
+  bool acquired_ = false;
   char format_ = 'd';
   nb::object owner_;
   Py_buffer view_{};

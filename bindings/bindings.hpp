@@ -5,19 +5,22 @@
 namespace featherweight::bindings {
 
 void bind_model(nb::module_& m);
-void bind_collision(nb::module_& m);
-void bind_simulation(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
+void bind_rows(nb::module_& m);
 void bind_constrained(nb::module_& m);
-void bind_constraints(nb::module_& m);
 void bind_delassus(nb::module_& m);
-void bind_contact(nb::module_& m);
-void bind_batch(nb::module_& m);
+void bind_collision(nb::module_& m);
+void bind_scene(nb::module_& m);
+void bind_cones(nb::module_& m);
+void bind_step(nb::module_& m);
+void bind_runtime(nb::module_& m);
 void bind_measure(nb::module_& m);
 
 // A frame given by name or by index.
 int find_frame(const Model& model, nb::handle frame);
+// Throws unless 0 <= index < n, or -1 where the world is allowed.
+void check_index(const char* what, int index, int n, bool world_allowed);
 // A method for constrained dynamics; throws naming the known ones.
 Algorithm find_method(const std::string& name);
 

@@ -16,7 +16,7 @@
 namespace featherweight::bindings {
 namespace {
 
-// Below this many freedoms and links a call is over before releasing the GIL would have paid.
+// Below this many degrees of freedom and links a call is too short for releasing the GIL to pay.
 constexpr std::size_t worth_releasing = 512;
 
 }  // namespace

@@ -1,3 +1,4 @@
+// bindings/constrained.cpp -- sets of constraints, and dynamics under them.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -52,6 +53,12 @@ void check_single_links(const ConstraintSet& constraints) {
 const LimbPlan& limbs_of(const ConstraintSet& constraints) {
   check_single_links(constraints);
   return *constraints.compiled().limbs;
+}
+void check_dofs(const Model& model, const std::vector<int>& dofs) {
+  for (int k : dofs)
+    if (k < 0 || k >= model.nv())
+      throw std::invalid_argument("unactuated: no degree of freedom " + std::to_string(k) + " in a model with " +
+                                  std::to_string(model.nv()));
 }
 
 }  // namespace
@@ -128,6 +135,31 @@ void bind_constrained(nb::module_& m) {
               "numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, method: str, tolerance: float, "
               "max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
       "Per sample [a, forces, residual, iterations, converged]; featherweight.constrained_dynamics unpacks it.");
+  m.def(
+      "constrained_inverse_dynamics",
+      [](const Model& model, nb::handle q, nb::handle v, nb::handle a, const ConstraintSet& constraints,
+         const std::vector<int>& unactuated, nb::handle active, nb::handle f_ext, double tolerance, int max_iterations,
+         nb::handle num_threads) {
+        check_model(model, constraints);
+        check_dofs(model, unactuated);
+        Arguments arguments{
+            {"q", q}, {"v", v}, {"a", a}, optional("f_ext", f_ext), false, {}, optional("active", active)};
+        return call(model, FW_DOUBLE_ALGORITHM(constrained_inverse), arguments,
+                    {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 2)},
+                    {.num_threads = num_threads,
+                     .constraints = &constraints,
+                     .tolerance = tolerance,
+                     .max_iterations = max_iterations,
+                     .unactuated = &unactuated});
+      },
+      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(), nb::arg("constraints"),
+      nb::arg("unactuated"), nb::arg("active").none(), nb::arg("f_ext").none(), nb::arg("tolerance"),
+      nb::arg("max_iterations"), nb::arg("num_threads").none(),
+      nb::sig("def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
+              "numpy.typing.ArrayLike, constraints: ConstraintSet, unactuated: Sequence[int], active: "
+              "numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, tolerance: float, max_iterations: "
+              "int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
+      "Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.");
 }
 
 }  // namespace featherweight::bindings

@@ -6,7 +6,7 @@
 namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
-  nb::set_leak_warnings(false);  // models held by module globals outlive the interpreter, and that is fine
+  nb::set_leak_warnings(false);  // models kept in module globals may outlive the interpreter
   featherweight::active_isa();   // chosen now: a wrong FEATHERWEIGHT_ISA is an error of the import
   featherweight::bindings::watch_interpreter_exit();
   m.doc() = "The C++ core of featherweight.";
@@ -14,11 +14,12 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_kinematics(m);
   featherweight::bindings::bind_dynamics(m);
   featherweight::bindings::bind_constrained(m);
-  featherweight::bindings::bind_constraints(m);
+  featherweight::bindings::bind_rows(m);
   featherweight::bindings::bind_delassus(m);
   featherweight::bindings::bind_collision(m);
-  featherweight::bindings::bind_simulation(m);
-  featherweight::bindings::bind_contact(m);
-  featherweight::bindings::bind_batch(m);
+  featherweight::bindings::bind_scene(m);
+  featherweight::bindings::bind_step(m);
+  featherweight::bindings::bind_cones(m);
+  featherweight::bindings::bind_runtime(m);
   featherweight::bindings::bind_measure(m);
 }

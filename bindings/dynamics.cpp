@@ -55,7 +55,7 @@ void bind_dynamics(nb::module_& m) {
       nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::kw_only(), nb::arg("num_threads") = nb::none(),
       nb::sig("def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int "
               "| None = None) -> numpy.typing.NDArray[typing.Any]"),
-      "h(q, v): the joint forces that hold gravity, Coriolis and centrifugal forces, (..., nv).");
+      "h(q, v): the joint forces that balance gravity, Coriolis and centrifugal forces, (..., nv).");
   m.def(
       "gravity_forces",
       [](const Model& model, nb::handle q, nb::handle num_threads) {

@@ -118,7 +118,8 @@ void bind_model(nb::module_& m) {
           },
           nb::arg("name"), nb::arg("gravity"), nb::arg("links"), nb::arg("joints"), nb::arg("frames"))
       .def_prop_ro("nq", &Model::nq, "Number of configuration coordinates.")
-      .def_prop_ro("nv", &Model::nv, "Number of freedoms: the length of velocities, accelerations and joint forces.")
+      .def_prop_ro("nv", &Model::nv,
+                   "Number of degrees of freedom: the length of velocities, accelerations and joint forces.")
       .def_prop_ro("n_links", &Model::n_links, "Number of links, those on fixed joints included.")
       .def_prop_ro("mass", &Model::mass, "Total mass [kg].")
       .def_prop_ro(

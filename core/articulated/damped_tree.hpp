@@ -1,16 +1,16 @@
 // articulated/damped_tree.hpp -- the eliminated tree with dampers on its links, degree of freedom by degree of freedom.
 //
 // A damper K on a link (6 x 6, force for velocity) acts through the link's joint like an inertia. From the triples of
-// freedoms.hpp, with d = 1 / weight^2, motions minimise over the rates x of a joint
-//   sum d (x + carry . parent)^2 + m^T K m + e x^2,   m = parent + sum axis x,   e: dampers on the freedoms themselves
-// so that the freedoms of the damped tree are, before they are made conjugate,
+// dofs.hpp, with d = 1 / weight^2 and dampers e along the joint, motions minimise over its rates x
+//   sum d (x + carry . parent)^2 + m^T K m + e x^2,   m = parent + sum axis x,
+// so that the degrees of freedom of the damped tree are, before they are made conjugate,
 //   D = diag(d + e) + axis^T K axis,   U = d carry + K axis,
 // and its parent feels  K + sum d carry carry^T - U D^-1 U^T.  No inertia is asked for: joints look alike again, and
 // what walks one tree walks the other. Cost: O(n).
 // Source: the rows as springs of A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms";
 // that they join a tree already eliminated is ours. Oracle: (J H^-1 J^T + rho)^-1, dense: fw.ADMM with the matrix.
 #pragma once
-#include "articulated/freedoms.hpp"
+#include "articulated/dofs.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -47,9 +47,9 @@ FW_INLINE S power(const Motion<S>& m, const Force<S>& f) {
   return dot(m.lin, f.lin) + dot(m.ang, f.ang);
 }
 
-// The n freedoms of a joint, damped; K: on its link and what it carries, on exit what its parent feels.
+// The n degrees of freedom of a joint, damped; K: on its link and what it carries, on exit what its parent feels.
 template <class S>
-void damp_joint(int n, const Freedom<S>* free, const S* along, Damper<S>& K, Freedom<S>* damped) {
+void damp_joint(int n, const Dof<S>* free, const S* along, Damper<S>& K, Dof<S>* damped) {
   Force<S> U[6];
   S D[6][6];
   for (int k = 0; k < n; ++k) {

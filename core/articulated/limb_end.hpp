@@ -1,4 +1,4 @@
-// articulated/limb_end.hpp -- solving for the forces of a block of rows where nothing further is to move them.
+// articulated/limb_end.hpp -- solving for the forces of a block of rows where no further joint moves them.
 //
 // The forces maximise V(a, f) (articulated/row_steps.hpp): L f = k - K a, which leaves the inertia K^T L^-1 K and the
 // bias force -K^T L^-1 k on the link. With L = F D F^T the rows are replaced by F^-1 K and F^-1 k; no pivoting.

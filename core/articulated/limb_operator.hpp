@@ -1,14 +1,14 @@
 // articulated/limb_operator.hpp -- the Delassus matrix of a set of constraints as an operator: products with it and
-// solutions of (Delta + R) x = b, R as small as you like.
+// solutions of (Delta + R) x = b, with R arbitrarily small.
 //   O(n + m) to factorise where limbs can move all their rows, less for every product and solution.
 //   Source: A. S. Sathya and J. Carpentier, "Constrained articulated body dynamics algorithms", with the rows
 //   eliminated where limbs end (docs/theory.md, "Rows at the end of a limb") instead of turned into stiff springs.
 //   Frames: everything with index i lives in link i.   Oracle: dense J H^-1 J^T + R.
 //
 // Factors: the articulated tree, for products; and the tree whose limbs end in inertia, for solutions. Joints inside a
-// limb have said all they have to say when it ended: a solution visits only the trunk, the links where limbs end and
-// those inboard of them. Rows that are known in advance stay in link axes: on lanes, products in world axes
-// (articulated/operator.hpp, for rows that come and go) take a quarter more time (docs/adr/0019).
+// limb are done with where it ends: a solution visits only the trunk, the links where limbs end and those inboard of
+// them. Rows that are known in advance stay in link axes: on lanes, products in world axes (articulated/operator.hpp,
+// for rows that come and go) take a quarter more time (docs/adr/0019).
 #pragma once
 #include "articulated/limb_end.hpp"
 #include "articulated/limbs.hpp"
@@ -27,7 +27,7 @@ class DelassusOperator {
         constraints_(constraints),
         plan_(*constraints.limbs),
         free_(tree, arena),
-        held_(tree, arena),
+        ended_(tree, arena),
         sweeps_(tree, constraints, arena),
         active_(arena.take<S>(constraints.n_ends)),
         damping_(arena.take<S>(constraints.n_ends)),
@@ -53,7 +53,7 @@ class DelassusOperator {
     *singular_ = S(0);
     const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
       for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
-        reduce(n, group, S(T(stiffest)));
+        reduce(n, group, S(T(most_rigid)));
         add_reduced_rows(n, rows_ + group.begin, L_ + group.L, I);
       });
       if (plan_.of_link[i].group >= 0) gather(K, i);
@@ -64,13 +64,13 @@ class DelassusOperator {
       const Link<T>& l = tree_.links[i];
       const RowGroup& group = plan_.groups[at.group];
       with_row_count(group.end - group.begin, [&](auto n) {
-        pass_joint(joint, l, held_.state + l.state, factor_of(joint, l, held_.factors), AtRest{},
+        pass_joint(joint, l, ended_.state + l.state, factor_of(joint, l, ended_.factors), AtRest{},
                    RowBlock<decltype(n), Fixed<0>, S>{n, {}, rows_ + group.begin, L_ + group.L, G_ + at.entries});
       });
     };
-    articulate(tree_, q, held_, SparingLeaves{end_limbs}, pass_rows);
+    articulate(tree_, q, ended_, SparingLeaves{end_limbs}, pass_rows);
     for_each_ending(plan_, tree_.n_links,
-                    [&](auto n, const RowGroup& group) { reduce(n, group, S(T(stiffest_at_world))); });
+                    [&](auto n, const RowGroup& group) { reduce(n, group, S(T(most_rigid_at_world))); });
   }
 
   // Ax = Delta x. In compiled order, as everything here.
@@ -88,7 +88,7 @@ class DelassusOperator {
   void solve(const S* b, S* x) {
     solve_once(b, x);
     if (!any(*singular_, *singular_ > S(T(0.5)))) return;
-    // a singular limb took digits with it: iterative refinement brings them back
+    // a singular limb cost digits: iterative refinement brings them back
     for (int step = 0; step < n_refinements; ++step) {
       apply(x, left_);
       for (int r = 0; r < constraints_.n_ends; ++r) left_[r] = (b[r] - left_[r] - damping_[r] * x[r]) * active_[r];
@@ -98,16 +98,16 @@ class DelassusOperator {
   }
 
  private:
-  // Mobility of a row over its pivot, beyond which solutions are refined.
-  static constexpr double stiffest = 1e5, stiffest_at_world = 1e10;
+  // Rigidity, the mobility of a row over its pivot, beyond which solutions are refined.
+  static constexpr double most_rigid = 1e5, most_rigid_at_world = 1e10;
   static constexpr int n_refinements = 3;
 
   template <class N>
-  FW_INLINE void reduce(N n, const RowGroup& group, const S& stiffest_regular) {
+  FW_INLINE void reduce(N n, const RowGroup& group, const S& most_rigid_regular) {
     reduce_rows(n, rows_ + group.begin, L_ + group.L);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-      const S stiffness = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
-      *singular_ = select(abs(stiffness) < stiffest_regular, *singular_, S(1));  // also where it is NaN
+      const S rigidity = L_[group.L + triangle(r, r)] * constraints_.ends[plan_.order[group.begin + r]].mobility;
+      *singular_ = select(abs(rigidity) < most_rigid_regular, *singular_, S(1));  // also where it is NaN
     });
   }
 
@@ -127,7 +127,7 @@ class DelassusOperator {
   void solve_once(const S* b, S* x) {
     for (int slot = 0; slot < constraints_.n_ends; ++slot) b_[slot] = b[plan_.order[slot]] * active_[plan_.order[slot]];
 
-    // trunk, leaf to root: what the limbs want of the links on which they end
+    // trunk, leaf to root: what the limbs ask of the links on which they end
     for (int k = 0; k < plan_.n_trunk; ++k) p_[plan_.trunk[k]] = zero_force<S>();
     for (int k = plan_.n_trunk - 1; k >= 0; --k) {
       const int i = plan_.trunk[k];
@@ -138,9 +138,9 @@ class DelassusOperator {
         add_reduced_targets(n, rows_ + group.begin, L_ + group.L, p);
       });
       visit(l.kind, [&](auto joint) {
-        const auto& factor = factor_of(joint, l, held_.factors);
+        const auto& factor = factor_of(joint, l, ended_.factors);
         for (int j = 0; j < l.nv; ++j) u_[l.v + j] = S(0);
-        affine_inward(joint, l, held_.state + l.state, factor, u_ + l.v, p);
+        affine_inward(joint, l, ended_.state + l.state, factor, u_ + l.v, p);
         if (const int g = plan_.of_link[i].group; g >= 0)
           pass_increment(joint, factor, u_ + l.v, G_ + plan_.of_link[i].entries,
                          plan_.groups[g].end - plan_.groups[g].begin, b_ + plan_.groups[g].begin);
@@ -159,12 +159,12 @@ class DelassusOperator {
       const int i = plan_.trunk[k];
       const Link<T>& l = tree_.links[i];
       visit(l.kind, [&](auto joint) {
-        auto& factor = factor_of(joint, l, held_.factors);
+        auto& factor = factor_of(joint, l, ended_.factors);
         S unused[decltype(joint)::nv];
         if (const int g = plan_.of_link[i].group; g >= 0)
           push_joint(joint, factor, G_ + plan_.of_link[i].entries, f_ + plan_.groups[g].begin,
                      plan_.groups[g].end - plan_.groups[g].begin, u_ + l.v);
-        affine_outward(joint, l, held_.state + l.state, factor, u_ + l.v, l.parent < 0 ? world : a_[l.parent], a_[i],
+        affine_outward(joint, l, ended_.state + l.state, factor, u_ + l.v, l.parent < 0 ? world : a_[l.parent], a_[i],
                        unused);
       });
       for_each_ending(plan_, i, [&](auto n, const RowGroup& group) {
@@ -187,7 +187,7 @@ class DelassusOperator {
   const Tree<T>& tree_;
   const ConstraintRows<T>& constraints_;
   const LimbPlan& plan_;
-  ArticulatedTree<S> free_, held_;  // without rows, and with the inertia of limbs that end
+  ArticulatedTree<S> free_, ended_;  // without rows, and with ended limbs as inertia
   SupportingSweeps<S> sweeps_;
   S *active_, *damping_;
   S* singular_;   // 1 where a limb turned out to be

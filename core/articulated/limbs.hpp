@@ -1,8 +1,8 @@
 // articulated/limbs.hpp -- where limb_pv carries constraint rows, and where it solves for their forces. Plain data.
 //
-// Rows travel inward in groups. Where groups meet, each may end there, its rows turning into inertia of the link, or
-// they go on as one. Rows are renumbered so that every group is a contiguous range of slots: a group that others joined
-// holds its link's own rows first, then those of each.
+// Rows travel inward in groups. Where groups come together, each may end there, its rows turning into inertia of the
+// link, or they go on as one. Rows are renumbered so that every group is a contiguous range of slots: a group that
+// others joined holds its link's own rows first, then those of each.
 #pragma once
 
 namespace featherweight {
@@ -19,12 +19,12 @@ struct LinkGroups {
   int entries;            // where its entries G = K S are kept
   int n_own;              // rows of the link itself, the first of the group
   int ends, joins, last;  // arrivals [ends, joins) end here, [joins, last) join the group
-  int base;               // number of the floating base on which limbs end, -1: it is none
+  int base;               // number of the floating base on which limbs end, -1: none
 };
 
 struct LimbPlan {
   int n_entries, n_triangle, n_bases;
-  int n_inside;           // groups that end on links that move on, floating bases apart
+  int n_inside;           // groups that end on moving links other than floating bases
   int largest_irregular;  // most rows of a group that reaches the world without being regular
   const int* order;       // of each slot the compiled row
   const RowGroup* groups;

@@ -4,7 +4,7 @@
 //   solve_damped  (J H^-1 J^T + R)^-1 b,   R > 0 on the diagonal
 // Forces of all rows are gathered on the links they act on (J^T x), go inward once, every degree of freedom keeping
 // what it feels, and come outward as motions of links, along which the rows look (J). Everything is about the roots of
-// trees, in world axes, on the degrees of freedom of articulated/freedoms.hpp: two sweeps over the tree whatever the
+// trees, in world axes, on the degrees of freedom of articulated/dofs.hpp: two sweeps over the tree whatever the
 // rows.
 //
 // (J H^-1 J^T + R) x = b  is  x = R^-1 (b - J u),  (H + J^T R^-1 J) u = J^T R^-1 b : the same sweeps through the tree
@@ -14,7 +14,7 @@
 // Carpentier, "Constrained articulated body dynamics algorithms"; that dampers join a tree already eliminated is ours.
 // Oracle: the matrix, formed.
 //
-// Rows are a class that knows the tree and how to take hold of it:
+// Rows are a class that knows the tree and how its rows act on it:
 //   dofs()                              of the eliminated tree
 //   for_links(f), for_links_inward(f)   f(link, index) of those that have rows outboard, or more
 //   gather(x, force, along)             adds J^T x to forces on links and along degrees of freedom
@@ -37,7 +37,7 @@ class ArticulatedOperator {
     along_ = arena.take<S>(tree.nv);
     force_ = arena.take<Force<S>>(tree.n_links);
     motion_ = arena.take<Motion<S>>(tree.n_links);
-    damped_ = arena.take<Freedom<S>>(tree.nv);
+    damped_ = arena.take<Dof<S>>(tree.nv);
     damper_ = arena.take<Damper<S>>(tree.n_links);
     inverse_ = arena.take<S>(m);
     scaled_ = arena.take<S>(m);
@@ -71,12 +71,12 @@ class ArticulatedOperator {
   S* along_;              // forces along degrees of freedom, what they feel, their rates
   Force<S>* force_;       // on links
   Motion<S>* motion_;     // of links
-  Freedom<S>* damped_;    // degrees of freedom with the rows as dampers
+  Dof<S>* damped_;        // degrees of freedom with the rows as dampers
   Damper<S>* damper_;     // of links
   S *inverse_, *scaled_;  // R^-1, and R^-1 b
 
   // What rows see of the motions that their forces x cause.
-  void respond(const Rows& rows, const Freedom<S>* dofs, const S* x, S* seen) const {
+  void respond(const Rows& rows, const Dof<S>* dofs, const S* x, S* seen) const {
     rows.for_links([&](const Link<C>& l, int i) {
       force_[i] = zero_force<S>();
       for (int k = l.v; k < l.v + l.nv; ++k) along_[k] = S(0);
@@ -87,12 +87,12 @@ class ArticulatedOperator {
     rows.look(motion_, along_, seen);
   }
   // Forces on links become what degrees of freedom feel of them, weighted.
-  void go_inward(const Rows& rows, const Freedom<S>* dofs) const {
+  void go_inward(const Rows& rows, const Dof<S>* dofs) const {
     rows.for_links_inward([&](const Link<C>& l, int i) {
       const Force<S> f = force_[i];
       Force<S> left = f;
       for (int k = l.v; k < l.v + l.nv; ++k) {
-        const Freedom<S>& d = dofs[k];
+        const Dof<S>& d = dofs[k];
         const S t = along_[k] + power(d.axis, f);
         add_scaled(left.lin, d.carry.lin, -t);
         add_scaled(left.ang, d.carry.ang, -t);
@@ -101,8 +101,8 @@ class ArticulatedOperator {
       if (l.parent >= 0) force_[l.parent] += left;
     });
   }
-  // Which become motions of links, and rates.
-  void go_outward(const Rows& rows, const Freedom<S>* dofs) const {
+  // These become motions of links, and rates.
+  void go_outward(const Rows& rows, const Dof<S>* dofs) const {
     rows.for_links([&](const Link<C>& l, int i) {
       const Motion<S> parent = l.parent < 0 ? zero_motion<S>() : motion_[l.parent];
       motion_[i] = carry_outward(l, dofs, along_, parent, [&](int k, const S& x) FW_LAMBDA_INLINE { along_[k] = x; });

@@ -1,7 +1,7 @@
 // articulated/supporting.hpp -- sweeps between the rows and the root, over the links that have rows outboard only.
 //   inward:   u = -S^T f,   f_parent += X^T (f + U D^-1 u)                (dynamics/affine.hpp)
 //   outward:  a' = X a_parent,   rate' = D^-1 u - D^-1 U^T a',   a = a' + S rate'
-// A joint's step is so light that finding its numbers would cost as much again: where they are is looked up once.
+// A joint's step is so light that finding its data would double the cost: it is looked up once, in advance.
 #pragma once
 #include "dynamics/aba.hpp"
 #include "dynamics/affine.hpp"

@@ -26,7 +26,7 @@ class Survey {
  private:
   struct Posture {
     std::unique_ptr<double[]> memory;
-    AbaWorkspace<double> sweep;
+    AbaWorkspace<double> aba;
     Outboard<double> carry;
   };
   const Tree<double>& tree_;

@@ -109,7 +109,7 @@ int Broadphase::find(const Bounds* boxes, int n, const PairFilter& filter) {
     const Bounds& a = p->box;
     for (auto q = p + 1; q != order.end() && q->box.lower[0] <= a.upper[0]; ++q) {
       const Bounds& b = q->box;
-      // one branch: which of them fails is anybody's guess
+      // one branch: which of them fails is unpredictable
       const bool apart = static_cast<bool>((a.lower[1] > b.upper[1]) | (b.lower[1] > a.upper[1]) |
                                            (a.lower[2] > b.upper[2]) | (b.lower[2] > a.upper[2]));
       if (apart) continue;

@@ -1,4 +1,4 @@
-// collision/broadphase.hpp -- which pairs of shapes may touch: boxes along the axes, sorted and swept.
+// collision/broadphase.hpp -- which pairs of shapes may touch: axis-aligned boxes, by sweep and prune.
 //   O(n log n + pairs found along the sweep axis). The axis is the one along which the shapes are spread most.
 //   Oracle: all pairs, in Python.
 #pragma once
@@ -19,7 +19,7 @@ struct ShapePair {
   int first, second;  // first < second
 };
 
-// Who may touch whom. Null arrays allow all.
+// Which shapes may touch. Null arrays allow all.
 struct PairFilter {
   const std::uint32_t* contype = nullptr;      // a pair is allowed if contype of one and conaffinity of the other
   const std::uint32_t* conaffinity = nullptr;  // have a bit in common

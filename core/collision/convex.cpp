@@ -149,7 +149,7 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     if (ahead < 0) ahead += 2 * M_PI;
     if (tilted && ahead > 0 && ahead < turn) add(r * l.x / side, r * l.y / side, cap_corners);
   }
-  if (!top) {  // the other way round, from the same corner
+  if (!top) {  // in reverse, from the same corner
     std::reverse(polygon.point + 1, polygon.point + polygon.n);
     std::reverse(polygon.vertex + 1, polygon.vertex + polygon.n);
     std::reverse(polygon.edge + 1, polygon.edge + polygon.n);

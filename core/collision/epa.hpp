@@ -1,5 +1,5 @@
-// collision/epa.hpp -- shortest way out of an overlap by the expanding polytope algorithm.
-//   Source: van den Bergen 2001. Distances of faces are signed, so that cores that only just do not touch are welcome.
+// collision/epa.hpp -- shortest translation out of an overlap by the expanding polytope algorithm.
+//   Source: van den Bergen 2001. Distances of faces are signed, so cores that just fail to touch are handled too.
 #pragma once
 #include "collision/gjk.hpp"
 

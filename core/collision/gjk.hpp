@@ -27,7 +27,7 @@ struct Closest {
 Difference difference(const Convex& a, const Convex& b, const Vec& d);
 
 // `far` as soon as the distance is known to exceed max_distance; `touching` if the cores overlap or are so close that
-// the difference of the closest points has no direction: the simplex then holds the origin, nearly.
+// the difference of the closest points has no direction: the simplex then contains the origin, nearly.
 Closest gjk(const Convex& a, const Convex& b, double max_distance, Simplex& simplex);
 
 }  // namespace featherweight::geometry

@@ -32,7 +32,7 @@ namespace {
 
 // Marks features of the ground; others are corners of the shape.
 constexpr std::uint32_t grid_feature = 1u << 31;
-constexpr int buffer = 48;  // points held before they are reduced
+constexpr int buffer = 48;  // points kept before they are reduced
 
 struct HeightFieldTuning {
   // [1] slope by which a normal may lean farther than the faces beyond an edge: rounding of the polish.
@@ -215,18 +215,18 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
   const double lowest = support(a, {0, 0, -1}).z - reach;
   const Vec ball = center(a);
 
-  Touch held[buffer];
+  Touch kept[buffer];
   int count = 0;
   const double close = HeightFieldTuning::same * std::max(grid.step_x, grid.step_y);
   const auto add = [&](const Tile& t, const Candidate& point, const Vec& n) {
     const std::uint32_t feature = on_grid(grid, t, point.feature);
     for (int k = 0; k < count; ++k)
-      if (norm(held[k].at.position - point.position) <= close && dot(held[k].normal, n) > HeightFieldTuning::aligned) {
-        if (point.gap < held[k].at.gap - close) held[k] = {{point.position, point.gap, feature}, n};
+      if (norm(kept[k].at.position - point.position) <= close && dot(kept[k].normal, n) > HeightFieldTuning::aligned) {
+        if (point.gap < kept[k].at.gap - close) kept[k] = {{point.position, point.gap, feature}, n};
         return;
       }
-    if (count == buffer) count = scatter(held, count, max_field_points, close);
-    held[count++] = {{point.position, point.gap, feature}, n};
+    if (count == buffer) count = scatter(kept, count, max_field_points, close);
+    kept[count++] = {{point.position, point.gap, feature}, n};
   };
 
   for (int row = row0; row <= row1; ++row)
@@ -246,8 +246,8 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
         p.normal = t.prism.normal;
         p.s = separation(a, t.prism, p.normal);
         if (!(p.s - a.radius < margin)) continue;
-        // along the triangle's own normal, if the lowest point of the shape is above it; or else along the shortest way
-        // out of the prism, if it leads out of the ground
+        // along the triangle's own normal, if the lowest point of the shape is above it; or else along the shortest
+        // path out of the prism, if it leads out of the ground
         Candidate point[max_points];
         bool attained;
         int n = manifold(a, t.prism, p.normal, p.s, {}, {}, margin, point, &attained);
@@ -259,13 +259,13 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
         for (int k = 0; k < n; ++k) add(t, point[k], p.normal);
       }
     }
-  if (count == 0) count = lift(a, grid, margin, held);
-  count = scatter(held, count, max_field_points, close);
+  if (count == 0) count = lift(a, grid, margin, kept);
+  count = scatter(kept, count, max_field_points, close);
   for (int k = 0; k < count; ++k) {
-    // a corner of the shape may touch several triangles, and two hashes may meet
+    // a corner of the shape may touch several triangles, and two hashes may collide
     for (int j = 0; j < k; ++j)
-      if (held[j].at.feature == held[k].at.feature) held[k].at.feature += 1u << 24, j = -1;
-    touches[k] = held[k];
+      if (kept[j].at.feature == kept[k].at.feature) kept[k].at.feature += 1u << 24, j = -1;
+    touches[k] = kept[k];
   }
   return count;
 }

@@ -20,8 +20,8 @@ using namespace geometry;
 namespace {
 
 struct HullTuning {
-  // [1] of the size of the hull: triangles whose corners are this close to a plane are one face. Meshes are in single
-  // precision, often.
+  // [1] of the size of the hull: triangles whose corners are this close to a plane are one face. Meshes are often in
+  // single precision.
   static constexpr double flat = 1e-6;
   // [1] of the size of the hull: how far a vertex may stick out of a face.
   static constexpr double convex = 1e-5;
@@ -184,7 +184,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
     hull.vertices.insert(hull.vertices.end(), {p.x, p.y, p.z});
   }
 
-  std::vector<std::set<int>> neighbours(number.size()), meeting(number.size());
+  std::vector<std::set<int>> neighbours(number.size()), faces_at(number.size());
   hull.face_start = {0};
   for (std::size_t f = 0; f < faces.size(); ++f) {
     auto& [loop, n] = faces[f];
@@ -192,7 +192,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
       const int i = number.at(loop[k]), j = number.at(loop[(k + 1) % loop.size()]);
       neighbours[at(i)].insert(j);
       neighbours[at(j)].insert(i);
-      meeting[at(i)].insert(static_cast<int>(f));
+      faces_at[at(i)].insert(static_cast<int>(f));
     }
     for (const auto& [v, fresh] : number)
       if (dot(n, s.point[at(v)] - s.point[at(loop[0])]) > HullTuning::convex * s.extent)
@@ -207,7 +207,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
     throw std::invalid_argument("faces: want at most " + std::to_string(max_face_corners) + " corners, got " +
                                 std::to_string(hull.face_vertex.size()));
   flatten(neighbours, hull.neighbour_start, hull.neighbour);
-  flatten(meeting, hull.vertex_face_start, hull.vertex_face);
+  flatten(faces_at, hull.vertex_face_start, hull.vertex_face);
 
   ConvexHull& view = hull.view;
   view = {static_cast<int>(number.size()),

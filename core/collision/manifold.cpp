@@ -160,7 +160,7 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
       const int j_next = j + 1 == polygon_b.n ? 0 : j + 1;
       const double from_a = a_in_b[i][j], to_a = a_in_b[i_next][j], from_b = b_in_a[j][i], to_b = b_in_a[j_next][i];
       if (from_a * to_a >= 0 || from_b * to_b >= 0) continue;
-      if (std::max(std::fabs(from_a), std::fabs(to_a)) <= tolerance) continue;  // side by side, trembling
+      if (std::max(std::fabs(from_a), std::fabs(to_a)) <= tolerance) continue;  // side by side, to rounding
       if (std::max(std::fabs(from_b), std::fabs(to_b)) <= tolerance) continue;
       const double t = from_a / (from_a - to_a), r = from_b / (from_b - to_b);
       const Flat &p = A.point[i], &q = A.point[i_next], &v = B.point[j], &w = B.point[j_next];

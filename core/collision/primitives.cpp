@@ -20,7 +20,7 @@ struct PrimitivesTuning {
   // [1] sine of the angle above which coincident segments are parted across both.
   static constexpr double crossed = 1e-9;
 };
-constexpr int buffer = 64;  // candidates held before they are reduced
+constexpr int buffer = 64;  // candidates kept before they are reduced
 
 // The point midway between two surfaces that lie `ra` and `rb` outside the core points a and b along n.
 Touch between(const Vec& a, double ra, const Vec& b, double rb, const Vec& n, double distance, std::uint32_t feature) {

@@ -14,7 +14,7 @@ inline constexpr int max_face_vertices = 32;
 // Corners of all faces together: what a feature number has room for.
 inline constexpr int max_face_corners = 32767;
 
-// A convex polytope, seen. Its arrays belong to a ConvexHullStorage (hull.hpp).
+// A view of a convex polytope. Its arrays belong to a ConvexHullStorage (hull.hpp).
 struct ConvexHull {
   int n_vertices, n_faces;
   const double* vertices;      // (n_vertices, 3)
@@ -23,7 +23,7 @@ struct ConvexHull {
   const double* face_normal;   // (n_faces, 3), outward, of length one
   const int* neighbour_start;  // (n_vertices + 1): vertices joined to v by an edge
   const int* neighbour;
-  const int* vertex_face_start;  // (n_vertices + 1): faces that meet at v
+  const int* vertex_face_start;  // (n_vertices + 1): faces around v
   const int* vertex_face;
   int extreme[6];             // vertices farthest along +x -x +y -y +z -z: where a search for a support starts
   double lower[3], upper[3];  // bounding box
@@ -51,8 +51,7 @@ struct Shape {
   double radius;     // infinite for planes
 };
 
-// Shape to world: x_W = R x + p.
-// The bounding ball filled in. Throws std::invalid_argument for sizes that are not positive and finite.
+// With the bounding ball filled in. Throws std::invalid_argument for sizes that are not positive and finite.
 Shape make_shape(ShapeKind kind, const double* size);
 Shape make_shape(const ConvexHull* hull);
 Shape make_shape(const HeightField* field);

@@ -8,7 +8,7 @@
 // few changes. Up to most_factorised_rows G + rho is factorised, anew for each r; beyond, conjugate gradients from the
 // last x need products only, O(nonzeros) each. Where G is not formed, its owner also solves with G + rho, exactly or so
 // nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y| only
-// say when to look, since they are met too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the
+// say when to look, since they are small too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the
 // natural map, dense.
 #pragma once
 #include "cones/workspace.hpp"

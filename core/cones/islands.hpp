@@ -1,4 +1,4 @@
-// cones/islands.hpp -- which blocks of a sparse problem hang together, and those that are small solved each by itself.
+// cones/islands.hpp -- which blocks of a sparse problem are coupled; small islands are solved one by one.
 //
 // Impulses on one island move nothing on another. Robots that stand side by side are islands, and so are separate
 // clusters of bodies; a pile is one. O(neighbours), by joining sets. Measured: docs/adr/0018.

@@ -126,7 +126,7 @@ inline void newton_step(const ConeProblem& problem, ContactWorkspace& w, NewtonW
                         double* lambda) {
   NewtonRows& free = v.free;
   free.choose(problem, w, lambda);
-  move_impulses(problem, w, lambda, [&](int i) { return free.slot[i] < 0 ? free.held[i] - lambda[i] : 0; });
+  move_impulses(problem, w, lambda, [&](int i) { return free.slot[i] < 0 ? free.fixed[i] - lambda[i] : 0; });
   v.n_sliding = 0;
   const int n = padded(free.n_free);
   if (n == 0) return;

@@ -1,6 +1,6 @@
 // cones/newton_rows.hpp -- which rows are free in a Newton step, and what slides in which direction.
 //
-// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and held at its bound where x
+// By the natural map x = lambda - sigma / D: a row is free where x lies inside its set, and fixed at its bound where x
 // does not; a contact whose x leaves the disc of radius R slides in the direction of x, with the viscous coefficient
 // beta = D (|x| / R - 1), so that sigma_T = -beta lambda_T once lambda is on the disc.
 #pragma once
@@ -18,8 +18,8 @@ struct Friction {
 
 struct NewtonRows {
   Friction* frictions;
-  int *rows, *slot;  // free rows of the problem; the place of each row among them, or -1: held
-  double* held;      // impulse of each row that is held
+  int *rows, *slot;  // free rows of the problem; the place of each row among them, or -1: fixed
+  double* fixed;     // impulse of each row that is fixed
   int n_frictions, n_free;
 
   NewtonRows(const ConeProblem& problem, Arena& scratch) {
@@ -27,7 +27,7 @@ struct NewtonRows {
     frictions = scratch.take<Friction>(static_cast<std::size_t>(problem.n_blocks));
     rows = scratch.take<int>(n);
     slot = scratch.take<int>(n);
-    held = scratch.take<double>(n);
+    fixed = scratch.take<double>(n);
   }
 
   void start(const ConeProblem& problem, const ContactWorkspace& w) {
@@ -46,7 +46,7 @@ struct NewtonRows {
       const Block& b = problem.blocks[j];
       const int i = b.first;
       if (!w.moves(j)) {
-        for (int r = 0; r < b.rows; ++r) hold(i + r, lambda[i + r]);
+        for (int r = 0; r < b.rows; ++r) fix(i + r, lambda[i + r]);
         if (b.law == Law::point || b.law == Law::disc) (friction++)->beta = 0;
         continue;
       }
@@ -60,7 +60,7 @@ struct NewtonRows {
           if (x > low && x < high)
             set_free(i);
           else
-            hold(i, x <= low ? b.lower : b.upper);
+            fix(i, x <= low ? b.lower : b.upper);
           break;
         }
         case Law::point: {
@@ -83,22 +83,22 @@ struct NewtonRows {
     slot[row] = n_free;
     rows[n_free++] = row;
   }
-  FW_INLINE void hold(int row, double impulse) {
+  FW_INLINE void fix(int row, double impulse) {
     slot[row] = -1;
-    held[row] = impulse;
+    fixed[row] = impulse;
   }
   FW_INLINE void choose_normal(int row, double x) {
     if (x > 0)
       set_free(row);
     else
-      hold(row, 0);
+      fix(row, 0);
   }
   // normal: D times the impulse expected along the normal
   FW_INLINE void choose_tangents(Friction& f, double normal, const ContactWorkspace& w, const double* lambda) {
     const double R = f.mu * normal;
     f.beta = 0;
     if (!(R > 0)) {
-      for (int r = 0; r < f.rows; ++r) hold(f.first + r, 0);
+      for (int r = 0; r < f.rows; ++r) fix(f.first + r, 0);
       return;
     }
     const double x = f.D * lambda[f.first] - w.sigma[f.first];

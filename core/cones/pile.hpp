@@ -1,8 +1,8 @@
-// cones/pile.hpp -- more than most_dense_rows that hang together: bodies that lie on each other.
+// cones/pile.hpp -- more than most_dense_rows coupled rows: bodies that lie on each other.
 //
-// Gauss-Seidel, accelerated (anderson.hpp). Where it hardly gets on, a patch of the worst contacts is solved as a small
-// problem (patch.hpp). The number of iterations is bounded, so that the time of a step is linear in its contacts; what
-// is left is reported, and the next step continues from there. Measured: docs/adr/0016 and 0018.
+// Gauss-Seidel, accelerated (anderson.hpp). Where it makes little progress, a patch of the worst contacts is solved as
+// a small problem (patch.hpp). The number of iterations is bounded, so that the time of a step is linear in its
+// contacts; what is left is reported, and the next step continues from there. Measured: docs/adr/0016 and 0018.
 #pragma once
 #include "cones/anderson.hpp"
 #include "cones/automatic.hpp"

@@ -149,11 +149,11 @@ struct AutomaticTuning {
 // Extrapolation of Gauss-Seidel (anderson.hpp).
 struct AndersonTuning {
   // Iterations remembered. From 2 to 20 the residual reached hardly differs (docs/adr/0016), and tests see none from 1
-  // to 70; without extrapolation piles are not solved: test_sweeps_alone_do_not.
+  // to 70; without extrapolation piles are not solved: test_gauss_seidel_alone_does_not.
   static constexpr int memory = 7;
 };
 
-// Piles: more than most_dense_rows that hang together (pile.hpp).
+// Piles: more than most_dense_rows coupled rows (pile.hpp).
 struct PileTuning {
   // Iterations of plain Gauss-Seidel at first: contacts that are still closing and opening would mislead the
   // extrapolation. Test: test_piles_take_few_iterations_and_few_patches (x 30).
@@ -161,27 +161,27 @@ struct PileTuning {
   // Iterations between looks at the natural residual.
   // Test: test_piles_take_few_iterations_and_few_patches (x and / 10).
   static constexpr int between_looks = 40;
-  // [1] a residual above this share of that of the last look calls for a patch. Test: test_heaps_obey_the_laws (x 100).
+  // [1] a residual above this share of that of the last look calls for a patch. Test: test_piles_obey_the_laws (x 100).
   static constexpr double stuck = 0.3;
   // [1] of the tolerance, where a block is left alone: blocks that do not move distort what is learnt from the others.
-  // Test: test_heaps_obey_the_laws (x 100).
+  // Test: test_piles_obey_the_laws (x 100).
   static constexpr double aim = 0.04;
   // [1] what counts as progress: a residual below this share of the one at the last progress; and the iterations
-  // without any after which it ends. Test: test_heaps_obey_the_laws (progress / 1e8, patience / 10).
+  // without any after which it ends. Test: test_piles_obey_the_laws (progress / 1e8, patience / 10).
   static constexpr double progress = 0.5;
   static constexpr int patience = 400;
 };
 
 // The worst blocks of a pile and their surroundings, solved as a small problem (patch.hpp).
 struct PatchTuning {
-  // [rows] larger patches gain a little more and cost far more (docs/adr/0016). Test: test_heaps_obey_the_laws (/ 10).
+  // [rows] larger patches gain a little more and cost far more (docs/adr/0016). Test: test_piles_obey_the_laws (/ 10).
   static constexpr int most_rows = 192;
   // [rows] of the worst blocks; the rest is for what surrounds them. How many there are hardly matters (docs/adr/0016);
-  // test_heaps_obey_the_laws fails only without any.
+  // test_piles_obey_the_laws fails only without any.
   static constexpr int most_worst_rows = 48;
-  // How often the residual that counts as bad is halved to find them. Test: test_heaps_obey_the_laws (/ 10).
+  // How often the residual that counts as bad is halved to find them. Test: test_piles_obey_the_laws (/ 10).
   static constexpr int halvings = 3;
-  // Steps of Newton's method: a patch that needs more is not worth it. Test: test_heaps_obey_the_laws (/ 10).
+  // Steps of Newton's method: a patch that needs more is not worth it. Test: test_piles_obey_the_laws (/ 10).
   static constexpr int most_newton = 60;
 };
 

@@ -29,7 +29,7 @@ struct ContactWorkspace {
     best = scratch.take<double>(n);
   }
 
-  // Of all blocks: at most the square of the rows, which is taken uncounted where that is little.
+  // Of all blocks: at most the square of the rows, which is taken as it is where that is little.
   static std::size_t factor_numbers(const ConeProblem& problem) {
     const std::size_t m = static_cast<std::size_t>(problem.m);
     if (problem.m <= ProblemSizes::most_factorised_rows) return m * m;

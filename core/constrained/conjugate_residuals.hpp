@@ -2,7 +2,7 @@
 //
 // Each step leaves the shortest residual r = b - A g that one more product A r allows; the plain step, g + r, is never
 // better. Eigenvalues near one, where most are if 1 - A is a proximal step, cost nothing: the others count, one by one.
-// Where b cannot be reached, A r vanishes before r does, and r A r becomes rounding of r r. Plain steps then wear off
+// Where b cannot be reached, A r vanishes before r does, and r A r becomes rounding of r r. Plain steps then work off
 // what is left to reach, the rest is taken out of b, and the lane starts again: so g has nothing that A ignores, and is
 // the shortest solution. A lane that is done keeps its bits whatever its neighbours do.
 #pragma once

@@ -1,5 +1,5 @@
 // constrained/direct.hpp -- L f = r for independent rows.
-//   A vanishing pivot means redundant or singular ones, which `converged` then denies.
+//   A vanishing pivot means redundant or singular rows: `converged` is then 0.
 #pragma once
 #include "constrained/method.hpp"
 #include "linalg/packed_ldl.hpp"

@@ -1,6 +1,6 @@
 // constrained/eliminate_rows.hpp -- the force of one row eliminated: the row becomes inertia of the body it is on.
 //
-// Stationary in f_r, K_r a + sum_s L_rs f_s = k_r, which with l = L_rr > 0 leaves (docs/theory.md, "Forces on the way")
+// Stationary in f_r: K_r a + sum_s L_rs f_s = k_r, which with l = L_rr > 0 leaves (docs/theory.md, "Forces on the way")
 //   I += K_r^T K_r / l,   p -= K_r^T k_r / l,   and of the other rows
 //   K_s -= L_sr / l K_r,  k_s -= L_sr / l k_r,  L_st -= L_sr L_rt / l.
 #pragma once
@@ -37,8 +37,8 @@ struct RemovedRow {
   }
 };
 
-// Row r goes in the lanes where it still holds and its pivot l exceeds `smallest`. outboard: what the body is handed,
-// null for the world, which takes anything.
+// Row r goes in the lanes where it is still alive and its pivot l exceeds `smallest`. outboard: what the body is
+// handed; null for the world.
 template <class S>
 [[gnu::noinline]] void eliminate_row(RowStack<S>& block, int r, const S& smallest, Outboard<S>* outboard,
                                      RemovedRow<S>& removed) {
@@ -54,7 +54,7 @@ template <class S>
   for (int s = 0; s < block.n; ++s) removed.L[s] = s == r ? S(0) : block.coupling(r, s);
 
   for (int s = 0; s < block.n; ++s) {
-    if (s == r || !block.holds(s)) continue;
+    if (s == r || !block.is_alive(s)) continue;
     const S share = removed.L[s] * removed.inverse;
     Row<S>& other = block.rows[s];
     add_scaled(other.K.lin, row.K.lin, -share);

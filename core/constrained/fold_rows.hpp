@@ -60,11 +60,11 @@ class Fold {
   }
 
  private:
-  // Surplus rows that hold in no lane are left out, which changes nothing for the others.
+  // Surplus rows that are alive in no lane are left out, which changes nothing for the others.
   FW_INLINE void close_ranks(RowStack<S>& block) {
     n_used_ = most_rows;
     for (int r = most_rows; r < n; ++r) {
-      if (!block.holds(r)) continue;
+      if (!block.is_alive(r)) continue;
       block.rows[n_used_] = block.rows[r];
       for (int s = 0; s <= n_used_; ++s)
         block.L[triangle(n_used_, s)] = block.L[triangle(r, s == n_used_    ? r
@@ -73,7 +73,7 @@ class Fold {
       place_[n_used_++ - most_rows] = r;
     }
   }
-  // 1 - beta v v^T makes row j take what column j holds below; beta = 0 where that is nothing.
+  // 1 - beta v v^T gathers in row j what column j has below it; beta = 0 where that is nothing.
   FW_INLINE void reflect(RowStack<S>& block, int j, const S& joined) {
     using T = ElementOf<S>;
     S* v = v_[j];
@@ -129,7 +129,7 @@ class Fold {
   }
 
   bool is_used_;
-  int n_used_, place_[most_unfolded - most_rows];    // rows that hold somewhere, and where those beyond six came from
+  int n_used_, place_[most_unfolded - most_rows];    // rows alive in some lane, and where those beyond six came from
   S v_[most_rows][most_unfolded], beta_[most_rows];  // the reflections
   // the surplus rows when they went, L over the pivot
   S L_[most_unfolded - most_rows][most_unfolded], k_[most_unfolded - most_rows], inverse_[most_unfolded - most_rows];

@@ -1,7 +1,7 @@
 // constrained/inverse.hpp -- the joint forces that give a constrained robot a wanted acceleration.
-//   tau + J^T f = H a + h with tau = 0 on the unactuated freedoms u: of all f that miss (H a + h)_u least, the
-//   smallest. That is f = J_u y with (J_u^T J_u) y = (H a + h)_u. O(n + m d + n_u^2 m + n_u^3). Oracle: rnea and the
-//   pseudo-inverse of J_u^T; constrained dynamics give the acceleration back.
+//   tau + J^T f = H a + h with tau = 0 on the unactuated degrees of freedom u: of all f that miss (H a + h)_u least,
+//   the smallest. That is f = J_u y with (J_u^T J_u) y = (H a + h)_u. O(n + m d + n_u^2 m + n_u^3). Oracle: rnea and
+//   the pseudo-inverse of J_u^T; constrained dynamics give the acceleration back.
 #pragma once
 #include "constrained/proximal.hpp"
 #include "dynamics/rnea.hpp"
@@ -12,7 +12,7 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct InverseAnswer {
   S *tau, *forces;  // forces in the user's order of rows
-  S residual;       // largest generalised force on an unactuated freedom that no constraint force explains
+  S residual;       // largest generalised force on an unactuated degree of freedom that no constraint force explains
   S converged;      // 1 or 0
 };
 
@@ -43,7 +43,7 @@ class ConstrainedInverse {
   }
 
  private:
-  // Forces for the freedoms that no motor serves.
+  // Forces for the degrees of freedom that no motor serves.
   void explain(int m, int nv, const ConstrainedSettings& settings, InverseAnswer<S>& answer) {
     for (int i = 0; i < n_u_; ++i) {
       system_.r[i] = answer.tau[u_[i]];
@@ -63,7 +63,7 @@ class ConstrainedInverse {
     }
   }
 
-  // What the forces leave for the motors; on the other freedoms it is the residual.
+  // What the forces leave for the motors; on the other degrees of freedom it is the residual.
   void apply(int m, int nv, InverseAnswer<S>& answer) {
     for (int r = 0; r < m; ++r)
       for (int k = 0; k < nv; ++k) answer.tau[k] = answer.tau[k] - row(r, nv)[k] * answer.forces[r];

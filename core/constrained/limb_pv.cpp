@@ -5,7 +5,7 @@
 
 namespace featherweight::FW_ISA {
 
-// So many rows together cost as much at the root as on the way to it.
+// This many rows cost as much to solve at the root as to carry there.
 constexpr int few_rows = 48;
 
 template <class T>

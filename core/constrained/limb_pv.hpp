@@ -1,5 +1,5 @@
 // constrained/limb_pv.hpp -- PV that solves for the forces of a limb where the limb ends: O(n + m).
-//   A limb's rows are carried to the link where it meets another limb, a free base or the world. By then all its joints
+//   A limb's rows are carried to the link where it joins another limb, a free base or the world. By then all its joints
 //   have answered, and if those can move every row, one unpivoted block elimination turns the rows into inertia of that
 //   link, exactly. Groups of rows that no posture makes independent go on as one, in the end to the world, where
 //   proximal steps solve for them. A lane whose posture leaves a limb singular is solved once more, carefully.
@@ -31,7 +31,7 @@ class LimbPv {
     using T = ElementOf<S>;
     const Tree<C>& tree = problem.tree;
     const LimbPlan& plan = *problem.constraints.limbs;
-    singular_ = stiffness_at_world_ = S(0);
+    singular_ = rigidity_at_world_ = S(0);
 
     // sweep 1, root to leaf: velocities, and gravity where rows will need it
     move_outward(tree, problem.q, problem.v, w_.aba, [&](int i, auto joint) {
@@ -43,8 +43,8 @@ class LimbPv {
       const int base = plan.of_link[i].base;
       if (base >= 0) w_.bases[base] = {outboard, S(0)};
       for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
-        const S stiffness = reduce(problem, n, group, S(T(base >= 0 ? stiffest_on_base : stiffest_inside)));
-        if (base >= 0) w_.bases[base].stiffness = larger(w_.bases[base].stiffness, stiffness);
+        const S rigidity = reduce(problem, n, group, S(T(base >= 0 ? most_rigid_on_base : most_rigid_inside)));
+        if (base >= 0) w_.bases[base].rigidity = larger(w_.bases[base].rigidity, rigidity);
         add_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, outboard.I);
         add_reduced_targets(n, w_.rows + group.begin, w_.L + group.L, outboard.p);
       });
@@ -78,38 +78,38 @@ class LimbPv {
         },
         [&](int i) {
           const int base = plan.of_link[i].base;
-          if (base >= 0 && any(w_.bases[base].stiffness, w_.bases[base].stiffness > S(T(worth_refining_base))))
+          if (base >= 0 && any(w_.bases[base].rigidity, w_.bases[base].rigidity > S(T(worth_refining_base))))
             refine_base(problem, i, w_, answer.a + tree.links[i].v);
           for_each_ending(plan, i, [&](auto n, const RowGroup& group) {
             forces_of_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, w_.aba.motion[i], w_.f + group.begin);
           });
         });
     report(problem, answer);
-    if (any(stiffness_at_world_, stiffness_at_world_ > S(T(worth_refining_at_world)))) {
-      refine_at_world(problem, stiffness_at_world_, w_, answer.a);
+    if (any(rigidity_at_world_, rigidity_at_world_ > S(T(worth_refining_at_world)))) {
+      refine_at_world(problem, rigidity_at_world_, w_, answer.a);
       report(problem, answer);
     }
     if (any(singular_, singular_ > S(T(0.5)))) solve_carefully(problem, settings, answer);
   }
 
  private:
-  // Mobility of a row over its pivot: how much stiffer than the robot the limb is in its weakest direction, and how
-  // many digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
+  // Rigidity, the mobility of a row over its pivot: how much less the limb gives way than the robot, and how many
+  // digits of the link's own inertia drown in the inertia that the limb leaves behind. Beyond these limits a limb
   // counts as singular. On a floating base what drowned is refined; at the world nothing is left behind.
-  static constexpr double stiffest_inside = 1e5, stiffest_on_base = 1e8, stiffest_at_world = 1e10;
+  static constexpr double most_rigid_inside = 1e5, most_rigid_on_base = 1e8, most_rigid_at_world = 1e10;
 
-  // Returns the stiffness.
+  // Returns the rigidity.
   template <class C, class N>
-  FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& stiffest) {
+  FW_INLINE S reduce(const ConstrainedProblem<S, C>& problem, N n, const RowGroup& group, const S& most_rigid) {
     reduce_rows(n, w_.rows + group.begin, w_.L + group.L);
     const int* order = problem.constraints.limbs->order + group.begin;
-    S stiffness(0);
+    S rigidity(0);
     for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
       const S ratio = w_.L[group.L + triangle(r, r)] * problem.constraints.ends[order[r]].mobility;
-      stiffness = larger(stiffness, select(ratio > S(0), ratio, stiffest));  // also where it is NaN
+      rigidity = larger(rigidity, select(ratio > S(0), ratio, most_rigid));  // also where it is NaN
     });
-    singular_ = select(stiffness < stiffest, singular_, S(1));
-    return stiffness;
+    singular_ = select(rigidity < most_rigid, singular_, S(1));
+    return rigidity;
   }
 
   // The group that passes the joint of link i, if it is not simply that of its child: own rows start, others join.
@@ -145,8 +145,8 @@ class LimbPv {
     const Motion<S> world = minus_gravity<S>(problem.tree);
     for_each_ending(plan, problem.tree.n_links, [&](auto n, const RowGroup& group) {
       if (group.regular) {
-        const S stiffness = reduce(problem, n, group, S(T(stiffest_at_world)));
-        stiffness_at_world_ = larger(stiffness_at_world_, stiffness);
+        const S rigidity = reduce(problem, n, group, S(T(most_rigid_at_world)));
+        rigidity_at_world_ = larger(rigidity_at_world_, rigidity);
         forces_of_reduced_rows(n, w_.rows + group.begin, w_.L + group.L, world, w_.f + group.begin);
       } else {
         for (int r = 0; r < n; ++r) root_.r[r] = w_.rows[group.begin + r].k - w_.rows[group.begin + r].K * world;
@@ -190,7 +190,7 @@ class LimbPv {
 
   LimbWorkspace<S> w_;
   S singular_;  // 1 where a limb turned out to be
-  S stiffness_at_world_;
+  S rigidity_at_world_;
   ProximalSystem<S> root_;
   Careful careful_;
   S *careful_a_, *careful_forces_;

@@ -1,7 +1,7 @@
-// constrained/limb_refine.hpp -- what limb_pv keeps, and how it regains digits that stiff limbs cost.
+// constrained/limb_refine.hpp -- what limb_pv keeps, and how it regains the digits that rigid limbs cost.
 //
-// Stiffness is the mobility of a row over its pivot: how much less than the robot at large the limb gives way in its
-// weakest direction. So many digits of the robot's own inertia drown in that of the limb.
+// Rigidity is the mobility of a row over its pivot: how much less the limb gives way than the robot as a whole, in its
+// weakest direction. That many digits of the robot's own inertia drown in that of the limb.
 #pragma once
 #include "articulated/limb_end.hpp"
 #include "constrained/start_rows.hpp"
@@ -9,13 +9,13 @@
 
 namespace featherweight::FW_ISA {
 
-inline constexpr double worth_refining_base = 1e4, worth_refining_at_world = 1e6;  // stiffness
+inline constexpr double worth_refining_base = 1e4, worth_refining_at_world = 1e6;  // rigidity
 
-// A floating base before limbs ended on it, and the stiffness of those.
+// A floating base before limbs ended on it, and the rigidity of those.
 template <class S>
 struct FloatingBase {
   Outboard<S> alone;
-  S stiffness;
+  S rigidity;
 };
 
 template <class S>
@@ -44,7 +44,7 @@ struct LimbWorkspace {
 };
 
 // One step of iterative refinement of a floating base: what its own inertia and the forces of its limbs leave
-// unbalanced is spread once more. Lanes without need of it keep their bits.
+// unbalanced is spread once more. Lanes that need none keep their bits.
 template <class S, class C>
 [[gnu::noinline]] void refine_base(const ConstrainedProblem<S, C>& problem, int i, LimbWorkspace<S>& w, S* a_joint) {
   using T = ElementOf<S>;
@@ -74,7 +74,7 @@ template <class S, class C>
     for (int slot = plan.groups[passing].begin, g = plan.of_link[i].entries; slot < plan.groups[passing].end; ++slot)
       for (int k = 0; k < 6; ++k, ++g) x[k] = x[k] + w.G[g] * w.f[slot];
   factor_of(Free{}, l, w.aba.factors).D.solve(x);
-  const auto here = base.stiffness > S(T(worth_refining_base));
+  const auto here = base.rigidity > S(T(worth_refining_base));
   for (int k = 0; k < 6; ++k) {
     const S step = select(here, x[k], S(0));
     a_joint[k] = a_joint[k] + step;
@@ -83,14 +83,14 @@ template <class S, class C>
 }
 
 // One step of iterative refinement where the forces at the world are hard to tell from L: what the accelerations of
-// the links still miss, which is exact to rounding, calls for a little more force, and that for one light sweep.
-// Lanes without need of it keep their bits.
+// the links still miss, which is exact to rounding, calls for a little more force, and that for one light sweep. Lanes
+// that need none keep their bits.
 template <class S, class C>
-[[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& stiffness, LimbWorkspace<S>& w,
+[[gnu::noinline]] void refine_at_world(const ConstrainedProblem<S, C>& problem, const S& rigidity, LimbWorkspace<S>& w,
                                        S* a) {
   const Tree<C>& tree = problem.tree;
   const LimbPlan& plan = *problem.constraints.limbs;
-  const auto here = stiffness > S(ElementOf<S>(worth_refining_at_world));
+  const auto here = rigidity > S(ElementOf<S>(worth_refining_at_world));
   for (int slot = 0; slot < problem.constraints.n_ends; ++slot) w.df[slot] = S(0);
   for_each_ending(plan, tree.n_links, [&](auto, const RowGroup& group) {
     if (!group.regular) return;

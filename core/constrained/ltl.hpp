@@ -1,5 +1,5 @@
 // constrained/ltl.hpp -- forward dynamics under equality constraints in joint space, by the sparse factor of H.
-//   O(n d^2 + m d^2 + m^2 d + m^3) for m rows under d freedoms. Source: dynamics/ltl_factor.hpp.
+//   O(n d^2 + m d^2 + m^2 d + m^3) for m rows under d degrees of freedom. Source: dynamics/ltl_factor.hpp.
 //   With H = L^T D L, Z = J L^-1 and w = L^-T u:   Z D^-1 Z^T f = b - Z D^-1 w,   D L a = w + Z^T f.
 //   Oracle: dense KKT.   Independent rows only, constrained/direct.hpp.
 #pragma once
@@ -31,7 +31,7 @@ class Ltl {
     solve_inward(tree, L, w);
     for (int r = 0; r < constraints.n_ends; ++r) {
       const RowEnd<C>& row = constraints.ends[r];
-      solve_path_inward(tree, L, last_freedom(tree, row.link), path_of(tree, row, Z));
+      solve_path_inward(tree, L, last_dof(tree, row.link), path_of(tree, row, Z));
     }
 
     // the constraint forces
@@ -55,7 +55,7 @@ class Ltl {
 
  private:
   JointSpace<S> equations_;
-  S* scaled_;  // one path, or all freedoms, by D^-1
+  S* scaled_;  // one path, or all degrees of freedom, by D^-1
   S *delassus_, *r_;
   DirectSystem<S> root_;
 };

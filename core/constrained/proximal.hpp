@@ -3,8 +3,8 @@
 // In increments: (L + eps) df = missed, f += df, and eps df is exactly what the rows miss then. Per eigenvalue s of L
 // that shrinks by eps / (s + eps) a step. Where rows contradict each other it settles at its least-squares value while
 // f drifts away; the part of the targets that cannot be met is then taken out of them and the lane starts again, which
-// keeps f of the size of the answer. To take it out before it has settled
-// would take a part with it that can be met. A lane that is done keeps its bits whatever its neighbours do.
+// keeps f of the size of the answer. Taken out before it has settled, it would take along a part that can be met. A
+// lane that is done keeps its bits whatever its neighbours do.
 #pragma once
 #include "constrained/method.hpp"
 #include "linalg/packed_ldl.hpp"
@@ -104,7 +104,7 @@ class ProximalSystem {
   }
 
   static constexpr double relative_eps = 1e-10;
-  static constexpr double smallest = 1e-14;  // all rows inactive, or along no freedom but for rounding
+  static constexpr double smallest = 1e-14;  // all rows inactive, or along no degree of freedom but for rounding
 
   DenseLdl<S> factor_;
   S *df_, *missed_, *unreachable_;

@@ -1,10 +1,9 @@
-// constrained/pv_early.hpp -- PV that solves for a constraint force as soon as a joint can answer it: any rows, O(n +
-// m).
+// constrained/pv_early.hpp -- PV that solves for a force as soon as a joint can answer it: any rows, O(n + m).
 //
 // After each joint the rows that it moves well are eliminated and turn into inertia of the body; the others travel on,
 // at most six at a time, and what comes to the world is solved there. Each row starts with L = eps, which the proximal
 // iteration takes out again: no pivot is ever smaller, and none that is small is taken on a moving body, where its
-// stiffness would drown the inertia.
+// inverse would drown the inertia.
 //   Source: algorithms of Popov and Vereshchagin in the form of V(a, f), with multipliers eliminated early.
 //   Frames: rows of link i live in link i until they pass its joint, then in its parent.   Oracle: dense KKT.
 //
@@ -34,7 +33,7 @@ class EarlySweeps {
         rows_(arena.take<Row<S>>(constraints.n_ends)),
         scale_(arena.take<S>(constraints.n_ends)),
         blocks_(arena.take<RowStack<S>>(tree.n_accumulators + 1)),
-        held_(arena.take<S>(most_unfolded * (tree.n_accumulators + 1))),
+        scalars_(arena.take<S>(most_unfolded * (tree.n_accumulators + 1))),
         G_(arena.take<S>(most_rows * tree.nv)),
         u_(arena.take<S>(tree.nv)),
         p_(arena.take<Force<S>>(tree.n_links)),
@@ -103,7 +102,7 @@ class EarlySweeps {
       const Passage& passage = passages_[i];
       int n = plan.of_children(i), r = problem.constraints.of_link[i].begin;
       if (!n) ++depth_;
-      S* k = held_ + most_unfolded * (depth_ - 1);
+      S* k = scalars_ + most_unfolded * (depth_ - 1);
       Fold<S>* fold = passage.folds;
       for (const int end = r + plan.own(i); r < end;) {
         for (; r < end && n < most_unfolded; ++r) k[n++] = rho[r] * scale_[r];
@@ -153,8 +152,8 @@ class EarlySweeps {
   static constexpr double least_mobility = 1e-6;  // of the largest, for the scale of rows that hardly move
   static constexpr double healthy_pivot = 3e-2;   // of a row scaled to a mobility of one
 
-  // The rows of a block that held somewhere when they passed a joint, and the folds of its link: of its own rows, then
-  // where they joined those at the parent.
+  // The rows of a block that were alive in some lane when they passed a joint, and the folds of its link: of its own
+  // rows, then where they joined those at the parent.
   struct Passage {
     int begin, end;
     Fold<S>* folds;
@@ -178,8 +177,8 @@ class EarlySweeps {
       if (block.n > most_rows) (next_fold_++)->fold(block, n_before, weakest_);
     }
     int begin = 0, end = block.n;
-    while (begin < end && !block.holds(begin)) ++begin;
-    while (begin < end && !block.holds(end - 1)) --end;
+    while (begin < end && !block.is_alive(begin)) ++begin;
+    while (begin < end && !block.is_alive(end - 1)) --end;
     passages_[i].begin = begin;
     passages_[i].end = end;
   }
@@ -220,7 +219,7 @@ class EarlySweeps {
       const Passage& passage = passages_[i];
       const Motion<S>& a_parent = l.parent < 0 ? world : motion[l.parent];
       int n = plan.leaving(i);
-      S* x = held_ + most_unfolded * depth_;  // the forces of its block
+      S* x = scalars_ + most_unfolded * depth_;  // the forces of its block
       if (l.parent < 0) {
         ++depth_;
         for (int r = 0; r < n; ++r) x[r] = S(0);
@@ -269,8 +268,8 @@ class EarlySweeps {
   // the stack of blocks; in increments and outward only their k, or f
   int depth_;
   RowStack<S>* blocks_;
-  S* held_;
-  // what the factorisation leaves for increments and the way out
+  S* scalars_;
+  // what the factorisation leaves for increments and for going outward
   S *G_, *u_;
   Force<S>* p_;
   Passage* passages_;

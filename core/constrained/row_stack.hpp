@@ -1,8 +1,8 @@
-// constrained/row_stack.hpp -- the constraint rows on one link, K a + L f = k, in methods that solve for f on the way.
+// constrained/row_stack.hpp -- the rows on one link, K a + L f = k, in methods that solve for f going inward.
 //
 // Six rows say all there is to say about the acceleration of a link, so no more ever leave it; until they are folded
-// (constrained/fold_rows.hpp) there may be twelve. How many rows are where depends on the constraints alone. What lanes
-// differ in is which of them still hold: a row that has gone, or never was active, is zero in its lane but for L_rr.
+// (constrained/fold_rows.hpp) there may be twelve. How many rows are where depends on the constraints alone. Lanes
+// differ in which of them are still alive: a row that has gone, or never was active, is zero in its lane but for L_rr.
 #pragma once
 #include "articulated/row_steps.hpp"
 #include "constrained/start_rows.hpp"
@@ -45,7 +45,7 @@ struct RowStack {
   int n;
   Row<S> rows[most_unfolded];
   S L[most_unfolded * (most_unfolded + 1) / 2];  // lower triangle by rows
-  S alive[most_unfolded];                        // 1 where the row holds, or 0
+  S alive[most_unfolded];                        // 1, or 0 in lanes where the row has gone
 
   // Row r as seven numbers: K, then k.
   FW_INLINE S* numbers(int r) {
@@ -55,7 +55,7 @@ struct RowStack {
   FW_INLINE S& coupling(int r, int s) { return L[r < s ? triangle(s, r) : triangle(r, s)]; }
 
   // In any lane?
-  FW_INLINE bool holds(int r) const { return any(alive[r], alive[r] > S(0.5)); }
+  FW_INLINE bool is_alive(int r) const { return any(alive[r], alive[r] > S(0.5)); }
 
   // One more row, not coupled to those before it.
   FW_INLINE void append(const Row<S>& row, const S& own, const S& is_alive) {

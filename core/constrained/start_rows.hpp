@@ -1,4 +1,4 @@
-// constrained/start_rows.hpp -- the rows of a link as a sweep inward meets them: with the targets of the problem.
+// constrained/start_rows.hpp -- the rows of a link as an inward sweep finds them: with the targets of the problem.
 #pragma once
 #include "articulated/row_count.hpp"
 #include "constrained/method.hpp"

@@ -1,4 +1,4 @@
-// delassus/across.hpp -- rows, and the accelerations that unit forces along them cause, on their way across a joint.
+// delassus/across.hpp -- rows, and the accelerations that unit forces along them cause, passing a joint.
 //   inward:   G = E S,   u = D^-1 G^T,   E_parent = (E - G D^-1 U^T) X
 //   outward:  a' = X a_parent,   a = a' + S (u - D^-1 U^T a')
 #pragma once
@@ -17,7 +17,7 @@ template <class J, class S, class C>
     Force<S> e = E[r];
     S driven[J::nv];
     for (int k = 0; k < J::nv; ++k) driven[k] = S(0);
-    pass_inward(joint, l, state, f, driven, e);  // e as a load: drives the joint the other way
+    pass_inward(joint, l, state, f, driven, e);  // e as a load: drives the joint backwards
     for (int k = 0; k < J::nv; ++k) u[J::nv * r + k] = -driven[k];
     if (l.parent >= 0) E_parent[r] = e;
   }

@@ -1,6 +1,6 @@
 // delassus/efpa.hpp -- the Delassus matrix by extended force propagators.
 //   Inward, every link on the path of a row sees the row; outward, a unit force along it accelerates these links. Where
-//   two paths meet, one row sees what the other moves: O(n + m d + m^2) for m rows under d joints.
+//   two paths join, one row sees what the other moves: O(n + m d + m^2) for m rows under d joints.
 //   Source: P. Wensing, R. Featherstone and D. E. Orin, "A reduced-order recursive algorithm for the computation of the
 //   operational-space inertia matrix".   Frames: E and a live in link i.   Oracle: dense J H^-1 J^T.
 #pragma once
@@ -40,12 +40,12 @@ class Efpa {
       const int i = constraints.supporting[s].link;
       const Link<C>& l = tree.links[i];
       const RowRange range = constraints.of_link[i];
-      for (int r = range.begin; r < range.end; ++r) meet(constraints, l.parent, r, range.begin, delta);
+      for (int r = range.begin; r < range.end; ++r) couple(constraints, l.parent, r, range.begin, delta);
       visit(l.kind, [&](auto joint) {
         follow_parent(joint, l, state + l.state, factor_of(joint, l, articulated_.factors), range.end - range.begin,
                       u_ + range.entries, a_ + range.begin);
       });
-      for (int r = range.begin; r < range.own_end; ++r) meet(constraints, i, r, r + 1, delta);
+      for (int r = range.begin; r < range.own_end; ++r) couple(constraints, i, r, r + 1, delta);
     }
   }
 
@@ -57,7 +57,7 @@ class Efpa {
   }
   // The entries of row r, whose force now accelerates link i, with the rows before `end` that link i sees as well.
   template <class C>
-  FW_INLINE void meet(const ConstraintRows<C>& constraints, int i, int r, int end, S* delta) const {
+  FW_INLINE void couple(const ConstraintRows<C>& constraints, int i, int r, int end, S* delta) const {
     S* const entries = delta + triangle(r, 0);
     if (i < 0) {  // nothing is shared with another tree
       for (int s = 0; s < end; ++s) entries[s] = S(0);

@@ -1,21 +1,21 @@
-// delassus/inverse.hpp -- inverses of damped Delassus matrices, (J H^-1 J^T + R)^-1: the batch loop, and the plain way.
+// delassus/inverse.hpp -- inverses of damped Delassus matrices, (J H^-1 J^T + R)^-1: batch loop and plain method.
 //
 // A method is a class with a workspace taken from the arena and one function:
 //   Method(tree, constraints, arena)
 //   invert(problem, damping, inverse)   damping: of each end, inverse: lower triangle by rows, in compiled order
 //                                       returns the largest inverse pivot times the mobility of its row
 #pragma once
+#include "delassus/exchange.hpp"
 #include "delassus/method.hpp"
-#include "delassus/sweep.hpp"
 
 namespace featherweight::FW_ISA {
 
-// All rows of M in one sweep after the other: minus its inverse.
+// All rows of M exchanged, one after the other: minus its inverse.
 template <class S, class C>
-[[gnu::noinline]] S sweep_all(const ConstraintRows<C>& constraints, S* M, S* c) {
+[[gnu::noinline]] S exchange_all(const ConstraintRows<C>& constraints, S* M, S* c) {
   S weakest(0);
   for (int r = 0; r < constraints.n_ends; ++r)
-    weakest = larger(weakest, abs(sweep_row(constraints.n_ends, 0, r, S(1), M, static_cast<Row<S>*>(nullptr), c)) *
+    weakest = larger(weakest, abs(exchange_row(constraints.n_ends, 0, r, S(1), M, static_cast<Row<S>*>(nullptr), c)) *
                                   constraints.ends[r].mobility);
   return weakest;
 }
@@ -32,7 +32,7 @@ class DenseInverse {
   S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
     matrix_.compute(problem, inverse);
     for (int r = 0; r < problem.constraints.n_ends; ++r) inverse[triangle(r, r)] = inverse[triangle(r, r)] + damping[r];
-    const S weakest = sweep_all(problem.constraints, inverse, column_);
+    const S weakest = exchange_all(problem.constraints, inverse, column_);
     for (std::size_t k = 0; k < triangle(problem.constraints.n_ends, 0); ++k) inverse[k] = -inverse[k];
     return weakest;
   }

@@ -1,6 +1,6 @@
 // delassus/kjr.hpp -- the Delassus matrix from the compliances of links.
 //   Outward, each link learns Omega, how a force on it accelerates it. Links with rows share that of the link where
-//   their paths meet, carried out to both, pair by pair: O(n + m^2 d) for m rows d joints beyond it.
+//   their paths join, carried out to both, pair by pair: O(n + m^2 d) for m rows d joints beyond it.
 //   Source: K. Kreutz-Delgado, A. Jain and G. Rodriguez, "Recursive formulation of operational-space control".
 //   Frames: everything with index i lives in link i.   Oracle: dense J H^-1 J^T.
 #pragma once
@@ -43,7 +43,7 @@ class Kjr {
     articulate(problem.tree, problem.q, articulated_);
     for (int s = 0; s < constraints.n_supporting; ++s) set_compliance(problem.tree, constraints.supporting[s].link);
     for (int r = 0; r < constraints.n_ends; r = constraints.of_link[constraints.ends[r].link].own_end)
-      meet_all_before(problem, constraints.ends[r].link, delta);
+      couple_to_all_before(problem, constraints.ends[r].link, delta);
   }
 
  private:
@@ -69,18 +69,18 @@ class Kjr {
 
   // The rows of one link with each other, and with all rows before.
   template <class C>
-  void meet_all_before(const DelassusProblem<S, C>& problem, int link, S* delta) {
+  void couple_to_all_before(const DelassusProblem<S, C>& problem, int link, S* delta) {
     const Tree<C>& tree = problem.tree;
     const ConstraintRows<C>& constraints = problem.constraints;
     const int begin = constraints.of_link[link].begin, n = constraints.of_link[link].own_end - begin;
     for (int r = 0; r < n; ++r) first_[r] = problem.K[begin + r];
-    // walking inward, other rows join at the link where the paths meet
+    // walking inward, other rows join in at the link where the paths do
     int end = begin + n;
     for (int i = link; i >= 0 && end > 0; i = tree.links[i].parent) {
       const int joining = constraints.of_link[i].begin;
       if (joining < end)
         for (int r = 0; r < n; ++r) a_[r] = omega_[i] * first_[r];
-      while (joining < end) end = meet(problem, i, link, end, delta);
+      while (joining < end) end = couple(problem, i, link, end, delta);
       cross_joint(tree, i, n, first_);
     }
     for (int r = begin; r < begin + n; ++r)
@@ -90,7 +90,7 @@ class Kjr {
   // The rows of one link, whose forces accelerate link i by a_, with those of another, which end before row `end`.
   // Returns the first of them.
   template <class C>
-  FW_INLINE int meet(const DelassusProblem<S, C>& problem, int i, int link, int end, S* delta) {
+  FW_INLINE int couple(const DelassusProblem<S, C>& problem, int i, int link, int end, S* delta) {
     const ConstraintRows<C>& constraints = problem.constraints;
     const RowRange rows = constraints.of_link[link];
     const int other = constraints.ends[end - 1].link, begin = constraints.of_link[other].begin;
@@ -112,8 +112,8 @@ class Kjr {
 
   ArticulatedTree<S> articulated_;
   Compliance<S>* omega_;
-  Force<S>*first_, *second_;  // the rows of two links on their way inward
-  Motion<S>* a_;              // of the link where they meet, by forces along the first
+  Force<S>*first_, *second_;  // the rows of two links, going inward
+  Motion<S>* a_;              // of the link where they join, by forces along the first
   S* unused_;
 };
 

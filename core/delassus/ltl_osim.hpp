@@ -1,5 +1,5 @@
 // delassus/ltl_osim.hpp -- the Delassus matrix in joint space, by the sparse factor of H.
-//   With H = L^T D L and Z = J L^-1 it is Z D^-1 Z^T: O(n d^2 + m d^2 + m^2 d) for m rows under d freedoms.
+//   With H = L^T D L and Z = J L^-1 it is Z D^-1 Z^T: O(n d^2 + m d^2 + m^2 d) for m rows under d degrees of freedom.
 //   Source: dynamics/ltl_factor.hpp.   Oracle: dense J H^-1 J^T.
 #pragma once
 #include "articulated/path_rows.hpp"
@@ -30,7 +30,7 @@ class LtlOsim {
     factorise_ltl(tree, H_);
     for (int r = 0; r < constraints.n_ends; ++r) {
       const RowEnd<C>& row = constraints.ends[r];
-      solve_path_inward(tree, H_, last_freedom(tree, row.link), path_of(tree, row, J_));
+      solve_path_inward(tree, H_, last_dof(tree, row.link), path_of(tree, row, J_));
     }
     delassus_of_paths(tree, constraints, H_, J_, scaled_, delta);
   }

@@ -1,5 +1,5 @@
 // delassus/pv_osim.hpp -- the Delassus matrix by the inward sweep of Popov and Vereshchagin.
-//   Rows are carried to the world; what the joints on their way give in to forces along them adds up to Delta.
+//   Rows are carried to the world; how far the joints they pass yield to forces along them adds up to Delta.
 //   O(n + m^2 d) for m rows under d joints.   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr".
 //   Frames: rows live in link i until they pass its joint.   Oracle: dense J H^-1 J^T.
 #pragma once

@@ -1,5 +1,5 @@
 // delassus/pv_osim_base.hpp -- the inverse of the Delassus matrix, limb by limb.
-//   pv_osim, but the rows of a limb are inverted where the limb ends: at a floating base, or where limbs meet. There
+//   pv_osim, but the rows of a limb are inverted where the limb ends: at a floating base, or where limbs join. There
 //   they turn into inertia of the link (the matrix inversion lemma), and what passes further joints are their forces
 //   per acceleration of that link. Blocks of a limb's rows are inverted instead of one matrix of all.
 //   O(n + m^2 d) for m rows under d joints, of which only those between base and world see all rows.
@@ -27,10 +27,10 @@ class PvOsimBase {
   S invert(const DelassusProblem<S, C>& problem, const S* damping, S* inverse) {
     using T = ElementOf<S>;
     const std::size_t n = triangle(problem.constraints.n_ends, 0);
-    S stiffness(0), weakest(0);
+    S rigidity(0), weakest(0);
     const auto end_limbs = [&](int i, ArticulatedInertia<S>& I) {
       for_each_ending(*problem.constraints.limbs, i, [&](auto, const RowGroup& group) {
-        stiffness = larger(stiffness, end_limb(problem, group, inverse, I));
+        rigidity = larger(rigidity, end_limb(problem, group, inverse, I));
       });
     };
     carry_inward(problem, damping, inverse, SparingLeaves{end_limbs});
@@ -38,10 +38,10 @@ class PvOsimBase {
       ArticulatedInertia<S> of_world = zero_inertia<S>();
       weakest = larger(weakest, end_limb(problem, group, inverse, of_world));
     });
-    const auto singular = stiffness > S(T(stiffest));  // also where it is NaN
-    if (any(stiffness, singular)) {
+    const auto singular = rigidity > S(T(most_rigid));  // also where it is NaN
+    if (any(rigidity, singular)) {
       carry_inward(problem, damping, careful_, Unobserved{});
-      const S all = sweep_all(problem.constraints, careful_, column_);
+      const S all = exchange_all(problem.constraints, careful_, column_);
       weakest = select(singular, all, weakest);
       for (std::size_t k = 0; k < n; ++k) inverse[k] = select(singular, careful_[k], inverse[k]);
     }
@@ -50,8 +50,8 @@ class PvOsimBase {
   }
 
  private:
-  // Mobility of a row over its pivot: the digits that cancel where limbs meet.
-  static constexpr double stiffest = 1e5;
+  // Rigidity, the mobility of a row over its pivot: the digits that cancel where limbs join.
+  static constexpr double most_rigid = 1e5;
 
   // As pv_osim, from the damping on.
   template <class C, class Before>
@@ -61,27 +61,27 @@ class PvOsimBase {
     carried_.carry_inward(problem, M, before);
   }
 
-  // The rows of a group are swept, and what they resist becomes inertia. They have to do with all rows under the joint
-  // by which they came. Returns the stiffness.
+  // The rows of a group are exchanged, and what they resist becomes inertia. They couple to all rows outboard of the
+  // joint they came through. Returns the rigidity.
   template <class C>
   FW_INLINE S end_limb(const DelassusProblem<S, C>& problem, const RowGroup& group, S* M, ArticulatedInertia<S>& I) {
     const RowRange range = problem.constraints.of_link[group.from];
     const int* order = problem.constraints.limbs->order;
-    S stiffness(0);
+    S rigidity(0);
     with_row_count(range.end - range.begin, [&](auto n) {
       for (int slot = group.begin; slot < group.end; ++slot)
-        stiffness = larger(stiffness, sweep_and_stiffen(n, range.begin, order[slot] - range.begin,
-                                                        S(problem.constraints.ends[order[slot]].mobility), M, I));
+        rigidity = larger(rigidity, exchange_and_add(n, range.begin, order[slot] - range.begin,
+                                                     S(problem.constraints.ends[order[slot]].mobility), M, I));
     });
-    return stiffness;
+    return rigidity;
   }
   template <class N>
-  [[gnu::noinline]] S sweep_and_stiffen(N n, int first, int r, const S& mobility, S* M, ArticulatedInertia<S>& I) {
+  [[gnu::noinline]] S exchange_and_add(N n, int first, int r, const S& mobility, S* M, ArticulatedInertia<S>& I) {
     const Force<S> K = carried_.rows[first + r].K;
-    const S w = sweep_row(n, first, r, S(1), M, carried_.rows + first, column_);
-    add_stiffness(K, w, I);
-    const S stiffness = w * mobility;
-    return select(stiffness > S(0), stiffness, S(ElementOf<S>(1e30)));  // also where it is NaN
+    const S w = exchange_row(n, first, r, S(1), M, carried_.rows + first, column_);
+    add_row_inertia(K, w, I);
+    const S rigidity = w * mobility;
+    return select(rigidity > S(0), rigidity, S(ElementOf<S>(1e30)));  // also where it is NaN
   }
 
   PvOsim<S> carried_;

@@ -9,7 +9,7 @@ unsigned KernelOf<T>::pv_osimr(const Tree<T>& tree, const Job<T>& job, Range beg
   return delassus_batch<PvOsimr<Native<T>>>(tree, job, begin, end, memory);
 }
 
-// The inverses that start from it: in one source, for most of the time it takes to compile them is spent on pv_osimr.
+// The inverses that start from it: in one source, since compiling them is mostly compiling pv_osimr.
 template <class T>
 unsigned KernelOf<T>::pv_inverse(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
   using S = Native<T>;

@@ -1,6 +1,6 @@
 // delassus/pv_osimr.hpp -- the Delassus matrix in the lowest order, O(n + m^2) for m rows.
 //   Between stops (delassus/stops.hpp) only six rows travel, whatever the number of those that wait: what lies
-//   between is composed to a single joint. The rows then leap from stop to stop, and meet where their paths do.
+//   between is composed to a single joint. The rows then leap from stop to stop, and couple where their paths join.
 //   Source: A. S. Sathya, W. Decre and J. Swevers, "PV-OSIMr".
 //   Frames: rows live in the link they have come to.   Oracle: dense J H^-1 J^T.
 #pragma once
@@ -48,24 +48,24 @@ template <class S>
   }
 }
 
-// Rows that arrive at a stop meet those from `first` to themselves, but for those they have met already. Two rows at a
-// time, so that accelerations are loaded half as often.
+// Couples rows that arrive at a stop to those from `first` to themselves, unless they are coupled already. Two rows at
+// a time, so that accelerations are loaded half as often.
 template <class S>
-[[gnu::noinline]] void meet(const Row<S>* rows, const StopArrival& arrival, int first, const Motion<S>* a, S* delta) {
-  const auto n_met = [&](int r) FW_LAMBDA_INLINE { return (arrival.met ? arrival.begin : r + 1) - first; };
+[[gnu::noinline]] void couple(const Row<S>* rows, const StopArrival& arrival, int first, const Motion<S>* a, S* delta) {
+  const auto n_coupled = [&](int r) FW_LAMBDA_INLINE { return (arrival.coupled ? arrival.begin : r + 1) - first; };
   int r = arrival.begin;
   for (; r + 1 < arrival.end; r += 2) {
     const Force<S> K = rows[r].K, K_next = rows[r + 1].K;
     S *products = delta + triangle(r, first), *next = delta + triangle(r + 1, first);
-    const int n = n_met(r);
+    const int n = n_coupled(r);
     for (int s = 0; s < n; ++s) {
       const Motion<S> a_s = a[first + s];
       products[s] = products[s] + K * a_s;
       next[s] = next[s] + K_next * a_s;
     }
-    add_products(K_next, a + first + n, n_met(r + 1) - n, next + n);
+    add_products(K_next, a + first + n, n_coupled(r + 1) - n, next + n);
   }
-  if (r < arrival.end) add_products(rows[r].K, a + first, n_met(r), delta + triangle(r, first));
+  if (r < arrival.end) add_products(rows[r].K, a + first, n_coupled(r), delta + triangle(r, first));
 }
 
 // K <- K E
@@ -118,14 +118,15 @@ class PvOsimr {
     for (int x = 0; x < plan.n_stops; ++x)
       if (plan.stops[x].inward >= 0) add_inward_motion(leaps_[plan.stops[x].inward].omega, leaps_[x]);
 
-    // sweep 3, stops from leaf to root: rows meet there, then leap to the next
+    // sweep 3, stops from leaf to root: rows couple there, then leap to the next
     for (int x = plan.n_stops - 1; x >= 0; --x) {
       const Stop& stop = plan.stops[x];
       const RowRange range = problem.constraints.of_link[stop.link];
-      const StopArrival& last = plan.arrivals[stop.last - 1];  // has nobody to be met by but itself
-      const int n_accelerated = (last.met ? last.begin : last.end) - range.begin;
+      const StopArrival& last = plan.arrivals[stop.last - 1];  // no later one couples to it
+      const int n_accelerated = (last.coupled ? last.begin : last.end) - range.begin;
       accelerate_rows(leaps_[x].omega, rows_ + range.begin, n_accelerated, accelerations_ + range.begin);
-      for (int k = stop.arrivals; k < stop.last; ++k) meet(rows_, plan.arrivals[k], range.begin, accelerations_, delta);
+      for (int k = stop.arrivals; k < stop.last; ++k)
+        couple(rows_, plan.arrivals[k], range.begin, accelerations_, delta);
       if (stop.inward >= 0) leap_inward(leaps_[x].E, rows_ + range.begin, range.end - range.begin);
     }
   }

@@ -15,10 +15,10 @@ double setting_out_cost(const Link<double>& l) {  // that of the six rows of a s
   return is_floating_base ? 140 : passing_cost(l, 6);
 }
 double acceleration_cost(double n) { return 66 * n; }
-double meeting_cost(double n_pairs) { return 12 * n_pairs; }
-double leaping_cost(double n) { return 66 * n + acceleration_cost(6) + meeting_cost(pairs_of(6)); }
+double coupling_cost(double n_pairs) { return 12 * n_pairs; }
+double leaping_cost(double n) { return 66 * n + acceleration_cost(6) + coupling_cost(pairs_of(6)); }
 
-// A link with rows of its own, or where branches with rows meet: it may be a stop.
+// A link with rows of its own, or where branches with rows join: it may be a stop.
 struct Gathering {
   int link;
   int inward;  // the next gathering, -1: none
@@ -67,14 +67,14 @@ class Planner {
   void add_costs() {
     for (auto g = gatherings_.rbegin(); g != gatherings_.rend(); ++g) {
       const double n = n_rows(rows_[g->link]);
-      g->by_stop += acceleration_cost(n) + meeting_cost(pairs_of(n));
+      g->by_stop += acceleration_cost(n) + coupling_cost(pairs_of(n));
       walk_inward(*g, [&](int i) {
         const Link<double>& l = tree_.links[i];
         g->by_themselves += passing_cost(l, n);
         g->by_stop += i == g->link ? setting_out_cost(l) : passing_cost(l, 6);
       });
       if (g->inward < 0) continue;
-      g->by_stop += leaping_cost(n) - meeting_cost(pairs_of(n));  // those that have met do not meet again
+      g->by_stop += leaping_cost(n) - coupling_cost(pairs_of(n));  // those coupled already are not coupled again
       Gathering& inward = gatherings_[at(g->inward)];
       inward.by_themselves += g->by_themselves;
       inward.by_stop += std::min(g->by_themselves, g->by_stop);
@@ -95,17 +95,17 @@ class Planner {
   // The rows outboard of stop x are split where others came by a stop and where they came by themselves.
   void list_arrivals(int x) {
     Stop& stop = plan_.stops[at(x)];
-    const auto add = [&](int begin, int end, int met) {
-      if (begin < end) plan_.arrivals.push_back({begin, end, met});
+    const auto add = [&](int begin, int end, int coupled) {
+      if (begin < end) plan_.arrivals.push_back({begin, end, coupled});
     };
     stop.arrivals = static_cast<int>(plan_.arrivals.size());
     int begin = rows_[stop.link].begin;
     for (const Stop& arriving : plan_.stops) {
       if (arriving.inward != x) continue;
-      const RowRange& met = rows_[arriving.link];
-      add(begin, met.begin, 0);
-      add(met.begin, met.end, 1);
-      begin = met.end;
+      const RowRange& arrived = rows_[arriving.link];
+      add(begin, arrived.begin, 0);
+      add(arrived.begin, arrived.end, 1);
+      begin = arrived.end;
     }
     add(begin, rows_[stop.link].end, 0);
     stop.last = static_cast<int>(plan_.arrivals.size());

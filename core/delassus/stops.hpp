@@ -1,7 +1,7 @@
 // delassus/stops.hpp -- where pv_osimr has six rows take the place of many. Plain data.
 //
 // Few rows travel inward by themselves. Where many have gathered, at a stop, they wait: the six components of the
-// link's acceleration travel on in their place, to the next link where rows are added or branches with rows meet, which
+// link's acceleration travel on in their place, to the next link where rows are added or branches with rows join, which
 // is a stop too.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Stop {
 // Rows that come to a stop in one piece.
 struct StopArrival {
   int begin, end;
-  int met;  // 1: by another stop, where each has met all the others
+  int coupled;  // 1: by another stop, where all of them have been coupled
 };
 
 struct StopPlan {

@@ -20,7 +20,7 @@ struct ArticulatedTree {
         accumulators(arena.take<ArticulatedInertia<S>>(tree.n_accumulators)) {}
 };
 
-// Calls f<leaf>(), but f<false>() only unless `possible`.
+// Calls f<leaf>() where `possible`, else f<false>().
 template <bool possible, class F>
 FW_INLINE void either(bool leaf, F&& f) {
   if constexpr (possible) {

@@ -1,10 +1,11 @@
 // dynamics/crba.hpp -- the joint-space inertia H(q) by composite rigid bodies.
-//   O(n d): only entries between a freedom and its ancestors exist; they are all that is computed and kept.
+//   O(n d): only entries between a degree of freedom and its ancestors exist; they are all that is computed and kept.
 //   Source: [RBDA] ch. 6.   Frames: everything with index i lives in link i.
 //   Oracle: columns by rnea; sum of J^T I J.
 //
 // Packed form: row k holds H(k, k), H(k, parent of k), H(k, its parent) ... down to the root, starting at
-// tree.row[k]; tree.dof_parent leads from a freedom to the next one inboard. The sparse factorisation uses it as is.
+// tree.row[k]; tree.dof_parent leads from a degree of freedom to the next inboard. The sparse factorisation uses it as
+// is.
 #pragma once
 #include "dynamics/carry.hpp"
 #include "memory/arena.hpp"
@@ -15,7 +16,7 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct CrbaWorkspace {
   S* state;
-  Force<S>* columns;  // of I S for every freedom, in the frame of the link they have reached
+  Force<S>* columns;  // of I S for every degree of freedom, in the frame of the link they have reached
   RigidInertia<S>* accumulators;
 
   template <class C>
@@ -87,7 +88,7 @@ template <class J, class S, class C>
   if (l.parent >= 0) carry = J::to_parent(l, state, composite);
 }
 
-// All columns outboard meet joint i on their way to the root: one entry of H each per freedom, then on to the parent.
+// All columns outboard pass joint i: one entry of H each per degree of freedom, then on to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void crba_entries(J, const Tree<C>& tree, const Link<C>& link, const S* link_state, int v_end,
                                     Force<S>* columns, S* H) {
@@ -108,7 +109,7 @@ template <class J, class S, class C>
   }
 }
 
-// Leaf to root: composite bodies, and one entry of H for every freedom outboard.
+// Leaf to root: composite bodies, and one entry of H for every degree of freedom outboard.
 template <class S, class C>
 void crba_inward(const Tree<C>& tree, CrbaWorkspace<S>& w, S* H) {
   const RigidInertia<S> nothing = zero_body<S>();

@@ -120,7 +120,7 @@ class AxisBias {
       : l_(l), out_(out), v_(*v), rate_(rate), tau_(tau), p_(out.p) {
     add_velocity_bias(p_, b, v_);
   }
-  FW_INLINE void meet(const S& D_inverse, AxisFactor<S>& factor) {
+  FW_INLINE void drive(const S& D_inverse, AxisFactor<S>& factor) {
     u_ = tau_[0] * l_.sign;
     if constexpr (J::rotates) u_ = u_ - p_.ang[K];
     if constexpr (J::travels) u_ = u_ - p_.lin[K] * J::pitch(l_);
@@ -173,7 +173,7 @@ class AxisBias<J, planar, S, C, ArticulatedInertia<S>> {
  public:
   template <class Body>
   FW_INLINE AxisBias(const Link<C>&, const Body&, ArticulatedInertia<S>&) {}
-  FW_INLINE void meet(const S&, AxisFactor<S>&) {}
+  FW_INLINE void drive(const S&, AxisFactor<S>&) {}
   FW_INLINE void accelerate() {}
   FW_INLINE void pass_A(const Force<S>&, const Sym3<S>&) {}
   FW_INLINE void pass_B(const Force<S>&, const Mat3<S>&) {}
@@ -181,9 +181,9 @@ class AxisBias<J, planar, S, C, ArticulatedInertia<S>> {
   FW_INLINE void leave(const S*) {}
 };
 
-// One freedom. Written block by block (A, then B, then C) because 21 lane scalars do not fit in 16 registers: each
-// block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a whole.
-// Without a rotor nothing is left of the inertia about the axis of a revolute joint: `planar` skips those zeros.
+// One degree of freedom. Written block by block (A, then B, then C) because 21 lane scalars do not fit in 16 registers:
+// each block is completed and stored before the next is touched, which is worth 20 % over updating the inertia as a
+// whole. Without a rotor nothing is left of the inertia about the axis of a revolute joint: `planar` skips those zeros.
 // A `leaf` has nothing outboard; its articulated inertia is its own.
 template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels, class S, class C, class Own,
           class Out, class... Given>
@@ -213,8 +213,8 @@ template <bool planar, bool leaf, int K, bool turned, bool rotates, bool travels
   const Force<S> UD{U.lin * D_inverse, U.ang * D_inverse};
   factor.UD = UD;
   factor.D_inverse = D_inverse;
-  bias.meet(D_inverse, factor);
-  if (l.parent < 0) return;  // the world takes anything
+  bias.drive(D_inverse, factor);
+  if (l.parent < 0) return;  // nothing is handed to the world
   bias.accelerate();
 
   // I <- I - U D^-1 U^T,  p <- p + U D^-1 u + I c,  then both in the parent's axes.
@@ -284,7 +284,7 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
 
   // As along the axis of other joints, only the armature R is left of B and C, and nothing but R and tau of the moment:
   //   B <- B D^-1 R,   C <- (1 - R D^-1) R,   p.ang <- tau - R D^-1 u
-  // A loses B D^-1 B^T one rotation after the other, for none of them may cancel by more than it takes.
+  // A loses B D^-1 B^T one rotation after the other, so that each cancels no more than its own part.
   if constexpr (biased) {
     out.p.lin += I.B * factor.D_inverse_u;
     for (int k = 0; k < 3; ++k) out.p.ang[k] = bias.tau[k] - factor.D_inverse_u[k] * l.armature[k];
@@ -318,7 +318,7 @@ FW_INLINE Force<S> passed_by_free_joint(const Link<C>& l, const FreeFactor<S>& f
   return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
 }
 
-// Six freedoms: D = I + R with the armature R. What passes to the parent depends on R alone, and R is usually zero:
+// Six degrees of freedom: D = I + R with the armature R. What passes to the parent depends on R alone, usually zero:
 //   I - I D^-1 I = R - R D^-1 R,   p + I D^-1 u = tau - R D^-1 u
 template <bool leaf, class S, class C, class Own, class Out, class... Given>
 [[gnu::noinline]] void project_out(Free, const Link<C>& l, Own own, const S* state, FreeFactor<S>& factor, Out& out,

@@ -1,17 +1,17 @@
 // dynamics/ltl_factor.hpp -- H = L^T D L, the joint-space inertia factorised from the leaves to the root.
-//   O(n d^2) for n freedoms under d others: a freedom meets only those inboard of it, and nothing fills in.
+//   O(n d^2) for n degrees of freedom under d others: each couples only to those inboard of it, and nothing fills in.
 //   Source: R. Featherstone, "Efficient factorization of the joint-space inertia matrix for branched kinematic trees",
 //   without its square roots.   Oracle: dense solves with H.
 //
 // In place on the packed rows of dynamics/crba.hpp: row k becomes 1 / D(k), L(k, parent of k), L(k, its parent) ...
-// down to the root; L has a unit diagonal. All rows end at the root, so freedoms inboard of two others are where both
-// rows end, and loops over them run side by side.
+// down to the root; L has a unit diagonal. All rows end at the root, so degrees of freedom inboard of two others are
+// where both rows end, and loops over them run side by side.
 #pragma once
 #include "model/joints.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Number of freedoms from k to the root, k included: the length of row k.
+// Number of degrees of freedom from k to the root, k included: the length of row k.
 template <class C>
 FW_INLINE int row_length(const Tree<C>& tree, int k) {
   return tree.row[k + 1] - tree.row[k];
@@ -41,7 +41,7 @@ template <class S, class C>
     for (int i = tree.dof_parent[k]; i >= 0; i = tree.dof_parent[i]) x[i] = x[i] - *++row * x[k];
   }
 }
-// The same for a vector that is zero off the path from freedom k to the root and kept like row k: O(d^2).
+// The same for a vector that is zero off the path from degree of freedom k to the root and kept like row k: O(d^2).
 template <class S, class C>
 [[gnu::noinline]] void solve_path_inward(const Tree<C>& tree, const S* L, int k, S* x) {
   for (; k >= 0; k = tree.dof_parent[k], ++x) {

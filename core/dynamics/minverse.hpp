@@ -1,5 +1,5 @@
 // dynamics/minverse.hpp -- the inverse of the joint-space inertia, without forming H.
-//   O(n^2): eliminate all joints once, then respond to a unit force on each freedom with two light sweeps.
+//   O(n^2): eliminate all joints once, then respond to a unit force on each degree of freedom with two light sweeps.
 //   The response is needed only at links numbered before the driven one (the rest is symmetry), and these are closed
 //   under "parent of".
 //   Oracle: minverse @ crba == 1.

@@ -39,7 +39,7 @@ template <class J, class S, class C>
   a = a_i;
 }
 
-// Force through joint i, projected on its freedoms and handed to the parent.
+// Force through joint i, projected on its degrees of freedom and handed to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void rnea_inward(J, const Link<C>& l, const S* state, const Motion<S>& v, const Motion<S>& a,
                                    const S* acceleration, S* tau, Force<S>& carry) {

@@ -15,7 +15,7 @@ using namespace host;
 // D must be a real fraction of the inertia it was computed from; below this it is rounding of a zero.
 constexpr double smallest_fraction = 1e-12;
 
-// Sizes of the articulated inertia a joint meets: its traces.
+// Sizes of the articulated inertia at a joint: its traces.
 struct Scale {
   double linear, angular;
 };
@@ -80,8 +80,8 @@ void require_regular_joints(const Model& model) {
   if (singular < 0) return;
   const std::size_t k = model.joint_of(singular);
   throw std::invalid_argument(
-      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its freedom" +
-      (model.joint_ranges()[k].nv > 1 ? "s" : "") + ", so the mass matrix is singular; give link '" +
+      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its degree" +
+      (model.joint_ranges()[k].nv > 1 ? "s" : "") + " of freedom, so the mass matrix is singular; give link '" +
       model.spec().links[k].name + "' a positive mass and inertia, or the joint an armature");
 }
 

@@ -32,21 +32,21 @@ FW_INLINE void normalise(S* q) {
   for (int k = 0; k < 4; ++k) q[k] = q[k] * scale;
 }
 
-// Unit quaternion of a rotation matrix. Of the four ways to it, the one whose divisor is largest loses no digits.
+// Unit quaternion of a rotation matrix. Of four formulas, the one whose divisor is largest loses no digits.
 template <class S>
 FW_INLINE void matrix_quaternion(const Mat3<S>& R, S* q) {
   const S x = R(2, 1) - R(1, 2), y = R(0, 2) - R(2, 0), z = R(1, 0) - R(0, 1);
   const S xy = R(0, 1) + R(1, 0), xz = R(0, 2) + R(2, 0), yz = R(1, 2) + R(2, 1);
-  const S ways[4][4] = {{S(1) + R(0, 0) - R(1, 1) - R(2, 2), xy, xz, x},
-                        {xy, S(1) - R(0, 0) + R(1, 1) - R(2, 2), yz, y},
-                        {xz, yz, S(1) - R(0, 0) - R(1, 1) + R(2, 2), z},
-                        {x, y, z, S(1) + R(0, 0) + R(1, 1) + R(2, 2)}};
-  for (int k = 0; k < 4; ++k) q[k] = ways[3][k];
-  S largest = ways[3][3];
-  for (int way = 0; way < 3; ++way) {
-    const auto is_better = ways[way][way] > largest;
-    largest = select(is_better, ways[way][way], largest);
-    for (int k = 0; k < 4; ++k) q[k] = select(is_better, ways[way][k], q[k]);
+  const S formulas[4][4] = {{S(1) + R(0, 0) - R(1, 1) - R(2, 2), xy, xz, x},
+                            {xy, S(1) - R(0, 0) + R(1, 1) - R(2, 2), yz, y},
+                            {xz, yz, S(1) - R(0, 0) - R(1, 1) + R(2, 2), z},
+                            {x, y, z, S(1) + R(0, 0) + R(1, 1) + R(2, 2)}};
+  for (int k = 0; k < 4; ++k) q[k] = formulas[3][k];
+  S largest = formulas[3][3];
+  for (int formula = 0; formula < 3; ++formula) {
+    const auto is_better = formulas[formula][formula] > largest;
+    largest = select(is_better, formulas[formula][formula], largest);
+    for (int k = 0; k < 4; ++k) q[k] = select(is_better, formulas[formula][k], q[k]);
   }
   normalise(q);
 }
@@ -63,7 +63,7 @@ FW_INLINE void exponential(const Vec3<S>& w, S* q) {
   for (int k = 0; k < 3; ++k) q[k] = w[k] * ratio;
   q[3] = c;
 }
-// Rotation vector of a unit quaternion, the short way round.
+// Rotation vector of a unit quaternion, at most a half turn.
 template <class S>
 FW_INLINE Vec3<S> logarithm(const S* quaternion) {
   const S sign = select(quaternion[3] < S(0), S(-1), S(1));
@@ -131,7 +131,7 @@ template <bool travels, class S>
   if constexpr (travels) {
     const Mat3<S> R = quaternion_matrix(from + 3);
     const Vec3<S> d = transposed_times(R, Vec3<S>{to[0] - from[0], to[1] - from[1], to[2] - from[2]});
-    // V(w)^-1 = 1 - 1/2 [w] + c [w]^2. V V^-1 = 1 gives c in two ways: one loses digits near 0, the other near pi.
+    // V(w)^-1 = 1 - 1/2 [w] + c [w]^2. V V^-1 = 1 gives two formulas for c: one loses digits near 0, the other near pi.
     S first, second;
     const S t2 = dot(w, w);
     twist_coefficients(t2, first, second);

@@ -105,7 +105,7 @@ FW_INLINE void sincos(const Lanes<T, Bytes>& x, Lanes<T, Bytes>& s, Lanes<T, Byt
     sincos_of_large_lanes(x, s, c);
 }
 
-// A plain scalar takes the same road as one lane, so that "scalar" and vector builds agree.
+// A plain scalar takes the same path as one lane, so that "scalar" and vector builds agree.
 template <PlainScalar T>
 FW_INLINE void sincos(T x, T& s, T& c) {
   Lanes<T, 16> sine, cosine;

@@ -18,8 +18,8 @@ inline bool solve_general(int n, double* A) {
     if (!(magnitude(A[pivot * ld + k]) > 0)) return false;
     if (pivot != k)
       for (int j = k; j <= n; ++j) {
-        const double held = A[k * ld + j];
-        A[k * ld + j] = A[pivot * ld + j], A[pivot * ld + j] = held;
+        const double saved = A[k * ld + j];
+        A[k * ld + j] = A[pivot * ld + j], A[pivot * ld + j] = saved;
       }
     const double inverse = 1 / A[k * ld + k];
     for (int i = k + 1; i < n; ++i) {

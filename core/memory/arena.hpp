@@ -1,8 +1,8 @@
 // memory/arena.hpp -- a workspace handed out piece by piece.
 //
-// Who works takes all it needs before it starts; if the memory does not suffice nothing is touched, `required` tells
-// how much does, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates
-// nothing. A copy goes on from where the original stands: what it hands out may be handed out again when it is gone.
+// An algorithm takes all it needs before it starts; if the memory is too small, nothing is touched, `required` says how
+// much is needed, and the caller comes back with that. So every workspace sizes itself, and a warm call allocates
+// nothing. A copy continues where the original stands: what it hands out is free again when it is gone.
 #pragma once
 #include <cstdint>
 
@@ -39,7 +39,7 @@ class Arena {
   Memory* memory_ = nullptr;
 };
 
-// carve(arena) takes what it needs; once more if there was not so much.
+// carve(arena) takes what it needs; it is called again if there was too little.
 template <class Carve>
 FW_INLINE void carve_out(Memory& memory, const Carve& carve) {
   Arena arena(memory);

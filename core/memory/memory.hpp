@@ -9,7 +9,7 @@ namespace featherweight {
 struct Memory {
   void* data = nullptr;
   std::size_t size = 0;
-  std::size_t required = 0;  // filled in by those who found it too small, see Arena
+  std::size_t required = 0;  // set by whoever found it too small, see Arena
 };
 
 void grow(Memory& memory, std::size_t size, std::size_t keep);

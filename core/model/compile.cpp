@@ -174,7 +174,7 @@ class Compiler {
     for (std::size_t k = 0; k < spec_.joints.size(); ++k) add_joint(static_cast<int>(k));
     if (out_.tree.nv > largest_nv)
       throw std::invalid_argument("model '" + spec_.name + "' has more than " + std::to_string(largest_nv) +
-                                  " freedoms");
+                                  " degrees of freedom");
     for (const Place& place : places_) out_.mounts.push_back(mount(place));
     for (const FrameSpec& frame : spec_.frames) {
       if (frame.link < -1 || frame.link >= static_cast<int>(places_.size()))
@@ -209,7 +209,7 @@ class Compiler {
     }
     ranges_.push_back({q, out_.tree.nq - q, v, out_.tree.nv - v});
     if (joint.armature.size() != static_cast<std::size_t>(out_.tree.nv - v))
-      throw std::invalid_argument("joint '" + joint.name + "': armature needs one value per freedom");
+      throw std::invalid_argument("joint '" + joint.name + "': armature needs one value per degree of freedom");
 
     place.pose = compose(place.pose, pose(joint.child_placement));
     places_.push_back(place);
@@ -237,7 +237,7 @@ class Compiler {
 
   // Appends a compiled link moved by `step` from the joint frame at `at`; returns the moved joint frame. `carried`:
   // axes of the joints that follow, in the joint frame.
-  Place add_link(const JointSpec& joint, const Step& step, int first_freedom, const Place& at, std::vector<V> carried) {
+  Place add_link(const JointSpec& joint, const Step& step, int first_dof, const Place& at, std::vector<V> carried) {
     Link<double> l{};
     Place moved{static_cast<int>(out_.links.size()), {identity(), zero3<Real>()}};
     M R = at.pose.R;  // axes of the compiled link in its parent's, at q = 0
@@ -285,8 +285,8 @@ class Compiler {
     l.pitch = joint.pitch;
     write(R, l.R);
     for (int k = 0; k < 3; ++k) l.p[k] = static_cast<double>(at.pose.p[k]);
-    for (int k = 0; k < l.nv && first_freedom + k < static_cast<int>(joint.armature.size()); ++k)
-      l.armature[k] = joint.armature[static_cast<std::size_t>(first_freedom + k)];
+    for (int k = 0; k < l.nv && first_dof + k < static_cast<int>(joint.armature.size()); ++k)
+      l.armature[k] = joint.armature[static_cast<std::size_t>(first_dof + k)];
     if (step.kind == Step::ball) out_.quaternions.push_back(l.q);
     if (step.kind == Step::free) out_.quaternions.push_back(l.q + 3);
     out_.tree.nq += sizes.nq;
@@ -349,7 +349,7 @@ class Compiler {
       l.arrives_first = !reached[static_cast<std::size_t>(l.adds_to)];
       reached[static_cast<std::size_t>(l.adds_to)] = true;
     }
-    // freedoms form a tree of their own: those of one joint are a chain
+    // degrees of freedom form a tree too: those of one joint are a chain
     std::vector<int> depth;
     for (int i = 0; i < n; ++i)
       for (int k = 0; k < link(i).nv; ++k) {

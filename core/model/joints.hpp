@@ -1,6 +1,6 @@
 // model/joints.hpp -- the joints, each a small type with the same few functions.
 //
-//   nv, n_state, n_factor           number of freedoms, of scalars in `state`, and of its elimination's
+//   nv, n_state, n_factor           number of degrees of freedom, of scalars in `state` and in its factor
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent
@@ -24,7 +24,7 @@ FW_INLINE Vec3<S> along_axis(int K, const S& length) {
   return x;
 }
 
-// One freedom about and / or along coordinate axis K, after a constant rotation where `turned`.
+// One degree of freedom about and / or along coordinate axis K, after a constant rotation where `turned`.
 template <int K, bool is_turned, bool does_rotate, bool does_travel>
 struct AxisJoint {
   static constexpr int nv = 1, axis = K;

@@ -30,7 +30,7 @@ struct JointSpec {
   PoseArray placement{}, child_placement{};
   std::array<double, 3> axis{}, axis2{};  // unit vectors in the joint frame
   double pitch = 0;                       // helical [m/rad]
-  std::vector<double> armature;           // one per freedom
+  std::vector<double> armature;           // one per degree of freedom
 };
 
 struct FrameSpec {
@@ -79,7 +79,7 @@ class Model {
   int nq() const { return f64_.tree.nq; }
   int nv() const { return f64_.tree.nv; }
   int n_links() const { return f64_.tree.n_user_links; }
-  double mass() const { return mass_; }  // of all links, held by the world or not [kg]
+  double mass() const { return mass_; }  // of all links, fixed to the world or not [kg]
   const std::vector<InertiaShare>& inertia_shares() const { return shares_; }  // of links; their sums are the tree's
   const std::vector<JointRange>& joint_ranges() const { return ranges_; }
   std::size_t joint_of(int link) const;  // the joint that compiled link belongs to

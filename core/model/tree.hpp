@@ -31,7 +31,7 @@ struct Link {
   int parent;         // -1: world
   int subtree_end;    // links [i, subtree_end) are i and everything outboard
   int q, v;           // first coordinate in configurations and in velocities
-  int nv;             // freedoms of the joint
+  int nv;             // degrees of freedom of the joint
   int state;          // first scalar of the joint's state (model/joints.hpp)
   int factor;         // first scalar of the joint's elimination (dynamics/eliminate.hpp)
   int carries;        // 1: link i+1 is a child and hands its quantities over directly
@@ -46,7 +46,7 @@ struct Link {
   C mass;             // [kg]
   C h[3];             // mass times centre of mass [kg m]
   C inertia[6];       // about the link origin, xx xy xz yy yz zz [kg m^2]
-  C armature[6];      // rotor inertia per freedom [kg m^2] or [kg]
+  C armature[6];      // rotor inertia per degree of freedom [kg m^2] or [kg]
   C subtree_mass;     // of the link and everything outboard [kg]
 };
 
@@ -71,10 +71,10 @@ struct Tree {
   const Link<C>* links;
   const Mount<C>* mounts;
   const int* quaternions;  // first coordinate of every quaternion in q
-  const int* dof_parent;   // of each freedom the next one inboard, -1 at a root
-  const int* row;          // of each freedom where its row of the packed inertia starts; row[nv] is the length
-  C gravity[3];            // [m/s^2], world axes
-  C mass;                  // of everything that moves [kg]
+  const int* dof_parent;   // of each degree of freedom the next one inboard, -1 at a root
+  const int* row;  // of each degree of freedom where its row of the packed inertia starts; row[nv] is the length
+  C gravity[3];    // [m/s^2], world axes
+  C mass;          // of everything that moves [kg]
 };
 
 }  // namespace featherweight

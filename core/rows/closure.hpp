@@ -19,22 +19,23 @@ FW_INLINE void twist_about(int k, const S* q, S* twist) {
   twist[3] = select(is_some, q[3] * scale, S(1));
 }
 
-// The turn of frame a as seen from frame b, in the axes of a [rad]. held: bit k for a row about axis k. With all three
-// it is the logarithm; a hinge leaves the twist about its free axis out, however far it turned; one row alone sees
-// nothing but the twist about its axis. So small errors change with the velocity of the rows, whatever the free turn.
+// The turn of frame a as seen from frame b, in the axes of a [rad]. locked: bit k for a row about axis k. With all
+// three it is the logarithm; a hinge leaves the twist about its free axis out, however far it turned; one row alone
+// sees nothing but the twist about its axis. So small errors change with the velocity of the rows, whatever the free
+// turn.
 template <class S>
-FW_INLINE Vec3<S> turn_error(const Mat3<S>& R_a, const Mat3<S>& R_b, int held) {
+FW_INLINE Vec3<S> turn_error(const Mat3<S>& R_a, const Mat3<S>& R_b, int locked) {
   const Mat3<S> inverse{column(R_b, 0), column(R_b, 1), column(R_b, 2)};
   S q[4], part[4], rest[4];
   matrix_quaternion(inverse * R_a, q);
-  switch (held) {
+  switch (locked) {
     case 1:
     case 2:
-    case 4: twist_about(held / 2, q, part); return logarithm(part);
+    case 4: twist_about(locked / 2, q, part); return logarithm(part);
     case 3:
     case 5:
     case 6: {
-      twist_about(held == 6 ? 0 : held == 5 ? 1 : 2, q, part);
+      twist_about(locked == 6 ? 0 : locked == 5 ? 1 : 2, q, part);
       for (int k = 0; k < 3; ++k) part[k] = -part[k];
       multiply(part, q, rest);  // q = twist * rest
       return logarithm(rest);
@@ -52,9 +53,9 @@ FW_INLINE Pose<S> frame_in_world(const Mount<C>& frame, const Pose<S>* poses) {
 // Of each row of the closure: along the axes of frame a [m], about them [rad].
 template <class S, class C>
 FW_INLINE void position_errors(const Closure<C>& closure, const Pose<S>& a, const Pose<S>& b, S* errors) {
-  int held = 0;
-  for (int r = 0; r < closure.n_rows; ++r) held |= closure.axes[r] < 3 ? 0 : 1 << (closure.axes[r] - 3);
-  const Vec3<S> apart = transposed_times(a.R, a.p - b.p), turn = held ? turn_error(a.R, b.R, held) : zero3<S>();
+  int locked = 0;
+  for (int r = 0; r < closure.n_rows; ++r) locked |= closure.axes[r] < 3 ? 0 : 1 << (closure.axes[r] - 3);
+  const Vec3<S> apart = transposed_times(a.R, a.p - b.p), turn = locked ? turn_error(a.R, b.R, locked) : zero3<S>();
   for (int r = 0; r < closure.n_rows; ++r)
     errors[r] = closure.axes[r] < 3 ? apart[closure.axes[r]] : turn[closure.axes[r] - 3];
 }

@@ -1,4 +1,4 @@
-// rows/compile.hpp -- from what a user holds together to rows.
+// rows/compile.hpp -- from the user's closures and anchors to rows.
 #pragma once
 #include <vector>
 
@@ -7,7 +7,8 @@
 
 namespace featherweight {
 
-// Two frames to be held together. Links and frames are the user's, numbered as the model's mounts.
+// A closure of two frames, or an anchor where one is the world. Links and frames are the user's, numbered as the
+// model's mounts.
 struct ClosureSpec {
   int frame_a = -1;    // link or frame, -1: the world
   PoseArray pose_a{};  // of the closure's frame in it

@@ -29,7 +29,7 @@ FW_INLINE void rotate_gravity(J, const Tree<C>& tree, const ConstraintRows<C>& c
   gravity[i] = J::axes_to_child(l, state + l.state, l.parent < 0 ? world : gravity[l.parent]);
 }
 
-// What the rows of a constraint have before the sweeps give them anything: gravity and, for a material point, w x v.
+// What the rows of a constraint have before any sweep: gravity and, for a material point, w x v.
 template <class S, class C>
 FW_INLINE Vec3<S> given_acceleration(const RowEnd<C>& row, const Motion<S>& v, const Vec3<S>& gravity) {
   Vec3<S> given = gravity;

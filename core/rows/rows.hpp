@@ -2,10 +2,10 @@
 //
 //   sum_l K_l a_l + sum_j E_j a_j = k
 //
-// A row names links and joints. It takes hold of a link by an end, a force-like six-vector fixed to the link: K^T
-// lambda is the force it exerts there, K a the acceleration it constrains. It takes hold of a joint by a term: E lambda
-// is the force it exerts along a degree of freedom. Equality constraints, joint limits, dry friction, servos and
-// contacts are all rows; they differ in the law that their force obeys.
+// A row names links and joints. It acts on a link by an end, a force-like six-vector fixed to the link: K^T lambda is
+// the force it exerts there, K a the acceleration it constrains. It acts on a joint by a term: E lambda is the force it
+// exerts along a degree of freedom. Equality constraints, joint limits, dry friction, servos and contacts are all rows;
+// they differ in the law that their force obeys.
 //
 // Ends are sorted by link, so those outboard of a link are a contiguous range.
 #pragma once
@@ -16,8 +16,8 @@ namespace featherweight {
 struct StopPlan;  // delassus/stops.hpp
 struct LimbPlan;  // articulated/limbs.hpp
 
-// Two frames held together, or one held in the world: its rows are components of the motion of frame a as seen from
-// frame b, in the axes of a.
+// A closure of two frames, or an anchor where one is the world: its rows are components of the motion of frame a as
+// seen from frame b, in the axes of a.
 template <class C>
 struct Closure {
   Mount<C> a, b;  // on compiled links; link -1: the world
@@ -26,7 +26,7 @@ struct Closure {
   int axes[6];  // of each row: 0..2 along, 3..5 about
 };
 
-// Where a row takes hold of an axis joint.
+// How a row acts on an axis joint.
 template <class C>
 struct JointTerm {
   int link;       // compiled link that the joint carries
@@ -34,8 +34,8 @@ struct JointTerm {
   C coefficient;  // E
 };
 
-// Where a row takes hold of a link. The first end of a closure's row is fixed to its link. The second is written in the
-// axes of the first, which is fixed to another link, so its K depends on the configuration (rows/ends.hpp).
+// How a row acts on a link. The first end of a closure's row is fixed to its link. The second is written in the axes of
+// the first, which is fixed to another link, so its K depends on the configuration (rows/ends.hpp).
 template <class C>
 struct RowEnd {
   int link;        // compiled link it acts on

@@ -1,7 +1,7 @@
 // rows/terms.hpp -- what rows are and see, without any dynamics: J, J v, J a + gamma, position errors.
 //   O(depth) per end: only links with ends on them or outboard are visited.
 //   Frames: ends live in their links; position errors are in the axes of frame a of the closure. No gravity.
-//   Oracle: Jacobians and drifts of the twins; finite differences.
+//   Oracle: Jacobians and biases of the NumPy twins; finite differences.
 #pragma once
 #include "dynamics/eliminate.hpp"
 #include "rows/closure.hpp"
@@ -14,7 +14,7 @@ FW_INLINE bool has_rows(const ConstraintRows<C>& constraints, int link) {
   return constraints.of_link[link].begin < constraints.of_link[link].end;
 }
 
-// Ends [begin, end) meet the joint of link l as forces do: an entry of J per degree of freedom, then on to the parent.
+// Ends [begin, end) pass the joint of link l as forces do: an entry of J per degree of freedom, then on to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void jacobian_entries(J, const Link<C>& l, const S* q, int begin, int end, const RowEnd<C>* ends,
                                         std::size_t nv, Force<S>* K, S* jacobian) {
@@ -28,7 +28,7 @@ template <class J, class S, class C>
   }
 }
 
-// n_rows x nv, row-major. K: of the ends on their links, lost on their way to the root.
+// n_rows x nv, row-major. K: of the ends on their links, overwritten going inward.
 template <class S, class C>
 void constraint_jacobian(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, Force<S>* K,
                          S* jacobian) {

@@ -30,7 +30,7 @@ struct Job {
   double tolerance = 0;
   int max_iterations = 1;
   Input<T> positions;               // pose each constraint's frame should have in the world, 4 x 4
-  const int* unactuated = nullptr;  // freedoms without a motor
+  const int* unactuated = nullptr;  // degrees of freedom without a motor
   int n_unactuated = 0;
   bool weightless = false;  // gravity is switched off
   void* factors = nullptr;  // of a DelassusOperator, factor_bytes for each pack of samples

@@ -104,7 +104,7 @@ FW_INLINE void load_forces(const Tree<C>& tree, const Input<T>& in, const Pack& 
   for (int i = 0; i < tree.n_links; ++i) f[i] = zero_force<S>();
   for (int k = 0; k < tree.n_user_links; ++k) {
     const Mount<C>& mount = tree.mounts[k];
-    if (mount.link < 0) continue;  // held by the world
+    if (mount.link < 0) continue;  // fixed to the world
     const S* x = scratch + 6 * k;
     const Force<S> local{{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
     f[mount.link] += shift_to_parent(to_parent(Rotation<C>{mat3(mount.R)}, local), vec3(mount.p));

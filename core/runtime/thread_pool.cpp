@@ -34,7 +34,7 @@ class ThreadPool {
   }
 
  private:
-  // Starts helpers up to the number wanted; where the system refuses more, those there are have to do.
+  // Starts helpers up to the number wanted; where the system refuses more, fewer must do.
   int hire(int wanted) {
     try {
       for (; hired_ < wanted; ++hired_) std::thread([this, id = hired_] { serve(id); }).detach();

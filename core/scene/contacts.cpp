@@ -65,16 +65,16 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
   }
 }
 
-void sweep_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
-                    const double* ways, Broadphase& broadphase, Memory& room, ContactList& list) {
+void find_all_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
+                       const double* travels, Broadphase& broadphase, Memory& room, ContactList& list) {
   const std::size_t n = static_cast<std::size_t>(scene.n_shapes);
   reserve(room, n * sizeof(Bounds));
   Bounds* const boxes = static_cast<Bounds*>(room.data);
   double widest = 0;
   for (int k = 0; k < scene.n_materials; ++k) widest = std::max(widest, scene.materials[k].margin);
   for (std::size_t k = 0; k < n; ++k)
-    boxes[k] =
-        bounds(shape_of(scene, environment, static_cast<int>(k)), placements[k], ways[k] + 0.5 * (look_ahead + widest));
+    boxes[k] = bounds(shape_of(scene, environment, static_cast<int>(k)), placements[k],
+                      travels[k] + 0.5 * (look_ahead + widest));
   PairFilter filter;
   filter.context = scene.rules;
   filter.allowed = [](const void* rules, int a, int b) {
@@ -87,7 +87,7 @@ void sweep_contacts(const Scene& scene, std::size_t environment, const Placement
     const int material = scene.rules->material(a, b);
     const ShapeKind kind = scene.shapes[a].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(a, b);  // as in lists of pairs
-    const double margin = ways[a] + ways[b] + (scene.materials[material].margin + look_ahead);
+    const double margin = travels[a] + travels[b] + (scene.materials[material].margin + look_ahead);
     find_contacts(scene, environment, a, b, material, placements[a], placements[b], margin, list);
   }
   std::sort(list.data, list.data + list.count, [](const Contact& x, const Contact& y) {

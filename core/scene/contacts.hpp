@@ -1,4 +1,4 @@
-// scene/contacts.hpp -- which shapes touch, of one environment.
+// scene/contacts.hpp -- which shapes of one environment touch.
 #pragma once
 #include "collision/broadphase.hpp"
 #include "scene/contact_list.hpp"
@@ -14,15 +14,15 @@ void set_frame(const double* n, double* frame);
 void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material,
                    const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list);
 
-// Contacts are looked for this far beyond the way of a step [m], for what other contacts may add to it.
+// Contacts are looked for this far beyond the travel of a step [m], to which other contacts may add.
 inline constexpr double look_ahead = 0.005;
 
-// All contacts of an environment by a sweep over the bounds of its shapes, at their placements; ways: how far each goes
-// in the step; bounds: room for theirs.
-void sweep_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
-                    const double* ways, Broadphase& broadphase, Memory& bounds, ContactList& list);
+// All contacts of an environment, by sweep and prune of the bounds of its shapes; travels: how far each moves in the
+// step; bounds: room for theirs.
+void find_all_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
+                       const double* travels, Broadphase& broadphase, Memory& bounds, ContactList& list);
 
-// Impulses of the contacts that were there before, seen in the frames of now.
+// Contacts take over the impulses they had before, in their present frames.
 void warm_start(const ContactList& before, ContactList& now);
 
 }  // namespace featherweight

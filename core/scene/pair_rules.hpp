@@ -1,4 +1,4 @@
-// scene/pair_rules.hpp -- who may touch whom, and how: the one filter of a scene.
+// scene/pair_rules.hpp -- which shapes may touch, and how: the one filter of a scene.
 #pragma once
 #include <cstdint>
 #include <optional>

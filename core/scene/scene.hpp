@@ -23,7 +23,7 @@ struct PairMaterial {
   double restitution;         // Newton's
   double compliance;          // 1 / stiffness [m/N], 0: rigid
   double damping;             // of a compliant contact [N s/m]
-  double margin;              // distance at which they touch already [m]
+  double margin;              // distance at which they already touch [m]
   int dim;                    // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
 };
 // Shape a may touch shape b.
@@ -44,16 +44,16 @@ struct JointRow {
   bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
 };
 
-// A spring along a freedom: force = stiffness * (rest - position).
+// A spring along a degree of freedom: force = stiffness * (rest - position).
 struct Spring {
-  int freedom, q;
+  int dof, q;
   double stiffness;  // [N/m] or [N m/rad]
   double rest;       // [m] or [rad]
 };
 
-// A motor or servo on a freedom: force = gain * control - kp * position - kd * velocity, within bounds.
+// A motor or servo on a degree of freedom: force = gain * control - kp * position - kd * velocity, within bounds.
 struct Actuator {
-  int freedom, q;
+  int dof, q;
   int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem
   double gain, kp, kd;
   double lower, upper;  // bounds of the force [N] or [N m]
@@ -63,24 +63,24 @@ struct Actuator {
 class PairRules;
 
 enum class Integrator : int {
-  semi_implicit,  // velocities first, coordinates with them; dampers at the end of the step
+  semi_implicit,  // velocities first, coordinates with them; dampers implicit
   implicit,       // springs and servos as well
-  rk4,            // fourth order, nothing touches
+  rk4,            // fourth order, without contacts
 };
 
 struct Scene {
   Integrator integrator;
-  Tree<double> tree;        // with what the integrator adds to the inertia along freedoms
-  const double* damping;    // of each freedom [N s/m]
-  const int* depth;         // of each freedom: number of freedoms inboard
-  const int* last_freedom;  // of each link: the last one of its joint
-  const int* root;          // of each link: the root of its tree
-  const int* shared;        // of each two links: freedoms inboard of both; null where there are too many links
-  const int* touchable;     // of each link: 1 if something acts on its tree, be it contacts, limits or closures
-  int n_balls;              // pairs whose rows are found on lanes
+  Tree<double> tree;      // with what the integrator adds to the inertia along degrees of freedom
+  const double* damping;  // of each degree of freedom [N s/m]
+  const int* depth;       // of each degree of freedom: how many are inboard of it
+  const int* last_dof;    // of each link: the last one of its joint
+  const int* root;        // of each link: the root of its tree
+  const int* shared;      // of every two links: degrees of freedom inboard of both; null if there are too many
+  const int* touchable;   // of each link: 1 if something acts on its tree, be it contacts, limits or closures
+  int n_balls;            // pairs whose rows are found on lanes
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_closure_rows, n_springs, n_actuators;
   const PlacedShape* shapes;
-  const Shape* const* own_shapes;  // of each shape: one an environment in its place, or null; null: none has any
+  const Shape* const* own_shapes;  // of each shape: one per environment in its place, or null; null: none
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
@@ -89,8 +89,8 @@ struct Scene {
   const Spring* springs;
   const Actuator* actuators;
   int has_restitution;
-  int n_row_freedoms;         // freedoms inboard of the links of all joint rows and closures, those counted twice
-  int most_contact_freedoms;  // of one contact, likewise
+  int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows and, twice, of closures
+  int most_contact_dofs;  // of one contact, likewise
 };
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.

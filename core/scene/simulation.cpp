@@ -11,7 +11,7 @@
 namespace featherweight {
 namespace {
 
-// Beyond so many pairs, shapes that are near are found by sweeping over their bounds, and then filtered.
+// Beyond so many pairs, shapes that are near are found by sweep and prune, and then filtered.
 constexpr std::size_t most_listed_pairs = 4096;
 
 }  // namespace
@@ -30,10 +30,10 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   find_touchable();
 }
 
-int Simulation::link_of_freedom(int freedom) const {
+int Simulation::link_of_dof(int dof) const {
   for (std::size_t i = 0; i < links_.size(); ++i)
-    if (links_[i].v == freedom && links_[i].nv == 1) return static_cast<int>(i);
-  throw std::invalid_argument("freedom " + std::to_string(freedom) +
+    if (links_[i].v == dof && links_[i].nv == 1) return static_cast<int>(i);
+  throw std::invalid_argument("degree of freedom " + std::to_string(dof) +
                               " does not belong to an axis: limits, friction, springs and servos act on revolute, "
                               "prismatic and helical joints");
 }
@@ -45,11 +45,11 @@ void Simulation::find_paths() {
     const int inboard = scene_.tree.dof_parent[f];
     depth_[f] = inboard < 0 ? 0 : depth_[inboard] + 1;
   }
-  last_freedom_.resize(n);
+  last_dof_.resize(n);
   root_.resize(n);
   for (int i = 0; i < n; ++i) {
     const Link<double>& l = links_[i];
-    last_freedom_[i] = l.v + l.nv - 1;
+    last_dof_[i] = l.v + l.nv - 1;
     root_[i] = l.parent < 0 ? i : root_[l.parent];
   }
   constexpr int most_tabulated = 256;
@@ -57,11 +57,11 @@ void Simulation::find_paths() {
     for (int b = 0; b < n; ++b) {
       int common = a;
       while (common >= 0 && !(common <= b && b < links_[common].subtree_end)) common = links_[common].parent;
-      shared_.push_back(common < 0 ? 0 : depth_[last_freedom_[common]] + 1);
+      shared_.push_back(common < 0 ? 0 : depth_[last_dof_[common]] + 1);
     }
   scene_.shared = shared_.empty() ? nullptr : shared_.data();
   scene_.depth = depth_.data();
-  scene_.last_freedom = last_freedom_.data();
+  scene_.last_dof = last_dof_.data();
   scene_.root = root_.data();
 }
 
@@ -76,7 +76,7 @@ void Simulation::add_shapes(SceneSpec& spec) {
     shapes_.push_back(shape);
   }
   if (spec.rules && spec.rules->n_shapes() != static_cast<int>(shapes_.size()))
-    throw std::invalid_argument("rules: one a shape");
+    throw std::invalid_argument("rules: expected one per shape");
   if (spec.rules && spec.rules->largest_material() >= static_cast<int>(spec.materials.size()))
     throw std::invalid_argument("rules: unknown material");
   const auto listed = spec.rules ? spec.rules->pairs(most_listed_pairs) : std::vector<PairRule>{};
@@ -95,7 +95,7 @@ void Simulation::add_shapes(SceneSpec& spec) {
   scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
-  // With fewer it takes longer than one environment after the other, with more the matrix of all has no room on lanes.
+  // Fewer take longer than one environment after the other; the matrix of more does not fit on lanes.
   constexpr int least_balls = 6, most_balls = 32;
   const auto slides_only = [&](const ScenePair& pair) {
     const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
@@ -114,9 +114,9 @@ void Simulation::add_shapes(SceneSpec& spec) {
 
 void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRowSpec& row : spec.joint_rows) {
-    const int link = link_of_freedom(row.freedom);
+    const int link = link_of_dof(row.dof);
     const double along = row.kind == JointRow::upper_limit ? -1 : 1;
-    joint_rows_.push_back({row.kind, {link, row.freedom, links_[link].q, along}, row.bound, -1});
+    joint_rows_.push_back({row.kind, {link, row.dof, links_[link].q, along}, row.bound, -1});
   }
   for (const ClosureSpec& c : spec.closures) {
     closures_.push_back(compile_closure(scene_.tree, c));
@@ -125,23 +125,23 @@ void Simulation::add_rows(const SceneSpec& spec) {
   actuators_ = spec.actuators;
   for (std::size_t k = 0; k < actuators_.size(); ++k) {
     Actuator& a = actuators_[k];
-    const int link = link_of_freedom(a.freedom);
+    const int link = link_of_dof(a.dof);
     a.q = links_[link].q;
     a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
                a.kd + dt_ * a.kp > 0;
-    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.freedom, a.q, 1}, 0, static_cast<int>(k)});
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k)});
   }
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_closures = static_cast<int>(closures_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
-  const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_freedom_[link]] + 1; };
-  for (const JointRow& row : joint_rows_) scene_.n_row_freedoms += path(row.term.link);
-  for (const Closure<double>& c : closures_) scene_.n_row_freedoms += 2 * (path(c.a.link) + path(c.b.link));
+  const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_dof_[link]] + 1; };
+  for (const JointRow& row : joint_rows_) scene_.n_row_dofs += path(row.term.link);
+  for (const Closure<double>& c : closures_) scene_.n_row_dofs += 2 * (path(c.a.link) + path(c.b.link));
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
   const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
-  scene_.most_contact_freedoms = (some_roll ? 2 : 1) * 2 * deepest;
+  scene_.most_contact_dofs = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
   scene_.closures = closures_.data();
   scene_.actuators = actuators_.data();
@@ -151,9 +151,9 @@ void Simulation::add_springs(const SceneSpec& spec) {
   springs_ = spec.springs;
   for (Spring& s : springs_) {
     if (!(s.stiffness >= 0 && std::isfinite(s.stiffness) && std::isfinite(s.rest)))
-      throw std::invalid_argument("spring of freedom " + std::to_string(s.freedom) +
+      throw std::invalid_argument("spring of degree of freedom " + std::to_string(s.dof) +
                                   ": stiffness must be finite and not negative, rest finite");
-    s.q = links_[link_of_freedom(s.freedom)].q;
+    s.q = links_[link_of_dof(s.dof)].q;
   }
   scene_.n_springs = static_cast<int>(springs_.size());
   scene_.springs = springs_.data();
@@ -162,13 +162,13 @@ void Simulation::add_springs(const SceneSpec& spec) {
 // Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
 void Simulation::add_inertia(const SceneSpec& spec) {
   const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
-  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number a freedom");
+  if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number per degree of freedom");
   damping_ = spec.damping;
   std::vector<double> added(nv);
   for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];
   const bool implicit = scene_.integrator == Integrator::implicit;
   for (const Spring& s : springs_)
-    if (implicit) added[static_cast<std::size_t>(s.freedom)] += dt_ * dt_ * s.stiffness;
+    if (implicit) added[static_cast<std::size_t>(s.dof)] += dt_ * dt_ * s.stiffness;
   for (Link<double>& l : links_) {
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
     rotors_.push_back(l.armature[0]);
@@ -177,7 +177,7 @@ void Simulation::add_inertia(const SceneSpec& spec) {
     const Actuator& a = actuators_[k];
     const double value = dt_ * a.kd + dt_ * dt_ * a.kp;
     if (!implicit || a.is_row || value == 0) continue;
-    servo_inertias_.push_back({link_of_freedom(a.freedom), static_cast<int>(k), value});
+    servo_inertias_.push_back({link_of_dof(a.dof), static_cast<int>(k), value});
     links_[servo_inertias_.back().link].armature[0] += value;
   }
   scene_.damping = damping_.data();

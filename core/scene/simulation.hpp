@@ -18,18 +18,18 @@ struct ShapeSpec {
 };
 struct JointRowSpec {
   JointRow::Kind kind;
-  int freedom;
+  int dof;
   double bound;
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
-  std::shared_ptr<const PairRules> rules;  // one a shape; null: nothing touches
+  std::shared_ptr<const PairRules> rules;  // one per shape; null: nothing touches
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<Spring> springs;        // q is filled in
   std::vector<Actuator> actuators;    // q and is_row are filled in
-  std::vector<double> damping;        // one a freedom
+  std::vector<double> damping;        // one per degree of freedom
 };
 
 // Immutable; shareable between threads.
@@ -51,7 +51,7 @@ class Simulation {
   void scale_inertias(const double* masses, const double* gains, double* inertias) const;
 
  private:
-  int link_of_freedom(int freedom) const;
+  int link_of_dof(int dof) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
@@ -59,7 +59,7 @@ class Simulation {
   void find_paths();
   void find_touchable();
 
-  // What a servo at the end of the step adds to the inertia along its freedom.
+  // What a servo at the end of the step adds to the inertia along its degree of freedom.
   struct ServoInertia {
     int link, actuator;
     double value;
@@ -67,11 +67,11 @@ class Simulation {
 
   const Model& model_;
   double dt_;
-  std::vector<Link<double>> links_;  // with what the step adds along freedoms
+  std::vector<Link<double>> links_;  // with what the step adds along degrees of freedom
   std::vector<double> rotors_;       // the first armature of each link, without that of servos
   std::vector<ServoInertia> servo_inertias_;
   std::vector<double> damping_;
-  std::vector<int> depth_, last_freedom_, root_, shared_, touchable_;
+  std::vector<int> depth_, last_dof_, root_, shared_, touchable_;
   std::vector<PlacedShape> shapes_;
   std::shared_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;

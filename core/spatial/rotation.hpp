@@ -7,7 +7,7 @@
 namespace featherweight::FW_ISA {
 
 // Rotation about coordinate axis K by an angle with cosine c and sine s. With (i, j, K) cyclic, the in-plane part of
-// R M R^T needs a single g: it is worth 10 operations for a symmetric block instead of 45.
+// R M R^T needs a single g: 10 operations for a symmetric block instead of 45.
 template <int K, class S>
 struct AxisRotation {
   static constexpr int i = (K + 1) % 3, j = (K + 2) % 3;

@@ -79,8 +79,7 @@ FW_INLINE void operator+=(ArticulatedInertia<S>& a, const ArticulatedInertia<S>&
   a.C = a.C + b.C;
 }
 
-// Blocks of a rigid body added to those of an articulated one: A + m 1, B - [h], C + I.
-// The blocks of the inertia of a single body.
+// The blocks of the inertia of a single body: m 1, -[h], I.
 template <class S, class C>
 FW_INLINE Sym3<S> mass_block(const RigidInertia<C>& b) {
   return {S(b.m), S(0), S(0), S(b.m), S(0), S(b.m)};

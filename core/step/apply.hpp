@@ -7,16 +7,16 @@
 
 namespace featherweight::FW_ISA {
 
-// Y^T lambda, those of balls aside. Impulses are padded by three numbers; beyond the rows of a group y is zero.
+// Y^T lambda, those of balls aside. Impulses are padded by three numbers; beyond the rows of a quartet y is zero.
 template <class S>
-FW_INLINE void add_impulses(const Scene& scene, const Quartet* groups, int n_groups, const double* impulse,
+FW_INLINE void add_impulses(const Scene& scene, const Quartet* quartets, int n_quartets, const double* impulse,
                             LaneOf<S> lane, S* response) {
-  for (int i = 0; i < n_groups; ++i) {
-    const Quartet& group = groups[i];
-    if (group.ball >= 0) continue;
-    const Rows x = *reinterpret_cast<const LooseRows*>(impulse + group.first);
-    for (int e = 0; e < group.n_ends; ++e) {
-      const QuartetEnd& end = group.ends[e];
+  for (int i = 0; i < n_quartets; ++i) {
+    const Quartet& quartet = quartets[i];
+    if (quartet.ball >= 0) continue;
+    const Rows x = *reinterpret_cast<const LooseRows*>(impulse + quartet.first);
+    for (int e = 0; e < quartet.n_ends; ++e) {
+      const QuartetEnd& end = quartet.ends[e];
       for_path(scene, end.link, end.count, [&](int k, int f) FW_LAMBDA_INLINE {
         const Rows y = end.y[k] * x;
         lane.add(response[f], (y[0] + y[1]) + (y[2] + y[3]));
@@ -29,16 +29,16 @@ FW_INLINE void add_impulses(const Scene& scene, const Quartet* groups, int n_gro
 template <class S>
 FW_INLINE void collect_impulses(const Scene& scene, const ConeRows<S>& rows, const double* impulse, LaneOf<S> lane,
                                 S* response, S (BallPoint<S>::*of_ball)[3]) {
-  add_impulses(scene, rows.groups, rows.n_groups, impulse, lane, response);
-  for (int i = 0; i < rows.n_groups; ++i) {
-    const Quartet& group = rows.groups[i];
-    if (group.ball < 0) continue;
-    S* const x = rows.balls().walked(group.ball).*of_ball;
-    for (int r = 0; r < 3; ++r) lane.set(x[r], impulse[group.first + r]);
+  add_impulses(scene, rows.quartets, rows.n_quartets, impulse, lane, response);
+  for (int i = 0; i < rows.n_quartets; ++i) {
+    const Quartet& quartet = rows.quartets[i];
+    if (quartet.ball < 0) continue;
+    S* const x = rows.balls().walked(quartet.ball).*of_ball;
+    for (int r = 0; r < 3; ++r) lane.set(x[r], impulse[quartet.first + r]);
   }
 }
 
-// Of one environment, before they are looked for again.
+// Of one environment, before it is solved again.
 template <class S>
 FW_INLINE void forget_impulses(int nv, LaneOf<S> lane, const FreeMotion<S>& motion) {
   for (int f = 0; f < nv; ++f) lane.set(motion.response[f], 0), lane.set(motion.correct[f], 0);
@@ -56,7 +56,7 @@ void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* chang
       continue;
     }
     const Motion<S> parent = l.parent < 0 ? rest : w.response[l.parent];
-    const Motion<S> m = carry_outward(l, w.motion.freedom, impulse, parent, [&](int k, const S& x) FW_LAMBDA_INLINE {
+    const Motion<S> m = carry_outward(l, w.motion.dofs, impulse, parent, [&](int k, const S& x) FW_LAMBDA_INLINE {
       if (l.nv == 1) change[k] = x * l.sign;
     });
     w.response[i] = m;

@@ -3,11 +3,11 @@
 // A foot that is a ball touches the ground at one point, with the same link, path to the root and axes in every
 // environment. So velocities, rows and blocks of the matrix are found for all environments of a pack at once, as soon
 // as one of them asks; what an environment gets does not depend on who asked. Impulses are handed back to lanes as
-// well. Cost: as for rows.hpp, divided by the environments of a pack that touch. Oracle: fw.delassus.
+// well. Cost: as for quartets.hpp, divided by the environments of a pack that touch. Oracle: fw.delassus.
 #pragma once
 #include "memory/arena.hpp"
 #include "step/free_motion.hpp"
-#include "step/rows.hpp"
+#include "step/quartets.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -25,13 +25,13 @@ struct Triple {
 template <class S>
 struct BallPoint {
   const double* axes;  // t1, t2 and the normal
-  int link, count;     // freedoms from the root to the link
+  int link, count;     // degrees of freedom from the root to the link
   Vec3<S> r;           // from the root
   S velocity[3];       // without impulses, along the axes
   S before;            // along the normal at the start of the step
   S impulse[3];        // along the axes
   S correction[3];     // and those that separate
-  Triple<S>* y;        // of each freedom of the path, once walked
+  Triple<S>* y;        // of each degree of freedom of the path, once walked
   bool walked;
 
   FW_INLINE Vec3<double> axis(int k) const { return {axes[3 * k], axes[3 * k + 1], axes[3 * k + 2]}; }
@@ -43,7 +43,7 @@ class BallPoints {
   BallPoints(const Scene& scene, const FreeMotion<S>& motion, Arena& arena)
       : scene_(scene), motion_(motion), points_(arena.take<BallPoint<S>>(scene.n_balls)) {
     const std::size_t n = scene.n_balls, n_blocks = n * (n + 1) / 2;
-    y_ = arena.take<Triple<S>>(n * (scene.most_contact_freedoms / 2));
+    y_ = arena.take<Triple<S>>(n * (scene.most_contact_dofs / 2));
     blocks_ = arena.take<Block3>(n_blocks);
     known_ = arena.take<bool>(n_blocks);
   }
@@ -55,12 +55,12 @@ class BallPoints {
   }
 
   // How the ball of a pair that is near moves.
-  void meet(const ScenePair& pair, const Vec3<S>& center) {
+  void approach(const ScenePair& pair, const Vec3<S>& center) {
     BallPoint<S>& point = points_[pair.ball];
     const PlacedShape& plane = scene_.shapes[pair.b];
     point.axes = plane.frame;
     point.link = scene_.shapes[pair.a].link;
-    point.count = scene_.depth[scene_.last_freedom[point.link]] + 1;
+    point.count = scene_.depth[scene_.last_dof[point.link]] + 1;
     const Vec3<double> normal = point.axis(2);
     const S height = dot(center - vec3(plane.p), normal);
     point.r = center - normal * height - motion_.pose[scene_.root[point.link]].p;
@@ -114,14 +114,14 @@ class BallPoints {
       const Vec3<S> moment = cross(point.r, axis);
       for (int i = 0; i < 3; ++i) force.e[i].e[k] = S(axis[i]), force.e[3 + i].e[k] = moment[i];
     }
-    point.y = y_ + ball * (scene_.most_contact_freedoms / 2);
-    walk_inward(scene_, AllLanes<S>{}, motion_.freedom, point.link, force, point.y);
+    point.y = y_ + ball * (scene_.most_contact_dofs / 2);
+    walk_inward(scene_, AllLanes<S>{}, motion_.dofs, point.link, force, point.y);
     point.walked = true;
   }
 
   [[gnu::noinline]] void couple(int ball, int other, int k) {
     const BallPoint<S>&a = walked(ball), &b = walked(other);
-    const int n = ball == other ? a.count : shared_freedoms(scene_, a.link, b.link);
+    const int n = ball == other ? a.count : shared_dofs(scene_, a.link, b.link);
     S sum[9];
     for (S& x : sum) x = S(0);
     for (int f = 0; f < n; ++f)

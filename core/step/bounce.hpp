@@ -1,16 +1,16 @@
-// step/bounce.hpp -- a bounce that would bring energy is weakened.
+// step/bounce.hpp -- a bounce that would add energy is weakened.
 //
-// Newton's restitution asks for a velocity, whatever that takes. Where friction or another contact turns part of what
-// comes in along the normal away, it can take more energy than was there: a spinning ball comes off faster than it
-// came. All restitutions of an environment are then lowered together, to the largest share that brings none. Without
-// restitution impulses always take energy, so that there is one.
+// Newton's restitution asks for a velocity, whatever that takes. Where friction or another contact deflects part of the
+// incoming motion, that can take more energy than there was: a spinning ball leaves faster than it came. All
+// restitutions of an environment are then lowered together, to the largest share that adds none. There is one, since
+// impulses without restitution always dissipate.
 // Oracle: kinetic energies before and after.
 #pragma once
 #include "step/cone_matrix.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Energy that impulses bring [J], their work against springs of contacts aside, and the sum of the sizes of its parts.
+// Energy that impulses add [J], without their work against springs of contacts, and the sum of the sizes of its parts.
 struct Work {
   double sum = 0, size = 0;
   FW_INLINE bool brings_energy() const { return sum > BounceTuning::negligible_gain * size; }
@@ -28,7 +28,7 @@ Work work_of_impulses(const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   return work;
 }
 
-// Solves again where a bounce brings energy; solve(): the problem as it stands, into matrix.lambda.
+// Solves again where a bounce adds energy; solve(): the problem as it stands, into matrix.lambda.
 template <class S, class Solve>
 void weaken_bounces(ConeRows<S>& rows, const ConeMatrix<S>& matrix, const Solve& solve) {
   if (rows.n_bounces == 0 || !work_of_impulses(rows, matrix).brings_energy()) return;

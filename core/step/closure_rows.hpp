@@ -19,7 +19,7 @@ int add_closure(const Closure<double>& closure, double* impulse, ConeRows<S>& ro
     while (next < closure.n_rows && closure.axes[next] < half + 3) ++next;
     const int n = next - first;
     if (n == 0) continue;
-    Quartet& group = rows.add_group(n);
+    Quartet& quartet = rows.add_quartet(n);
     Vec3<double> u = zero3<double>();
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
@@ -28,7 +28,7 @@ int add_closure(const Closure<double>& closure, double* impulse, ConeRows<S>& ro
       Vec3<double> axes[3] = {zero3<double>(), zero3<double>(), zero3<double>()};
       for (int r = 0; r < n; ++r) axes[r] = column(X[0].R, closure.axes[first + r] - half) * sign(side);
       const RowAxes four = row_axes(axes[0], axes[1], axes[2]);
-      rows.add_end(group, links[side], half == 0 ? forces_at(four, p.r) : moments_about(four));
+      rows.add_end(quartet, links[side], half == 0 ? forces_at(four, p.r) : moments_about(four));
     }
     rows.add_block(Law::equality, n);
     for (int r = 0; r < n; ++r) {

@@ -26,7 +26,7 @@ class ConeMatrix {
       : scene_(scene), rows_(rows), product_(scene, rows) {
     const bool sparse = rows.m > ProblemSizes::most_dense_rows ||
                         (rows.m > ProblemSizes::least_island_rows && options.solver == Solver::automatic &&
-                         fall_apart<ProblemSizes::most_dense_rows>(rows.groups, rows.n_groups));
+                         fall_apart<ProblemSizes::most_dense_rows>(rows.quartets, rows.n_quartets));
     if (sparse || rows.has_others) rows.unpack_balls();
     if (options.matrix_free)
       fill_diagonal(kernels, options, memory);
@@ -71,7 +71,7 @@ class ConeMatrix {
       G = {values, stride};
     });
     if (rows_.has_others)
-      write_groups(values, stride);
+      write_quartets(values, stride);
     else
       write_balls(values, stride);
     for (int j = 0; j < m; ++j)
@@ -97,16 +97,16 @@ class ConeMatrix {
       *reinterpret_cast<LooseRows*>(to + stride) = block.columns[1];
       *reinterpret_cast<LooseRows*>(to + 2 * stride) = block.columns[2];
     };
-    for (int i = 0; i < rows_.n_groups; ++i) {
+    for (int i = 0; i < rows_.n_quartets; ++i) {
       for (int j = 0; j < i; ++j) {
-        const Block4 block = couple_balls(rows_.groups[i], rows_.groups[j]);
+        const Block4 block = couple_balls(rows_.quartets[i], rows_.quartets[j]);
         write(transposed(block), 3 * j, 3 * i);
         write(block, 3 * i, 3 * j);
       }
-      write(couple_balls(rows_.groups[i], rows_.groups[i]), 3 * i, 3 * i);
+      write(couple_balls(rows_.quartets[i], rows_.quartets[i]), 3 * i, 3 * i);
     }
   }
-  void write_groups(double* values, int stride) const {
+  void write_quartets(double* values, int stride) const {
     const auto write = [&](const Block4& block, const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
       const auto put = [&](int c)
@@ -116,19 +116,19 @@ class ConeMatrix {
       if (b.rows > 2) put(2);
       if (b.rows > 3) put(3);
     };
-    const auto couple_groups = [&](const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
+    const auto couple_quartets = [&](const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       return a.ball < 0 || b.ball < 0 ? couple(scene_, a, b) : couple_balls(a, b);
     };
     const auto write_both = [&](const Block4& block, const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       if (&a != &b) write(transposed(block), b, a);
       write(block, a, b);
     };
-    const Quartet* const groups = rows_.groups;
-    for (int i = 0; i < rows_.n_groups; ++i) {
-      const Quartet &a = groups[i], &b = groups[i + 1];
-      const bool two = i + 1 < rows_.n_groups && a.ball < 0 && b.ball < 0 && act_together(a, b);
+    const Quartet* const quartets = rows_.quartets;
+    for (int i = 0; i < rows_.n_quartets; ++i) {
+      const Quartet &a = quartets[i], &b = quartets[i + 1];
+      const bool two = i + 1 < rows_.n_quartets && a.ball < 0 && b.ball < 0 && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
-        const Quartet& c = groups[j];
+        const Quartet& c = quartets[j];
         if (!share_a_tree(a, c)) {
           const Block4 none = {};
           write(none, c, a), write(none, a, c);
@@ -138,15 +138,15 @@ class ConeMatrix {
           write_both(blocks.first, a, c);
           write_both(blocks.second, b, c);
         } else {
-          write_both(couple_groups(a, c), a, c);
-          if (two) write_both(couple_groups(b, c), b, c);
+          write_both(couple_quartets(a, c), a, c);
+          if (two) write_both(couple_quartets(b, c), b, c);
         }
       }
       if (two) write_both(couple(scene_, b, b), b, b), ++i;
     }
   }
 
-  // Blocks lie within groups, in the same order.
+  // Blocks lie within quartets, in the same order.
   void fill_diagonal(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
     std::size_t n_values = 0;
     for (int j = 0; j < rows_.n_blocks; ++j) n_values += rows_.blocks[j].rows * rows_.blocks[j].rows;
@@ -158,18 +158,18 @@ class ConeMatrix {
       product_.make_room(pieces);
       G = {values, 0, nullptr, nullptr, at, &products_};
     });
-    product_.load(rows_.freedoms(), rows_.lane());
+    product_.load(rows_.dofs(), rows_.lane());
     products_ = product_.products();
     std::size_t v = 0;
-    for (int i = 0, j = 0; i < rows_.n_groups; ++i) {
-      const Quartet& group = rows_.groups[i];
-      const Block4 own = couple(scene_, group, group);
-      for (; j < rows_.n_blocks && rows_.blocks[j].first < group.first + group.rows; ++j) {
+    for (int i = 0, j = 0; i < rows_.n_quartets; ++i) {
+      const Quartet& quartet = rows_.quartets[i];
+      const Block4 own = couple(scene_, quartet, quartet);
+      for (; j < rows_.n_blocks && rows_.blocks[j].first < quartet.first + quartet.rows; ++j) {
         const Block& block = rows_.blocks[j];
         at[j] = v;
         for (int c = 0; c < block.rows; ++c)
           for (int r = 0; r < block.rows; ++r) {
-            const double x = own.columns[block.first - group.first + c][block.first - group.first + r];
+            const double x = own.columns[block.first - quartet.first + c][block.first - quartet.first + r];
             values[v++] = r == c ? x + rows_.rows[block.first + c].compliance : x;
           }
       }
@@ -180,7 +180,8 @@ class ConeMatrix {
     const int n_roots = scene_.tree.n_links;  // trees are named by the link at their root
     int *first_of_root = nullptr, *on_root = nullptr, *first_block = nullptr;
     int *start = nullptr, *neighbour = nullptr;
-    // Of a group: blocks and rows that its columns couple to, how many of both are written, and where its values start.
+    // Of a quartet: blocks and rows that its columns couple to, how many of both are written, and where its values
+    // start.
     struct Columns {
       std::size_t blocks, rows, done, values, done_rows = 0;
     };
@@ -190,9 +191,9 @@ class ConeMatrix {
     const auto carve_all = [&] {
       make_room(kernels, options, memory, [&](Arena& pieces) {
         first_of_root = pieces.take<int>(n_roots + 1);
-        on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_groups));
-        first_block = pieces.take<int>(rows_.n_groups + 1);
-        columns = pieces.take<Columns>(rows_.n_groups);
+        on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_quartets));
+        first_block = pieces.take<int>(rows_.n_quartets + 1);
+        columns = pieces.take<Columns>(rows_.n_quartets);
         start = pieces.take<int>(rows_.n_blocks + 1);
         neighbour = pieces.take<int>(n_neighbours);
         at = pieces.take<std::size_t>(n_neighbours);
@@ -202,56 +203,56 @@ class ConeMatrix {
     };
     carve_all();
 
-    // groups by tree, in rising order
+    // quartets by tree, in rising order
     const auto root_of = [&](const Quartet& g, int end) { return scene_.root[g.ends[end].link]; };
     const auto new_root = [&](const Quartet& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
     const auto list_roots = [&] {
       for (int k = 0; k <= n_roots; ++k) first_of_root[k] = 0;
-      for (int i = 0; i < rows_.n_groups; ++i)
-        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
-          if (new_root(rows_.groups[i], e)) ++first_of_root[root_of(rows_.groups[i], e) + 1];
+      for (int i = 0; i < rows_.n_quartets; ++i)
+        for (int e = 0; e < rows_.quartets[i].n_ends; ++e)
+          if (new_root(rows_.quartets[i], e)) ++first_of_root[root_of(rows_.quartets[i], e) + 1];
       for (int k = 0; k < n_roots; ++k) first_of_root[k + 1] += first_of_root[k];
-      for (int i = rows_.n_groups - 1; i >= 0; --i)  // filled from the back; the starts are then moved to the front
-        for (int e = 0; e < rows_.groups[i].n_ends; ++e)
-          if (new_root(rows_.groups[i], e)) on_root[--first_of_root[root_of(rows_.groups[i], e) + 1]] = i;
+      for (int i = rows_.n_quartets - 1; i >= 0; --i)  // filled from the back; the starts are then moved to the front
+        for (int e = 0; e < rows_.quartets[i].n_ends; ++e)
+          if (new_root(rows_.quartets[i], e)) on_root[--first_of_root[root_of(rows_.quartets[i], e) + 1]] = i;
       for (int k = 0; k < n_roots; ++k) first_of_root[k] = first_of_root[k + 1];
       first_of_root[n_roots] = count_on_roots(new_root);
       for (int b = 0, i = -1; b < rows_.n_blocks; ++b) {
-        if (i + 1 < rows_.n_groups && rows_.blocks[b].first >= rows_.groups[i + 1].first) first_block[++i] = b;
+        if (i + 1 < rows_.n_quartets && rows_.blocks[b].first >= rows_.quartets[i + 1].first) first_block[++i] = b;
         first_block[i + 1] = b + 1;
       }
     };
     list_roots();
 
-    // f(other group) for every group that shares a tree with group i, in rising order, itself included
+    // f(other quartet) for every quartet that shares a tree with quartet i, in rising order, itself included
     const auto for_neighbours = [&](int i, auto&& f) {
-      const Quartet& group = rows_.groups[i];
+      const Quartet& quartet = rows_.quartets[i];
       int at_root[2] = {0, 0}, end_root[2] = {0, 0}, n = 0;
-      for (int e = 0; e < group.n_ends; ++e)
-        if (new_root(group, e)) {
-          at_root[n] = first_of_root[root_of(group, e)];
-          end_root[n++] = first_of_root[root_of(group, e) + 1];
+      for (int e = 0; e < quartet.n_ends; ++e)
+        if (new_root(quartet, e)) {
+          at_root[n] = first_of_root[root_of(quartet, e)];
+          end_root[n++] = first_of_root[root_of(quartet, e) + 1];
         }
       for (;;) {
-        int next = rows_.n_groups;
+        int next = rows_.n_quartets;
         for (int k = 0; k < n; ++k)
           if (at_root[k] < end_root[k] && on_root[at_root[k]] < next) next = on_root[at_root[k]];
-        if (next == rows_.n_groups) return;
+        if (next == rows_.n_quartets) return;
         for (int k = 0; k < n; ++k)
           if (at_root[k] < end_root[k] && on_root[at_root[k]] == next) ++at_root[k];
         f(next);
       }
     };
-    // all blocks of a group have the same neighbours
+    // all blocks of a quartet have the same neighbours
     const auto n_blocks = [&](int i) { return first_block[i + 1] - first_block[i]; };
     const auto place_columns = [&] {
       n_neighbours = n_values = 0;
-      for (int i = 0; i < rows_.n_groups; ++i) {
+      for (int i = 0; i < rows_.n_quartets; ++i) {
         Columns& own = columns[i] = {0, 0, 0, n_values};
-        for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += rows_.groups[other].rows; });
+        for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += rows_.quartets[other].rows; });
         for (int j = first_block[i]; j < first_block[i + 1]; ++j, n_neighbours += own.blocks)
           start[j] = static_cast<int>(n_neighbours);
-        n_values += own.rows * rows_.groups[i].rows;
+        n_values += own.rows * rows_.quartets[i].rows;
       }
       start[rows_.n_blocks] = static_cast<int>(n_neighbours);
     };
@@ -260,13 +261,13 @@ class ConeMatrix {
     list_roots();
     place_columns();
 
-    // columns of group i in rows of a group that comes next to those it has so far
+    // columns of quartet i in rows of a quartet that comes next to those it has so far
     const auto append = [&](int other, int i, const Block4& both) FW_LAMBDA_INLINE {
       Columns& own = columns[i];
-      const Quartet &rows = rows_.groups[other], &group = rows_.groups[i];
+      const Quartet &rows = rows_.quartets[other], &quartet = rows_.quartets[i];
       for (int j = first_block[i]; j < first_block[i + 1]; ++j) {
         const Block& column = rows_.blocks[j];
-        const int c0 = column.first - group.first;
+        const int c0 = column.first - quartet.first;
         std::size_t k = start[j] + own.done;
         double* to = values + own.values + c0 * own.rows + column.rows * own.done_rows;
         for (int b = first_block[other]; b < first_block[other + 1]; ++b, ++k) {
@@ -280,13 +281,13 @@ class ConeMatrix {
       }
       own.done += n_blocks(other), own.done_rows += rows.rows;
     };
-    for (int i = 0; i < rows_.n_groups; ++i)
+    for (int i = 0; i < rows_.n_quartets; ++i)
       for_neighbours(i, [&](int other) {
         if (other > i) return;
-        Block4 both = couple(scene_, rows_.groups[other], rows_.groups[i]);
+        Block4 both = couple(scene_, rows_.quartets[other], rows_.quartets[i]);
         if (other == i)
-          for (int r = 0; r < rows_.groups[i].rows; ++r)
-            both.columns[r][r] += rows_.rows[rows_.groups[i].first + r].compliance;
+          for (int r = 0; r < rows_.quartets[i].rows; ++r)
+            both.columns[r][r] += rows_.rows[rows_.quartets[i].first + r].compliance;
         append(other, i, both);
         if (other != i) append(i, other, transposed(both));
       });
@@ -295,8 +296,8 @@ class ConeMatrix {
   template <class NewRoot>
   int count_on_roots(const NewRoot& new_root) const {
     int n = 0;
-    for (int i = 0; i < rows_.n_groups; ++i)
-      for (int e = 0; e < rows_.groups[i].n_ends; ++e) n += new_root(rows_.groups[i], e) ? 1 : 0;
+    for (int i = 0; i < rows_.n_quartets; ++i)
+      for (int e = 0; e < rows_.quartets[i].n_ends; ++e) n += new_root(rows_.quartets[i], e) ? 1 : 0;
     return n;
   }
 };

@@ -43,13 +43,13 @@ FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
 template <class S>
 class ConeRows {
  public:
-  int m = 0, n_blocks = 0, n_groups = 0, n_bounces = 0;
+  int m = 0, n_blocks = 0, n_quartets = 0, n_bounces = 0;
   Block* blocks;
-  Quartet* groups;
+  Quartet* quartets;
   ConeBounce* bounces;
   ConeRow* rows;
   double* g;                // velocity without impulses of each row, and the shift of its law
-  RowForces<Rows>* forces;  // of the two ends of each group as they act on their links; null where the matrix is formed
+  RowForces<Rows>* forces;  // of both ends of each quartet, on their links; null if the matrix is formed
   JointPush* pushes;        // of the rows of joints; null as well
   int n_pushes = 0;
   double scale;             // [m/s]
@@ -67,26 +67,26 @@ class ConeRows {
     const double fall = lane_(motion.fall);
     scale = fall > 0 ? fall : job.dt;
     const std::size_t n = n_contacts;
-    const std::size_t n_y = scene_.n_row_freedoms + n * scene_.most_contact_freedoms;
-    const std::size_t most_groups = 2 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
+    const std::size_t n_y = scene_.n_row_dofs + n * scene_.most_contact_dofs;
+    const std::size_t most_quartets = 2 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
     const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_closure_rows;
     carve_out(memory, [&](Arena& arena) FW_LAMBDA_INLINE {
       next_y_ = arena.take<Rows>(n_y);
       more(arena);
-      groups = arena.take<Quartet>(most_groups);
+      quartets = arena.take<Quartet>(most_quartets);
       bounces = arena.take<ConeBounce>(n);
       blocks = arena.take<Block>(most_blocks);
       rows = arena.take<ConeRow>(most_rows);
       g = arena.take<double>(most_rows);
-      forces = job.options.matrix_free ? arena.take<RowForces<Rows>>(2 * most_groups) : nullptr;
+      forces = job.options.matrix_free ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
       pushes = job.options.matrix_free ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
     });
   }
 
   const Scene& scene() const { return scene_; }
   const FreeMotion<S>& motion() const { return motion_; }
-  const Freedom<S>* freedoms() const { return motion_.freedom; }
+  const Dof<S>* dofs() const { return motion_.dofs; }
   LaneOf<S> lane() const { return lane_; }
   BallPoints<S>& balls() const { return balls_; }
   double per_dt() const { return per_dt_; }
@@ -110,22 +110,22 @@ class ConeRows {
     b = {law, m, rows, 0, 0, 0, 0};
     return b;
   }
-  FW_INLINE Quartet& add_group(int rows) {
-    Quartet& group = groups[n_groups++];
-    group.first = m, group.rows = rows, group.n_ends = 0, group.ball = -1;
-    return group;
+  FW_INLINE Quartet& add_quartet(int rows) {
+    Quartet& quartet = quartets[n_quartets++];
+    quartet.first = m, quartet.rows = rows, quartet.n_ends = 0, quartet.ball = -1;
+    return quartet;
   }
-  // The forces of a group at one of its ends go to the root.
+  // The forces of a quartet at one of its ends go to the root.
   template <class Motors = NoMotors>
-  FW_INLINE void add_end(Quartet& group, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
+  FW_INLINE void add_end(Quartet& quartet, int link, const RowForces<Rows>& force, const Motors& motors = {}) {
     has_others = true;
-    if (forces) forces[2 * (&group - groups) + group.n_ends] = force;
-    const int count = scene_.depth[scene_.last_freedom[link]] + 1;
-    walk_inward(scene_, lane_, motion_.freedom, link, force, place_end(group, link, count).y, motors);
+    if (forces) forces[2 * (&quartet - quartets) + quartet.n_ends] = force;
+    const int count = scene_.depth[scene_.last_dof[link]] + 1;
+    walk_inward(scene_, lane_, motion_.dofs, link, force, place_end(quartet, link, count).y, motors);
   }
-  // count: of the freedoms from the root to the link.
-  FW_INLINE QuartetEnd& place_end(Quartet& group, int link, int count) {
-    QuartetEnd& end = group.ends[group.n_ends++];
+  // count: of the degrees of freedom from the root to the link.
+  FW_INLINE QuartetEnd& place_end(Quartet& quartet, int link, int count) {
+    QuartetEnd& end = quartet.ends[quartet.n_ends++];
     end = {link, scene_.root[link], count, next_y_};
     next_y_ += count;
     return end;
@@ -145,11 +145,11 @@ class ConeRows {
 
   // The rows of balls like those of others.
   void unpack_balls() {
-    for (int i = 0; i < n_groups; ++i) {
-      if (groups[i].ball < 0) continue;
-      const BallPoint<S>& point = balls_.walked(groups[i].ball);
+    for (int i = 0; i < n_quartets; ++i) {
+      if (quartets[i].ball < 0) continue;
+      const BallPoint<S>& point = balls_.walked(quartets[i].ball);
       for (int k = 0; k < point.count; ++k)
-        groups[i].ends[0].y[k] = Rows{lane_(point.y[k].e[0]), lane_(point.y[k].e[1]), lane_(point.y[k].e[2]), 0};
+        quartets[i].ends[0].y[k] = Rows{lane_(point.y[k].e[0]), lane_(point.y[k].e[1]), lane_(point.y[k].e[2]), 0};
     }
   }
 

@@ -5,15 +5,15 @@
 //   touching, d <= d0  0 <= lambda  _|_  sigma >= 0                the overlap is left to separate.hpp
 //   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
 //   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
-// where d0 is zero, but a hundredth of what falls in a step (0.4 um in 2 ms) for loaded contacts of bodies: what opens
-// as they roll on each other stays open, since closing it contradicts sticking (docs/adr/0017).
+// where d0 = 0, but 0.01 g dt^2 (0.4 um in 2 ms) for loaded contacts of single bodies: gaps that open as they roll on
+// each other stay open, since closing them contradicts sticking (docs/adr/0017).
 #pragma once
 #include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
 
 // How the two sides of a contact move without impulses.
-struct Meeting {
+struct Approach {
   Place places[2];
   Vec3<double> u, w;   // velocity of a as seen from b, linear and angular
   double u_n, before;  // along the normal, and the same at the start of the step
@@ -22,7 +22,7 @@ struct Meeting {
 template <class S>
 class ContactRows {
  public:
-  // friction: factor on all coefficients; reach: contacts whose gap opens no faster than this are in [m/s].
+  // friction: factor on all coefficients; reach: contacts whose gap opens faster are left out [m/s].
   ContactRows(double dt, double friction, double reach, ConeRows<S>& rows)
       : rows_(rows),
         scene_(rows.scene()),
@@ -35,9 +35,9 @@ class ContactRows {
         closed_(LawTuning::closed_share * lane_(motion_.fall) * dt),
         reach_(reach) {}
 
-  void add(ContactList& contacts, Meeting* meetings) {
-    for (int k = 0; k < contacts.count; ++k) meet(contacts.data[k], meetings[k]);
-    for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], meetings[k]);
+  void add(ContactList& contacts, Approach* approaches) {
+    for (int k = 0; k < contacts.count; ++k) approach(contacts.data[k], approaches[k]);
+    for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], approaches[k]);
   }
 
  private:
@@ -50,32 +50,32 @@ class ContactRows {
   double closed_;  // gaps of loaded contacts up to this count as closed [m]
   double reach_;
 
-  FW_INLINE void meet(const Contact& c, Meeting& meeting) {
+  FW_INLINE void approach(const Contact& c, Approach& approach) {
     if (c.ball >= 0) {
-      meeting.u_n = lane_(balls_[c.ball].velocity[2]);
-      meeting.before = lane_(balls_[c.ball].before);
+      approach.u_n = lane_(balls_[c.ball].velocity[2]);
+      approach.before = lane_(balls_[c.ball].before);
     } else {
-      meet_along(c, meeting);
+      approach_along(c, approach);
     }
     rows_.see_overlap(c.gap);
     // what is struck moves away at up to twice the speed it is struck with
-    const double reach = DetectTuning::resting_reach - 2 * meeting.u_n;
+    const double reach = DetectTuning::resting_reach - 2 * approach.u_n;
     reach_ = reach > reach_ ? reach : reach_;
   }
-  FW_INLINE void meet_along(const Contact& c, Meeting& meeting) {
+  FW_INLINE void approach_along(const Contact& c, Approach& approach) {
     const Vec3<double> point{c.position[0], c.position[1], c.position[2]}, n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
-    meeting.u = meeting.w = zero3<double>();
-    meeting.before = 0;
+    approach.u = approach.w = zero3<double>();
+    approach.before = 0;
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
-      const Place& p = meeting.places[side] = rows_.place(links[side], point, motion_.velocity);
-      meeting.u += p.moves() * sign(side);
-      meeting.w += p.velocity.ang * sign(side);
+      const Place& p = approach.places[side] = rows_.place(links[side], point, motion_.velocity);
+      approach.u += p.moves() * sign(side);
+      approach.w += p.velocity.ang * sign(side);
       if (motion_.before)
-        meeting.before += dot(n, rows_.place(links[side], point, motion_.before).moves()) * sign(side);
+        approach.before += dot(n, rows_.place(links[side], point, motion_.before).moves()) * sign(side);
     }
-    meeting.u_n = dot(n, meeting.u);
+    approach.u_n = dot(n, approach.u);
   }
 
   // What a normal row obeys.
@@ -84,15 +84,14 @@ class ContactRows {
     bool bounces;
   };
 
-  FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Meeting& meeting) const {
+  FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      const double shift =
-          (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring is met where the gap is closed
+      const double shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring begins where the gap closes
       return {shift, per_dt_ / rate, false};
     }
-    if (material.restitution > 0 && meeting.before < 0 && c.gap + dt_ * meeting.u_n <= 0)
-      return {material.restitution * meeting.before, 0, true};
+    if (material.restitution > 0 && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0)
+      return {material.restitution * approach.before, 0, true};
     return {c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0, 0, false};
   }
   // Whether an open gap may be left as it is.
@@ -104,58 +103,58 @@ class ContactRows {
     return c.gap <= closed_ && c.impulse[2] > 0 && material.restitution == 0 && is_alone(c.a) && is_alone(c.b);
   }
 
-  FW_INLINE void add(Contact& c, const Meeting& meeting) {
+  FW_INLINE void add(Contact& c, const Approach& approach) {
     const PairMaterial& material = scene_.materials[c.material];
-    const Normal normal = law(c, material, meeting);
-    if (meeting.u_n + normal.shift > reach_) {
+    const Normal normal = law(c, material, approach);
+    if (approach.u_n + normal.shift > reach_) {
       for (double& impulse : c.impulse) impulse = 0;
       rows_.left_out = true;
     } else if (c.ball >= 0) {
       add_ball(c, material, normal);
     } else {
-      add_point(c, material, meeting, normal);
+      add_point(c, material, approach, normal);
     }
   }
-  // Of which rows and velocities are known.
+  // Its rows and velocities are known.
   FW_INLINE void add_ball(Contact& c, const PairMaterial& material, const Normal& normal) {
     const BallPoint<S>& point = balls_.walked(c.ball);
-    Quartet& group = rows_.add_group(3);
-    group.ball = c.ball;
-    rows_.place_end(group, point.link, point.count);
+    Quartet& quartet = rows_.add_quartet(3);
+    quartet.ball = c.ball;
+    rows_.place_end(quartet, point.link, point.count);
     rows_.add_block(Law::point, 3).mu = material.friction * friction_;
     add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), c.impulse);
     add_normal(lane_(point.velocity[2]), normal, c);
   }
-  [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Meeting& meeting,
+  [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Approach& approach,
                                    const Normal& normal) {
     const Vec3<double> t1{c.frame[0], c.frame[1], c.frame[2]}, t2{c.frame[3], c.frame[4], c.frame[5]},
         n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
-    const Place* const places = meeting.places;
-    const Vec3<double>&u = meeting.u, &w = meeting.w;
+    const Place* const places = approach.places;
+    const Vec3<double>&u = approach.u, &w = approach.w;
     const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int n_rows = slides ? 3 : 1;
     if (!slides) c.impulse[0] = c.impulse[1] = 0;
     if (!rolls) c.impulse[3] = c.impulse[4] = 0;
     if (!spins) c.impulse[5] = 0;
-    Quartet& group = rows_.add_group(n_rows + (spins ? 1 : 0));
+    Quartet& quartet = rows_.add_quartet(n_rows + (spins ? 1 : 0));
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Vec3<double> x = t1 * sign(side), y = t2 * sign(side), z = n * sign(side), none = zero3<double>();
       RowForces<Rows> force = forces_at(slides ? row_axes(x, y, z) : row_axes(z, none, none), places[side].r);
       if (spins)
         for (int k = 0; k < 3; ++k) force.e[3 + k][n_rows] = z[k];
-      rows_.add_end(group, links[side], force);
+      rows_.add_end(quartet, links[side], force);
     }
     Block& block = rows_.add_block(slides ? Law::point : Law::unilateral, n_rows);
     block.mu = material.friction * friction_;
     if (slides) add_tangents(dot(t1, u), dot(t2, u), c.impulse);
-    add_normal(meeting.u_n, normal, c);
+    add_normal(approach.u_n, normal, c);
     const int bound = rows_.m - 1;
     if (spins) add_disc(1, bound, material.torsional), rows_.add_row(dot(n, w), 0, 0, c.impulse + 5);
     if (rolls) {
-      Quartet& moments = rows_.add_group(2);
+      Quartet& moments = rows_.add_quartet(2);
       for (int side = 0; side < 2; ++side) {
         if (links[side] < 0) continue;
         rows_.add_end(moments, links[side], moments_about(row_axes(t1 * sign(side), t2 * sign(side), zero3<double>())));

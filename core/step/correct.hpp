@@ -3,14 +3,14 @@
 //   out   coordinates that move with the velocities, without overlaps and with closures closed
 #pragma once
 #include "step/apply.hpp"
-#include "step/hold.hpp"
+#include "step/closure_system.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Coordinates move until closures are where they should be, to a hundredth of a nanometre, or no nearer. (A link
+// Coordinates move until closures are closed to a hundredth of a nanometre, or no longer improve. (A link
 // that turns too fast for the matrix of the step stays as it is.)
 template <class S>
-void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
   const Pose<S> world = identity_pose<S>();
@@ -20,7 +20,7 @@ void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
       visit(l.kind, [&](auto joint) {
-        place(joint, l, w.q + l.q, w.sweeps.state + l.state, l.parent < 0 ? world : w.placed[l.parent], w.placed[i]);
+        place(joint, l, w.q + l.q, w.aba.state + l.state, l.parent < 0 ? world : w.placed[l.parent], w.placed[i]);
       });
     }
     for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
@@ -33,7 +33,7 @@ void hold_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
       if (!goes_on) continue;
       moves = true;
       ClosureSystem& own = w.closures[lane];
-      add_impulses(scene, own.groups(), own.n_groups(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
+      add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
     }
     if (!moves) return;
     repeat_last_lane(pack, tree.nv, w.motion.correct);
@@ -53,7 +53,7 @@ void correct(const RolloutJob& job, const Pack& pack, bool separated, StepWorksp
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.separating[f];
   }
   advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
-  if (scene.n_closures) hold_together(job, pack, w);
+  if (scene.n_closures) correct_closures(job, pack, w);
 }
 
 }  // namespace featherweight::FW_ISA

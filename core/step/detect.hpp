@@ -29,7 +29,7 @@ void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepW
   for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
     const int k = static_cast<int>(&pair - scene.pairs);
     w.near_margin[k] = margin;
-    if (pair.ball >= 0) w.balls.meet(pair, w.bounds[pair.a].center);
+    if (pair.ball >= 0) w.balls.approach(pair, w.bounds[pair.a].center);
     for (int lane = 0; lane < pack.count; ++lane)
       if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + w.n_near_pairs[lane]++] = k;
   });
@@ -92,12 +92,12 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
   const std::size_t n = scene.n_shapes;
   reserve(memory.placements, n * (sizeof(Placement<double>) + sizeof(double)));
   Placement<double>* const placements = static_cast<Placement<double>*>(memory.placements.data);
-  double* const ways = reinterpret_cast<double*>(placements + n);
+  double* const travels = reinterpret_cast<double*>(placements + n);
   for (std::size_t k = 0; k < n; ++k) {
     placements[k] = placement(scene.shapes[k], w.motion, lane);
-    ways[k] = lane(w.bounds[k].way);
+    travels[k] = lane(w.bounds[k].travel);
   }
-  sweep_contacts(scene, environment, placements, ways, *memory.broadphase, memory.bounds, memory.next);
+  find_all_contacts(scene, environment, placements, travels, *memory.broadphase, memory.bounds, memory.next);
 }
 
 // Contacts of one environment, into memory.next.
@@ -110,7 +110,7 @@ void find_contacts(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> l
     find_listed_contacts(job, w, lane, environment, memory.next);
 }
 
-// Whether what was found, looking again, would be run through.
+// Whether any contact or limit found by looking again would be run through.
 template <class S>
 bool is_run_through(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> lane, const ContactList& found) {
   const Scene& scene = *job.scene;

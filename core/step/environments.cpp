@@ -26,7 +26,7 @@ struct ThreadMemory {
   ~ThreadMemory() {
     release(memory.placements);
     release(memory.bounds);
-    release(memory.sweeps);
+    release(memory.workspace);
     for (Memory& each : memory.rows) release(each);
     for (Memory& each : memory.closures) release(each);
     release(memory.matrix);
@@ -192,7 +192,7 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
     ThreadMemory& mine = thread_memory();
     try {
       if (kernel(job, begin, end, mine.memory) & fault::memory) {
-        reserve(mine.memory.sweeps, mine.memory.sweeps.required);
+        reserve(mine.memory.workspace, mine.memory.workspace.required);
         kernel(job, begin, end, mine.memory);
       }
     } catch (const std::bad_alloc&) {

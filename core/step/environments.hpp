@@ -14,7 +14,7 @@ class OwnGround {
  public:
   struct Field {
     int shape;
-    std::vector<HeightFieldStorage> storage;  // one an environment
+    std::vector<HeightFieldStorage> storage;  // one per environment
     std::vector<Shape> shapes;                // which view them
   };
   OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields);
@@ -33,8 +33,8 @@ class OwnGround {
 
 // What environments have of their own instead of the scene's. Empty: nothing.
 struct Parameters {
-  std::vector<double> friction;    // one factor an environment on all coefficients of friction
-  std::vector<double> gain_scale;  // one factor an actuator on gains
+  std::vector<double> friction;    // one factor per environment, on all coefficients of friction
+  std::vector<double> gain_scale;  // one factor per actuator, on gains
   std::vector<double> gravity;     // three numbers [m/s^2]
   std::vector<double> masses;      // one factor on mass and inertia of each of the user's links
   std::vector<double> inertias;    // what masses and gains come to: see RolloutJob
@@ -52,8 +52,8 @@ class KeptSolutions {
   }
 
   std::vector<StepSolution> of;  // each environment
-  std::vector<double> v_free;    // velocities without impulses, nv an environment
-  std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers an environment
+  std::vector<double> v_free;    // velocities without impulses, nv per environment
+  std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers per environment
 };
 
 // The states of a batch of environments.
@@ -71,8 +71,8 @@ class Environments {
   std::vector<double>& impulses() { return impulses_; }
   std::vector<double>& q_start() { return q_start_; }  // of the last step
   std::vector<double>& v_start() { return v_start_; }
-  std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv an environment
-  std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv an environment
+  std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv per environment
+  std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv per environment
   std::vector<ContactList>& contacts() { return contacts_; }
   std::vector<StepReport>& reports() { return reports_; }
 

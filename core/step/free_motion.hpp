@@ -1,6 +1,6 @@
-// step/free_motion.hpp -- what the sweeps on lanes know of the environments of a pack.
+// step/free_motion.hpp -- how the environments of a pack move without impulses, on lanes.
 #pragma once
-#include "articulated/freedoms.hpp"
+#include "articulated/dofs.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -9,10 +9,10 @@ struct FreeMotion {
   S fall;  // what gravity adds to velocities in a step [m/s]
   S *q, *v_free, *control, *gain_scale;
   Pose<S>* pose;          // of links
-  Freedom<S>* freedom;    // of freedoms
+  Dof<S>* dofs;           // of the eliminated tree
   Motion<S>* velocity;    // of links without impulses, about the roots of their trees
   Motion<S>* before;      // the same at the start of the step; null unless the scene has restitution
-  S *response, *correct;  // of freedoms: Y^T lambda, and that of the impulses that separate
+  S *response, *correct;  // of degrees of freedom: Y^T lambda, and that of the impulses that separate
 };
 
 }  // namespace featherweight::FW_ISA

@@ -15,14 +15,14 @@ struct StepFigures {
   double residual;                       // natural, relative to the velocities of the problem
   double primal, dual, complementarity;  // see SolverReport
   double penetration;                    // largest overlap at its start [m]
-  int sweeps, newton, admm;              // iterations
+  int gauss_seidel, newton, admm;        // iterations
   int unconverged;                       // 1: missed the tolerance
 };
 struct StepReport {
   StepFigures last;   // of the last step
   StepFigures total;  // of all steps of a call: the worst, and sums
   int contacts;       // in the last step
-  int failed;         // frozen since its state became infinite or its forces were
+  int failed;         // 1: frozen, since its state or its forces were no longer finite
 };
 
 // Steps [0, n_steps) of environments [begin, end), in place.
@@ -31,19 +31,19 @@ struct RolloutJob {
   double dt;
   int n_steps;
   SolverOptions options;
-  double *q, *v;                      // one row an environment
-  double* joint_impulses;             // one a joint row and row of a closure: warm starts
-  ContactList* contacts;              // one an environment
-  StepReport* reports;                // one an environment
-  double *q_start, *v_start;          // of the last step, one row an environment
-  double *acceleration, *applied;     // of the last step, one row of nv an environment: mean, and joint forces
-  StepSolution* solutions = nullptr;  // one an environment: the last step is kept; null: it is not
+  double *q, *v;                      // one row per environment
+  double* joint_impulses;             // one per joint row and row of a closure: warm starts
+  ContactList* contacts;              // one per environment
+  StepReport* reports;                // one per environment
+  double *q_start, *v_start;          // of the last step, one row per environment
+  double *acceleration, *applied;     // of the last step, one row of nv per environment: mean, and joint forces
+  StepSolution* solutions = nullptr;  // one per environment: the last step is kept; null: it is not
   double *v_free = nullptr,
-         *dofs = nullptr;              // with them: velocities without impulses, and dof_numbers a degree of freedom
-  const double* friction = nullptr;    // one an environment: factor on all coefficients of friction
-  const double* gain_scale = nullptr;  // one row of actuators an environment: factor on gains
-  const double* gravity = nullptr;     // one row of 3 an environment, instead of the scene's [m/s^2]
-  const double* inertias = nullptr;    // one row of links an environment, inertia_numbers each, instead of the scene's
+         *dofs = nullptr;              // with them: velocities without impulses, and dof_numbers per degree of freedom
+  const double* friction = nullptr;    // one per environment: factor on all coefficients of friction
+  const double* gain_scale = nullptr;  // one row of actuators per environment: factor on gains
+  const double* gravity = nullptr;     // one row of 3 per environment, instead of the scene's [m/s^2]
+  const double* inertias = nullptr;    // one row of links per environment, inertia_numbers each, instead of the scene's
   Input<double> tau;                   // joint forces beside those of actuators; null: none
   std::ptrdiff_t tau_step = 0;         // from one step to the next
   Input<double> control;               // of actuators; null: none
@@ -58,7 +58,7 @@ class Broadphase;
 
 // Memory of one thread.
 struct StepMemory {
-  Memory sweeps;              // of the sweeps on lanes: see Arena
+  Memory workspace;           // of StepWorkspace: see Arena
   Memory rows[8];             // of one environment's rows; of each lane's, where there are closures
   Memory closures[8];         // their factors
   Memory matrix;              // of one environment's cone problem

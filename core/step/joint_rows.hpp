@@ -37,15 +37,15 @@ class JointRows {
   const FreeMotion<S>& motion_;
   LaneOf<S> lane_;
   double dt_, per_dt_;
-  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_freedom_[4];
+  int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_dof_[4];
   double chain_along_[4];
 
-  // The forces of a chain of joint rows along their own freedoms.
+  // The forces of a chain of joint rows along their own degrees of freedom.
   struct Chain {
     const JointRows& rows;
     FW_INLINE void add(int f, Rows& t) const {
       for (int r = 0; r < rows.n_chain_; ++r)
-        if (rows.chain_freedom_[r] == f) t[r] += rows.chain_along_[r];
+        if (rows.chain_dof_[r] == f) t[r] += rows.chain_along_[r];
     }
   };
 
@@ -56,14 +56,14 @@ class JointRows {
     if (n_chain_ == 4 || (n_chain_ > 0 && !(link <= chain_tip_ && chain_tip_ < l.subtree_end))) end_chain();
     if (n_chain_ == 0) chain_tip_ = link, chain_first_ = rows_.m;
     if (rows_.pushes) rows_.pushes[rows_.n_pushes++] = {rows_.m, row.term.dof, along};
-    chain_freedom_[n_chain_] = row.term.dof;
+    chain_dof_[n_chain_] = row.term.dof;
     chain_along_[n_chain_++] = along;
   }
   void end_chain() {
     if (n_chain_ == 0) return;
-    Quartet& group = rows_.add_group(n_chain_);
-    group.first = chain_first_;
-    rows_.add_end(group, chain_tip_, no_forces(), Chain{*this});
+    Quartet& quartet = rows_.add_quartet(n_chain_);
+    quartet.first = chain_first_;
+    rows_.add_end(quartet, chain_tip_, no_forces(), Chain{*this});
     n_chain_ = 0;
   }
 

@@ -62,10 +62,10 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
 // What all environments of the pack have: velocities without impulses, and the eliminated tree.
 template <class S>
 void keep_motion(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
-  static_assert(sizeof(Freedom<S>) == dof_numbers * sizeof(S));
+  static_assert(sizeof(Dof<S>) == dof_numbers * sizeof(S));
   const Scene& scene = *job.scene;
   const int nv = scene.tree.nv;
-  S* const dofs = reinterpret_cast<S*>(w.motion.freedom);
+  S* const dofs = reinterpret_cast<S*>(w.motion.dofs);
   for (int i = 0; i < scene.tree.n_links; ++i) {
     if (scene.touchable[i]) continue;  // others have none
     const Link<double>& l = scene.tree.links[i];

@@ -1,22 +1,22 @@
-// step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with
-// the way each shape goes in a step, and over planes by the shapes themselves.
+// step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with the
+// travel of each shape in a step, and over planes by the shapes themselves.
 #pragma once
 #include "scene/contacts.hpp"
 #include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
 
-// A bounding sphere, and the way its shape goes in a step: that of the centre, and that of what turns around it.
+// A bounding sphere, and how far its shape moves in a step: its centre, and what turns around that.
 template <class S>
 struct Bound {
   Vec3<S> center;
-  S way;
+  S travel;
 };
 
-// How far a shape goes in a step whose link moves with velocity m about the root of its tree.
+// How far a shape moves in a step if its link has velocity m about the root of its tree.
 template <class S>
-FW_INLINE S way_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
-                   const Vec3<S>& center, const S& dt) {
+FW_INLINE S travel_of(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const Motion<S>& m,
+                      const Vec3<S>& center, const S& dt) {
   const Vec3<S> u = velocity_at(m, center - motion.pose[scene.root[shape.link]].p);
   S speed = square_root(dot(u, u));
   if (shape.shape.kind != ShapeKind::sphere) speed = speed + square_root(dot(m.ang, m.ang)) * shape.shape.radius;
@@ -29,7 +29,7 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
   const Pose<S>& X = motion.pose[shape.link];
   const Vec3<S> center = X.R * c + X.p;
-  return {center, way_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
+  return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
 }
 
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
@@ -48,7 +48,7 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
                      DetectTuning::joint_reach;
     return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
   };
-  // Joints are mostly far from both of their limits, whichever way they go.
+  // Joints are mostly far from both of their limits, in whichever direction they move.
   const auto is_far = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
     const S &q = motion.q[lower.term.q], below = q - lower.bound, above = S(upper.bound) - q;
     S speed = abs(motion.v_free[lower.term.dof]);
@@ -70,7 +70,7 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
 }
 
 // How far a shape reaches from its centre along a direction of the world, exactly where that is simple, else by its
-// ball.
+// bounding sphere.
 template <class S>
 FW_INLINE S reach_along(const PlacedShape& shape, const FreeMotion<S>& motion, const Vec3<double>& direction) {
   const Shape& own = shape.shape;
@@ -105,9 +105,9 @@ void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bou
   for (int k = 0; k < scene.n_pairs; ++k) {
     const ScenePair& pair = scene.pairs[k];
     const PlacedShape &a = scene.shapes[pair.a], &b = scene.shapes[pair.b];
-    const S way = bounds[pair.a].way + bounds[pair.b].way;
+    const S travel = bounds[pair.a].travel + bounds[pair.b].travel;
     const Vec3<S> apart = bounds[pair.a].center - bounds[pair.b].center;
-    const S margin = way + (scene.materials[pair.material].margin + look_ahead);
+    const S margin = travel + (scene.materials[pair.material].margin + look_ahead);
     S distance;  // negative where they may touch
     if (b.shape.kind == ShapeKind::plane && b.link < 0) {
       const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};

@@ -16,19 +16,19 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
   for (int k = 0; k < scene.n_springs; ++k) {
     const Spring& s = scene.springs[k];
-    w.tau[s.freedom] = w.tau[s.freedom] + (s.rest - (w.q[s.q] + w.v[s.freedom] * ahead)) * s.stiffness;
+    w.tau[s.dof] = w.tau[s.dof] + (s.rest - (w.q[s.q] + w.v[s.dof] * ahead)) * s.stiffness;
   }
   for (int k = 0; k < scene.n_actuators; ++k) {
     const Actuator& m = scene.actuators[k];
     if (m.is_row) continue;
-    const S& v = w.v[m.freedom];
+    const S& v = w.v[m.dof];
     S force = w.control[k] * m.gain;
     if (m.kp != 0) force = force - (w.q[m.q] + v * ahead) * m.kp;
     if (m.kd != 0) force = force - v * m.kd;
     force = force * w.gain_scale[k];
     force = select(force > S(m.upper), S(m.upper), select(force < S(m.lower), S(m.lower), force));
     const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
-    w.tau[m.freedom] = w.tau[m.freedom] + select(too_fast, S(0), force);
+    w.tau[m.dof] = w.tau[m.dof] + select(too_fast, S(0), force);
   }
 }
 
@@ -36,12 +36,12 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
 template <class S>
 void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
-  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.f_ext, w.sweeps, w.a);
+  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.f_ext, w.aba, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
   add_turning_of_axes(tree, w.centers, w.v, dt, w.motion.v_free);
 }
 
-// Placements, freedoms and velocities in world axes.
+// Placements, degrees of freedom and velocities in world axes.
 template <class S>
 void place_links(const Scene& scene, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
@@ -51,15 +51,15 @@ void place_links(const Scene& scene, StepWorkspace<S>& w) {
     const Link<double>& l = tree.links[i];
     if (!scene.touchable[i]) continue;
     visit(l.kind, [&](auto joint) {
-      Freedom<S>* const freedom = w.motion.freedom + l.v;
+      Dof<S>* const dof = w.motion.dofs + l.v;
       Pose<S>& pose = w.motion.pose[i];
       const bool is_root = l.parent < 0;
-      place_eliminated(joint, l, w.sweeps.state + l.state, w.sweeps.factors, is_root ? world : w.motion.pose[l.parent],
-                       is_root ? nullptr : &w.motion.pose[scene.root[i]].p, pose, freedom);
+      place_eliminated(joint, l, w.aba.state + l.state, w.aba.factors, is_root ? world : w.motion.pose[l.parent],
+                       is_root ? nullptr : &w.motion.pose[scene.root[i]].p, pose, dof);
       const Vec3<S> r = pose.p - w.motion.pose[scene.root[i]].p;
       const auto carry_velocity = [&](const S* rate, Motion<S>* velocity) FW_LAMBDA_INLINE {
         Motion<S> m = is_root ? rest : velocity[l.parent];
-        m += joint_motion(joint, l, rate + l.v, pose, r, freedom);
+        m += joint_motion(joint, l, rate + l.v, pose, r, dof);
         velocity[i] = m;
       };
       carry_velocity(w.motion.v_free, w.motion.velocity);

@@ -14,28 +14,28 @@ class QuartetRows {
   template <class S>
   QuartetRows(const Scene& scene, const ConeRows<S>& rows)
       : scene_(scene),
-        groups_(rows.groups),
-        n_groups_(rows.n_groups),
+        quartets_(rows.quartets),
+        n_quartets_(rows.n_quartets),
         forces_(rows.forces),
         pushes_(rows.pushes),
         n_pushes_(rows.n_pushes) {}
 
-  void make_room(Arena& arena) { dofs_ = arena.take<Freedom<double>>(scene_.tree.nv); }
+  void make_room(Arena& arena) { dofs_ = arena.take<Dof<double>>(scene_.tree.nv); }
   // One lane's degrees of freedom, close together: they are read in every product.
   template <class S>
-  void load(const Freedom<S>* freedoms, LaneOf<S> lane) {
+  void load(const Dof<S>* dofs, LaneOf<S> lane) {
     for_links([&](const Link<double>& l, int) {
-      for (int k = l.v; k < l.v + l.nv; ++k) dofs_[k] = lane(freedoms[k]);
+      for (int k = l.v; k < l.v + l.nv; ++k) dofs_[k] = lane(dofs[k]);
     });
   }
   // Whether each of them acts on one link.
   bool are_on_one_link() const {
-    for (int i = 0; i < n_groups_; ++i)
-      if (groups_[i].n_ends != 1) return false;
+    for (int i = 0; i < n_quartets_; ++i)
+      if (quartets_[i].n_ends != 1) return false;
     return true;
   }
 
-  const Freedom<double>* dofs() const { return dofs_; }
+  const Dof<double>* dofs() const { return dofs_; }
   // Of trees that something acts on.
   template <class F>
   FW_INLINE void for_links(const F& f) const {
@@ -49,56 +49,56 @@ class QuartetRows {
   }
 
   void gather(const double* x, Force<double>* force, double* along) const {
-    for (int i = 0; i < n_groups_; ++i) {
-      const Quartet& group = groups_[i];
+    for (int i = 0; i < n_quartets_; ++i) {
+      const Quartet& quartet = quartets_[i];
       Rows four = Rows{};
-      for (int r = 0; r < group.rows; ++r) four[r] = x[group.first + r];
-      for (int e = 0; e < group.n_ends; ++e) {
+      for (int r = 0; r < quartet.rows; ++r) four[r] = x[quartet.first + r];
+      for (int e = 0; e < quartet.n_ends; ++e) {
         const RowForces<Rows>& of_end = forces_[2 * i + e];
-        Force<double>& f = force[group.ends[e].link];
+        Force<double>& f = force[quartet.ends[e].link];
         for (int k = 0; k < 3; ++k) {
           f.lin[k] += sum_of(of_end.e[k] * four);
           f.ang[k] += sum_of(of_end.e[3 + k] * four);
         }
       }
     }
-    for (int k = 0; k < n_pushes_; ++k) along[pushes_[k].freedom] += pushes_[k].along * x[pushes_[k].row];
+    for (int k = 0; k < n_pushes_; ++k) along[pushes_[k].dof] += pushes_[k].along * x[pushes_[k].row];
   }
 
   void look(const Motion<double>* motion, const double* rates, double* seen) const {
-    for (int i = 0; i < n_groups_; ++i) {
-      const Quartet& group = groups_[i];
+    for (int i = 0; i < n_quartets_; ++i) {
+      const Quartet& quartet = quartets_[i];
       Rows four = Rows{};
-      for (int e = 0; e < group.n_ends; ++e) {
+      for (int e = 0; e < quartet.n_ends; ++e) {
         const RowForces<Rows>& of_end = forces_[2 * i + e];
-        const Motion<double>& m = motion[group.ends[e].link];
+        const Motion<double>& m = motion[quartet.ends[e].link];
         for (int k = 0; k < 3; ++k) four += of_end.e[k] * m.lin[k] + of_end.e[3 + k] * m.ang[k];
       }
-      for (int r = 0; r < group.rows; ++r) seen[group.first + r] = four[r];
+      for (int r = 0; r < quartet.rows; ++r) seen[quartet.first + r] = four[r];
     }
-    for (int k = 0; k < n_pushes_; ++k) seen[pushes_[k].row] += pushes_[k].along * rates[pushes_[k].freedom];
+    for (int k = 0; k < n_pushes_; ++k) seen[pushes_[k].row] += pushes_[k].along * rates[pushes_[k].dof];
   }
 
   void add_dampers(const double* inverse, Damper<double>* damper, double* along) const {
-    for (int i = 0; i < n_groups_; ++i)
-      for (int e = 0; e < groups_[i].n_ends; ++e)
-        for (int r = 0; r < groups_[i].rows; ++r) {
+    for (int i = 0; i < n_quartets_; ++i)
+      for (int e = 0; e < quartets_[i].n_ends; ++e)
+        for (int r = 0; r < quartets_[i].rows; ++r) {
           const Rows* const a = forces_[2 * i + e].e;
           const Force<double> force{{a[0][r], a[1][r], a[2][r]}, {a[3][r], a[4][r], a[5][r]}};
-          damper[groups_[i].ends[e].link].add_square(force, groups_[i].n_ends * inverse[groups_[i].first + r]);
+          damper[quartets_[i].ends[e].link].add_square(force, quartets_[i].n_ends * inverse[quartets_[i].first + r]);
         }
     for (int k = 0; k < n_pushes_; ++k)
-      along[pushes_[k].freedom] += pushes_[k].along * pushes_[k].along * inverse[pushes_[k].row];
+      along[pushes_[k].dof] += pushes_[k].along * pushes_[k].along * inverse[pushes_[k].row];
   }
 
  private:
   const Scene& scene_;
-  const Quartet* groups_;
-  int n_groups_;
+  const Quartet* quartets_;
+  int n_quartets_;
   const RowForces<Rows>* forces_;
   const JointPush* pushes_;
   int n_pushes_;
-  Freedom<double>* dofs_ = nullptr;
+  Dof<double>* dofs_ = nullptr;
 };
 
 // Products as the solvers of cones/ ask for them.
@@ -114,8 +114,8 @@ class ConeOperator {
     resistance_ = arena.take<double>(m_);
   }
   template <class S>
-  void load(const Freedom<S>* freedoms, LaneOf<S> lane) {
-    rows_.load(freedoms, lane);
+  void load(const Dof<S>* dofs, LaneOf<S> lane) {
+    rows_.load(dofs, lane);
   }
   double* of_dofs() const { return operator_.scratch(); }
   MatrixProducts products() const { return {this, multiply, shift, solve_shifted, rows_.are_on_one_link()}; }

@@ -1,7 +1,8 @@
 // step/row_velocities.hpp -- velocities of rows while their impulses change one after the other.
 //
-// With the matrix they are kept: a change adds a column to all of them. Without it Y^T lambda is kept, of freedoms, and
-// a row adds to it, or finds its velocity in it, on its own path to the root: O(depth) each. Oracle: each other.
+// With the matrix they are kept: a change adds a column to all of them. Without it Y^T lambda is kept, of degrees of
+// freedom, and a row adds to it, or finds its velocity in it, on its own path to the root: O(depth) each. Oracle: each
+// other.
 #pragma once
 #include "step/cone_matrix.hpp"
 
@@ -27,7 +28,7 @@ template <class S>
 class WalkedVelocities {
  public:
   WalkedVelocities(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
-      : scene_(scene), rows_(rows), response_(matrix.of_dofs()), group_(rows.groups) {
+      : scene_(scene), rows_(rows), response_(matrix.of_dofs()), quartet_(rows.quartets) {
     for (int f = 0; f < scene.tree.nv; ++f) response_[f] = 0;
   }
   FW_INLINE double operator()(int block, int row) {
@@ -42,18 +43,18 @@ class WalkedVelocities {
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
-  double* response_;      // Y^T lambda
-  const Quartet* group_;  // of the last row: the next one is near
+  double* response_;        // Y^T lambda
+  const Quartet* quartet_;  // of the last row: the next one is near
 
-  // f(y, freedom) along the paths of a row.
+  // f(y, degree of freedom) along the paths of a row.
   template <class F>
   FW_INLINE void walk(int row, const F& f) {
-    if (row < group_->first) group_ = rows_.groups;
-    while (row >= group_->first + group_->rows) ++group_;
-    for (int e = 0; e < group_->n_ends; ++e) {
-      const QuartetEnd& end = group_->ends[e];
+    if (row < quartet_->first) quartet_ = rows_.quartets;
+    while (row >= quartet_->first + quartet_->rows) ++quartet_;
+    for (int e = 0; e < quartet_->n_ends; ++e) {
+      const QuartetEnd& end = quartet_->ends[e];
       for_path(scene_, end.link, end.count,
-               [&](int k, int freedom) FW_LAMBDA_INLINE { f(end.y[k][row - group_->first], freedom); });
+               [&](int k, int dof) FW_LAMBDA_INLINE { f(end.y[k][row - quartet_->first], dof); });
     }
   }
 };

@@ -1,8 +1,9 @@
 // step/separate.hpp -- overlaps and drift taken out.
 //
-// By impulses mu whose velocities move the environment in this step and are then forgotten, so they bring no energy:
+// By impulses mu whose velocities move the environment in this step and are then forgotten, so they add no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
-// for normals and limits, and equality for closures. A few iterations of Gauss-Seidel: what they leave comes next time.
+// for normals and limits, and equality for closures. A few iterations of Gauss-Seidel; the next step takes what they
+// leave.
 #pragma once
 #include "step/row_velocities.hpp"
 

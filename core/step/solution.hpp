@@ -1,5 +1,4 @@
-// step/solution.hpp -- what a step found out, for whoever asks it to be kept. Plain data, shared by all instruction
-// sets.
+// step/solution.hpp -- the solution of a step, for callers that keep it. Plain data, shared by all instruction sets.
 #pragma once
 #include "cones/problem.hpp"
 #include "memory/memory.hpp"
@@ -34,7 +33,7 @@ struct StepSolution {
   Memory memory{};
 };
 
-// A degree of freedom of the eliminated tree: axis (6), carry (6), weight (1); articulated/freedoms.hpp.
+// A degree of freedom of the eliminated tree: axis (6), carry (6), weight (1); articulated/dofs.hpp.
 inline constexpr int dof_numbers = 13;
 
 }  // namespace featherweight

@@ -17,7 +17,7 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
   raise(total.dual, last.dual);
   raise(total.complementarity, last.complementarity);
   raise(total.penetration, last.penetration);
-  total.sweeps += last.sweeps, total.newton += last.newton, total.admm += last.admm;
+  total.gauss_seidel += last.gauss_seidel, total.newton += last.newton, total.admm += last.admm;
   total.unconverged += last.unconverged;
 }
 

@@ -74,7 +74,7 @@ void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S
 unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, StepMemory& memory) {
   constexpr int width = width_of<S>;
   const Tree<double>& tree = job.scene->tree;
-  Arena arena(memory.sweeps);
+  Arena arena(memory.workspace);
   StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);
   if (!arena.fits()) return fault::memory;

@@ -1,8 +1,8 @@
-// step/strays.hpp -- what impulses throw farther than anybody looked.
+// step/strays.hpp -- shapes that impulses throw beyond where contacts were looked for.
 //
-// Contacts are looked for along the way that shapes go without impulses, and a little beyond. A ball that is struck may
-// go anywhere: where the response to impulses leads beyond, the bounds are widened and contacts are looked for again,
-// and where one of them would be run through, all of that environment are solved again.
+// Contacts are looked for along the paths of shapes without impulses, and a little beyond. A ball that is struck may go
+// anywhere: where the response to impulses leads beyond, the bounds are widened and contacts are looked for again, and
+// where one of them would be run through, that environment is solved again.
 #pragma once
 #include "step/nearby.hpp"
 
@@ -22,7 +22,7 @@ FW_INLINE void raise(S& most, const S& x) {
   most = larger(x, most);
 }
 
-// How much faster than it may [m/s] a limit is closed by the velocities with impulses; joint rows of other kinds never.
+// How much faster than allowed velocities with impulses close a limit [m/s]; negative for other joint rows.
 template <class S>
 FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
   if (!row.is_limit()) return S(-1);
@@ -40,7 +40,7 @@ S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* c
   return most;
 }
 
-// Beyond its bounds, a shape of a pair is looked at this far [m].
+// Contacts of a shape are looked for this far beyond its bounds [m].
 inline constexpr double margin_of_shape = 0.5 * look_ahead;
 
 // Positive where a shape may go farther than its margin. No roots: it is asked in every step.
@@ -54,7 +54,7 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
     if (shape.link < 0 || !scene.touchable[shape.link]) continue;
     const Motion<S> m = with_impulses(scene, motion, response, shape.link);
     const Vec3<S> u = velocity_at(m, bounds[k].center - motion.pose[scene.root[shape.link]].p);
-    const S farthest = bounds[k].way + margin_of_shape;
+    const S farthest = bounds[k].travel + margin_of_shape;
     S speed2 = dot(u, u);  // or more than (|u| + |w| r)^2
     if (shape.shape.kind != ShapeKind::sphere)
       speed2 = (speed2 + dot(m.ang, m.ang) * (shape.shape.radius * shape.shape.radius)) * 2;
@@ -63,17 +63,17 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
   return most;
 }
 
-// Bounds over the way with impulses, too. Positive where a shape goes farther than its margin.
+// Bounds over the travel with impulses, too. Positive where a shape goes farther than its margin.
 template <class S>
 S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S& dt, Bound<S>* bounds) {
   S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
     if (shape.link < 0) continue;
-    const S way =
-        way_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
-    raise(most, way - bounds[k].way - margin_of_shape);
-    raise(bounds[k].way, way);
+    const S travel =
+        travel_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
+    raise(most, travel - bounds[k].travel - margin_of_shape);
+    raise(bounds[k].travel, travel);
   }
   return most;
 }

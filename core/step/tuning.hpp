@@ -5,7 +5,7 @@
 namespace featherweight::FW_ISA {
 
 struct DetectTuning {
-  // Limits are left alone whose joint moves at this speed beyond what would close the gap [rad/s or m/s]: impulses
+  // Limits are left alone if their joint is slower by this than what would close the gap [rad/s or m/s]: impulses
   // hardly ever change a joint's velocity by more, and where they do it is looked at again.
   // tests/physics/test_joints.py.
   static constexpr double joint_reach = 10;
@@ -13,8 +13,8 @@ struct DetectTuning {
   static constexpr double resting_reach = 1;
   // Looking again, none is left alone.
   static constexpr double everything = 1e300;
-  // How often impulses may lead beyond what was looked at. Each look is a solve; strays of strays of strays are left to
-  // the next step. tests/simulation/test_robustness.py.
+  // How often impulses may lead beyond what was looked at. Each look is a solve; further strays are left to the next
+  // step. tests/simulation/test_robustness.py.
   static constexpr int most_looks = 4;
   // Contacts and limits that are closed faster than they may by less than this are left to the next step [m/s]: two
   // micrometres in a step of 2 ms, which are taken out again. tests/simulation/test_robustness.py.
@@ -24,13 +24,13 @@ struct DetectTuning {
 };
 
 struct LawTuning {
-  // Gaps of loaded contacts of single bodies up to this share of what falls in a step stay open [1]: closing them
-  // contradicts sticking (docs/adr/0017). tests/simulation/test_settling.py.
+  // Gaps of loaded contacts of single bodies up to this share of g dt^2 stay open [1]: closing them contradicts
+  // sticking (docs/adr/0017). tests/simulation/test_settling.py.
   static constexpr double closed_share = 0.01;
 };
 
 struct BounceTuning {
-  // Bounces that bring less than this share of the energy that is exchanged are left alone [1]: it is rounding.
+  // Bounces that add less than this share of the energy they exchange are left alone [1]: rounding.
   // tests/simulation/test_contact_energy.py.
   static constexpr double negligible_gain = 1e-9;
   // Restitution is weakened to within this share of it [1]. tests/physics/test_impacts.py.
@@ -47,7 +47,7 @@ struct SeparateTuning {
   // Contacts whose mobility is below this share of the largest are not forced apart, however deep they are [1];
   // closures yield this much to those they contradict. tests/simulation/test_closures_hold.py.
   static constexpr double yielding = 1e-3, closures_yield = 1e-12;
-  // Iterations at most, and the share of the first change at which they end [1]: what is left comes next time.
+  // Iterations at most, and the share of the first change at which they end [1]: the next step takes the rest.
   static constexpr int most_iterations = 50;
   static constexpr double last_change = 1e-3;
 };
@@ -57,8 +57,8 @@ struct ClosureTuning {
   // tests/simulation/test_closures_hold.py.
   static constexpr double closed = 1e-11, least_progress = 0.5;
   static constexpr int most_iterations = 10;
-  // What is added to the diagonal of their matrix, as a share of its largest element, so that redundant rows share what
-  // they have to do; and the smallest pivot. tests/simulation/test_closures_hold.py.
+  // What is added to the diagonal of their matrix, as a share of its largest element, so that redundant rows share the
+  // load; and the smallest pivot. tests/simulation/test_closures_hold.py.
   static constexpr double damping = 1e-12, smallest_pivot = 1e-15;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "runtime/lane_io.hpp"
 #include "step/ball_points.hpp"
-#include "step/hold.hpp"
+#include "step/closure_system.hpp"
 #include "step/lane_inertia.hpp"
 #include "step/nearby.hpp"
 
@@ -17,7 +17,7 @@ struct StepWorkspace {
   Motion<S> world;           // its acceleration, which stands in for gravity
   LaneInertia<S>* inertias;  // of links
   Vec3<S>* centers;          // of mass, of links on free joints
-  AbaWorkspace<S> sweeps;
+  AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
   Motion<S>* response;  // of links, about the roots of their trees
@@ -46,7 +46,7 @@ struct StepWorkspace {
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
-        sweeps(scene.tree, arena),
+        aba(scene.tree, arena),
         balls(scene, motion, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
@@ -54,7 +54,7 @@ struct StepWorkspace {
     motion.gain_scale = gain_scale;
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
-    motion.freedom = arena.take<Freedom<S>>(tree.nv);
+    motion.dofs = arena.take<Dof<S>>(tree.nv);
     motion.velocity = arena.take<Motion<S>>(tree.n_links);
     motion.before = scene.has_restitution ? arena.take<Motion<S>>(tree.n_links) : nullptr;
     motion.response = arena.take<S>(tree.nv);

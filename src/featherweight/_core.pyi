@@ -20,7 +20,7 @@ class Model:
     @property
     def nv(self) -> int:
         """
-        Number of freedoms: the length of velocities, accelerations and joint forces.
+        Number of degrees of freedom: the length of velocities, accelerations and joint forces.
         """
 
     @property
@@ -105,7 +105,7 @@ def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau:
 
 def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
-    h(q, v): the joint forces that hold gravity, Coriolis and centrifugal forces, (..., nv).
+    h(q, v): the joint forces that balance gravity, Coriolis and centrifugal forces, (..., nv).
     """
 
 def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -174,6 +174,11 @@ def constrained_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typin
     Per sample [a, forces, residual, iterations, converged]; featherweight.constrained_dynamics unpacks it.
     """
 
+def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, constraints: ConstraintSet, unactuated: Sequence[int], active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
+    """
+
 def constraint_jacobian(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """J, (..., n_rows, nv)."""
 
@@ -189,11 +194,6 @@ def constraint_residual(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing
 def constraint_position_error(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, positions: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """
     Distance of the constraints' frames from the poses positions (..., n_constraints, 4, 4), (..., n_rows).
-    """
-
-def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, constraints: ConstraintSet, unactuated: Sequence[int], active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, tolerance: float, max_iterations: int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
 def delassus(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, active: numpy.typing.ArrayLike | None, method: str, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
@@ -359,7 +359,7 @@ class Environments:
         Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
         """
 
-    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None) -> None: ...
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None) -> None: ...
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 
@@ -367,7 +367,7 @@ class Environments:
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (batch, 20): residual (relative), primal, dual, complementarity, penetration, sweeps, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed.
+        (batch, 20): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed.
         """
 
     def set_failed(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None: ...
@@ -375,7 +375,7 @@ class Environments:
     def forgive(self, arg: int, /) -> None:
         """Environment as if it had never been stepped: no contacts, not failed."""
 
-def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = 2000, max_heap_sweeps: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> tuple[numpy.typing.NDArray[numpy.float64], dict[str, Any]]:
+def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_gauss_seidel: int = 2000, max_pile: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> tuple[numpy.typing.NDArray[numpy.float64], dict[str, Any]]:
     """
     The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.
 
@@ -384,7 +384,7 @@ def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blo
     or 'disc' (mu times the impulse of the row `normal`). lambda0: warm start. scale: typical velocity, to which
     the tolerance of the natural residual is relative. solver: 'auto', 'gauss_seidel', 'newton' or 'admm'. sparse:
     G is stored by its blocks that are not zero.
-    report: residual, primal, dual, complementarity; sweeps, newton, admm (iterations); converged.
+    report: residual, primal, dual, complementarity; gauss_seidel, newton, admm (iterations); converged.
     """
 
 def build_info() -> dict[str, Any]:

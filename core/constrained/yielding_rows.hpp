@@ -1,22 +1,22 @@
-// constrained/stiffness.hpp -- rows that give way, as part of the links they act on.
+// constrained/yielding_rows.hpp -- rows that give way, as part of the links they act on.
 //
 // A row that gives way by R per force exerts f = (k - K a) / R. That adds K^T K / R to the inertia of its link and
 // -K^T k / R to its bias force (docs/theory.md, "Rows that give way"); nothing else of aba changes. K and R are
-// constants, so the inertia that a constraint adds is one too, but for its being active.
+// constant, so the inertia that an active constraint adds is too.
 #pragma once
 #include "constrained/start_rows.hpp"
 
 namespace featherweight::FW_ISA {
 
 template <class S>
-class Stiffness {
+class YieldingRows {
  public:
   using T = ElementOf<S>;
 
   S* k;         // per row, wanted K a
   T* per_miss;  // force per acceleration that a row misses, 1 / R
 
-  Stiffness(const ConstraintRows<T>& constraints, Arena& arena)
+  YieldingRows(const ConstraintRows<T>& constraints, Arena& arena)
       : k(arena.take<S>(constraints.n_ends)),
         per_miss(arena.take<T>(constraints.n_ends)),
         inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_closures)) {}
@@ -34,14 +34,14 @@ class Stiffness {
     }
   }
 
-  // Link i, which moves with v, takes on the stiffness of its rows.
+  // Link i, which moves with v, takes on the inertia and the bias of its rows.
   FW_INLINE void join(const ConstrainedProblem<S, T>& problem, int i, const Motion<S>& v, const Vec3<S>& gravity,
                       Outboard<S>& outboard) {
     const ConstraintRows<T>& constraints = problem.constraints;
     const RowRange range = constraints.of_link[i];
     for (int r = range.begin; r < range.own_end;) {
       const int c = constraints.ends[r].closure;
-      stiffen(inertia_[c], problem.active[r], outboard.I);
+      add_inertia(inertia_[c], problem.active[r], outboard.I);
       const Vec3<S> bias = given_acceleration(constraints.ends[r], v, gravity);  // the rows of a constraint share it
       for (; r < range.own_end && constraints.ends[r].closure == c; ++r) {
         const Force<T> K = row_direction(constraints.ends[r]);
@@ -54,7 +54,8 @@ class Stiffness {
   }
 
  private:
-  [[gnu::noinline]] static void stiffen(const ArticulatedInertia<T>& added, const S& active, ArticulatedInertia<S>& I) {
+  [[gnu::noinline]] static void add_inertia(const ArticulatedInertia<T>& added, const S& active,
+                                            ArticulatedInertia<S>& I) {
 #pragma GCC unroll 6
     for (int e = 0; e < 6; ++e) {
       I.A.e[e] = I.A.e[e] + added.A.e[e] * active;

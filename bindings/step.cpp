@@ -1,109 +1,29 @@
+// bindings/step.cpp -- batches of environments, their rollouts, and the solutions they keep.
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <stdexcept>
 
 #include "bindings.hpp"
-#include "collision.hpp"
 #include "gil.hpp"
 #include "step/environments.hpp"
 
 namespace featherweight::bindings {
 namespace {
 
-using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind, link, placement, size or data
-// friction, torsional, rolling, restitution, compliance, damping, margin, dim
-using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
-using JointRowTuple = std::tuple<std::string, int, double>;
-using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
-using SpringTuple = std::tuple<int, double, double>;  // freedom, stiffness, rest
-// freedom, gain, kp, kd, lower, upper, velocity
-using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
-
-template <class T>
-using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Inputs = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;  // batch or 1, steps or 1, n
 
-JointRow::Kind row_kind(const std::string& name) {
-  if (name == "lower_limit") return JointRow::lower_limit;
-  if (name == "upper_limit") return JointRow::upper_limit;
-  if (name == "dry_friction") return JointRow::dry_friction;
-  throw std::invalid_argument("unknown kind of joint row '" + name + "'");
-}
 Solver solver_kind(const std::string& name) {
   static constexpr const char* names[] = {"auto", "gauss_seidel", "newton", "admm"};
   for (int k = 0; k < 4; ++k)
     if (name == names[k]) return static_cast<Solver>(k);
   throw std::invalid_argument("unknown solver '" + name + "'; there are auto, gauss_seidel, newton, admm");
 }
-Integrator find_integrator(const std::string& name) {
-  static constexpr const char* names[] = {"semi_implicit", "implicit", "rk4"};
-  for (int k = 0; k < 3; ++k)
-    if (name == names[k]) return static_cast<Integrator>(k);
-  throw std::invalid_argument("unknown integrator '" + name + "'; there are semi_implicit, implicit, rk4");
-}
-void check_index(const char* what, int index, int n, bool world_allowed) {
-  if (index < (world_allowed ? -1 : 0) || index >= n)
-    throw std::invalid_argument(std::string(what) + ": index " + std::to_string(index) + " is out of range");
-}
 
-// shapes: contype, conaffinity, body, parent body, family, surface, static of each.
-void make_rules(PairRules* self, const std::vector<std::array<int, 7>>& shapes,
-                const std::vector<std::vector<int>>& surfaces, const std::vector<std::array<int, 3>>& exceptions) {
-  std::vector<ShapeRule> of_shapes;
-  for (const auto& [contype, conaffinity, body, parent, family, surface, is_static] : shapes)
-    of_shapes.push_back({static_cast<std::uint32_t>(contype), static_cast<std::uint32_t>(conaffinity), body, parent,
-                         family, surface, is_static != 0});
-  std::vector<int> materials;
-  for (const std::vector<int>& row : surfaces) materials.insert(materials.end(), row.begin(), row.end());
-  std::vector<PairRule> of_pairs;
-  for (const auto& [first, second, material] : exceptions) of_pairs.push_back({first, second, material});
-  new (self)
-      PairRules(std::move(of_shapes), std::move(materials), static_cast<int>(surfaces.size()), std::move(of_pairs));
-}
-
-SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
-                     const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
-                     const std::vector<ClosureTuple>& closures, const std::vector<SpringTuple>& springs,
-                     const std::vector<ActuatorTuple>& actuators) {
-  SceneSpec spec;
-  for (const auto& [kind, link, placement, size] : shapes) {
-    check_index("shape: link", link, model.n_links(), true);
-    spec.shapes.push_back({find_shape(kind, size), link, placement});
-  }
-  for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
-    spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
-  for (const auto& [kind, freedom, bound] : joint_rows) {
-    check_index("joint row: freedom", freedom, model.nv(), false);
-    spec.joint_rows.push_back({row_kind(kind), freedom, bound});
-  }
-  for (const auto& [a, pose_a, b, pose_b, axes] : closures) {
-    check_index("closure: link", a, model.n_links(), true);
-    check_index("closure: link", b, model.n_links(), true);
-    for (std::size_t k = 0; k < axes.size(); ++k)
-      if (axes[k] < 0 || axes[k] > 5 || (k > 0 && axes[k] <= axes[k - 1]))
-        throw std::invalid_argument("closure: axes must be rising numbers from 0 to 5");
-    spec.closures.push_back({a, pose_a, b, pose_b, true, axes, {}});
-  }
-  for (const auto& [freedom, stiffness, rest] : springs) {
-    check_index("spring: freedom", freedom, model.nv(), false);
-    spec.springs.push_back({freedom, 0, stiffness, rest});
-  }
-  for (const auto& [freedom, gain, kp, kd, lower, upper, velocity] : actuators) {
-    check_index("actuator: freedom", freedom, model.nv(), false);
-    spec.actuators.push_back({freedom, 0, 0, gain, kp, kd, lower, upper, velocity});
-  }
-  return spec;
-}
-
-// Steps and environments share what has one of them only.
-// Of arrays for all the steps of a rollout, the part that begins with step `first`.
+// From an array for all steps of a rollout, the part that begins with step `first`. What is given once is shared by all
+// environments, or by all steps.
 Input<double> input(const char* name, const nb::object& value, int first, int n_steps, std::size_t batch, int n,
                     std::ptrdiff_t& step) {
   if (value.is_none()) return {};
@@ -134,7 +54,7 @@ double* record(const char* name, const nb::object& value, int first, int n_steps
 
 void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
              const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
-             double tolerance, int max_sweeps, int max_heap_sweeps, int max_newton, int max_admm, bool matrix_free,
+             double tolerance, int max_gauss_seidel, int max_pile, int max_newton, int max_admm, bool matrix_free,
              nb::handle num_threads, KeptSolutions* keep) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
@@ -142,9 +62,9 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
   const int n_threads = thread_count(num_threads);
   RolloutJob job{};
   job.n_steps = n_steps;
-  job.options = {solver_kind(solver), tolerance, max_sweeps, max_heap_sweeps, max_newton, max_admm, matrix_free};
+  job.options = {solver_kind(solver), tolerance, max_gauss_seidel, max_pile, max_newton, max_admm, matrix_free};
   if (matrix_free && job.options.solver != Solver::admm)
-    throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm does with products");
+    throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm works with products");
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
   job.control =
       input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
@@ -221,8 +141,8 @@ nb::object column(const KeptSolutions& kept, const Value& value) {
   return doubles({values.size()}, values);
 }
 
-// Where rows come from: 0 closure, 1 contact, then the kinds of joint rows. Of those the index is the degree of
-// freedom.
+// Where rows come from: 0 closure, 1 contact, then the kinds of joint rows. The index of the
+// latter is their degree of freedom.
 int source_code(const Scene& scene, const SolvedRow& row) {
   if (row.source == RowSource::joint) return 2 + static_cast<int>(scene.joint_rows[row.index].kind);
   return row.source == RowSource::closure ? 0 : 1;
@@ -268,46 +188,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> view(nb::handle self, std::vector<T>
 
 }  // namespace
 
-void bind_simulation(nb::module_& m) {
-  nb::class_<PairRules>(m, "PairRules", "Which shapes of a scene may touch, and by which law: its filter.")
-      .def("__init__", &make_rules, nb::arg("shapes"), nb::arg("surfaces"), nb::arg("exceptions"))
-      .def(
-          "law",
-          [](const PairRules& self, int a, int b) {
-            check_index("shape", a, self.n_shapes(), false);
-            check_index("shape", b, self.n_shapes(), false);
-            return self.material(a, b);
-          },
-          nb::arg("a"), nb::arg("b"), "Index of the law of two shapes; -1: they never touch.")
-      .def(
-          "pairs",
-          [](const PairRules& self, std::size_t most) -> std::optional<std::vector<std::array<int, 3>>> {
-            const auto found = self.pairs(most);
-            if (!found) return std::nullopt;
-            std::vector<std::array<int, 3>> pairs;
-            for (const PairRule& pair : *found) pairs.push_back({pair.first, pair.second, pair.material});
-            return pairs;
-          },
-          nb::arg("most"), "First and second shape and law of all pairs that may touch; None if there are more.");
-
-  nb::class_<Simulation>(m, "Simulation", "A scene compiled for steps of one length.")
-      .def(
-          "__init__",
-          [](Simulation* self, const Model& model, double dt, const std::string& integrator,
-             const std::vector<ShapeTuple>& shapes, std::shared_ptr<const PairRules> rules,
-             const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
-             const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
-             std::vector<double> damping, const std::vector<SpringTuple>& springs) {
-            SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
-            spec.rules = std::move(rules);
-            spec.damping = std::move(damping);
-            new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
-          },
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
-          nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
-          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
-      .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
-
+void bind_step(nb::module_& m) {
   nb::class_<KeptSolutions>(m, "KeptSolutions", "The solutions of the last step of a batch.")
       .def(
           "__init__",
@@ -387,7 +268,8 @@ void bind_simulation(nb::module_& m) {
       .def(
           "set_friction",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> factors) {
-            if (factors.shape(0) != self.batch()) throw std::invalid_argument("friction: one factor an environment");
+            if (factors.shape(0) != self.batch())
+              throw std::invalid_argument("friction: expected one factor per environment");
             self.set_friction(factors.data());
           },
           nb::arg("factors"), "Factor on all coefficients of friction of each environment.")
@@ -426,14 +308,14 @@ void bind_simulation(nb::module_& m) {
           "Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
-           nb::arg("tolerance"), nb::arg("max_sweeps"), nb::arg("max_heap_sweeps"), nb::arg("max_newton"),
+           nb::arg("tolerance"), nb::arg("max_gauss_seidel"), nb::arg("max_pile"), nb::arg("max_newton"),
            nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
            nb::arg("keep").none() = nb::none(),
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
-                   "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_sweeps: int, "
-                   "max_heap_sweeps: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
+                   "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, "
+                   "max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
                    "keep: KeptSolutions | None = None) -> None"))
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
@@ -445,7 +327,7 @@ void bind_simulation(nb::module_& m) {
             std::vector<double> values;
             for (const StepReport& r : self.reports()) {
               for (const StepFigures& f : {r.last, r.total})
-                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, double(f.sweeps),
+                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, double(f.gauss_seidel),
                                  double(f.newton), double(f.admm), double(f.unconverged)})
                   values.push_back(x);
               values.push_back(r.contacts);
@@ -454,12 +336,13 @@ void bind_simulation(nb::module_& m) {
             return doubles({self.batch(), 20}, values);
           },
           nb::sig("def reports(self) -> numpy.typing.NDArray[numpy.float64]"),
-          "(batch, 20): residual (relative), primal, dual, complementarity, penetration, sweeps, newton, admm, "
+          "(batch, 20): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, "
           "unconverged of the last step; the same over all steps of the last call; contacts, failed.")
       .def(
           "set_failed",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
-            if (failed.shape(0) != self.batch()) throw std::invalid_argument("failed: one number an environment");
+            if (failed.shape(0) != self.batch())
+              throw std::invalid_argument("failed: expected one number per environment");
             for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
           },
           nb::arg("failed"))

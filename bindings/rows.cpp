@@ -1,24 +1,14 @@
+// bindings/rows.cpp -- Jacobian, velocity, bias and position error of a set of constraints.
 #include "bindings.hpp"
-
-#include <nanobind/stl/vector.h>
-
-#include <stdexcept>
 
 namespace featherweight::bindings {
 namespace {
 
 std::size_t count(int n) { return static_cast<std::size_t>(n); }
 
-void check_freedoms(const Model& model, const std::vector<int>& freedoms) {
-  for (int k : freedoms)
-    if (k < 0 || k >= model.nv())
-      throw std::invalid_argument("unactuated: no freedom " + std::to_string(k) + " in a model with " +
-                                  std::to_string(model.nv()));
-}
-
 }  // namespace
 
-void bind_constraints(nb::module_& m) {
+void bind_rows(nb::module_& m) {
   m.def(
       "constraint_jacobian",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle num_threads) {
@@ -85,31 +75,6 @@ void bind_constraints(nb::module_& m) {
       nb::sig("def constraint_position_error(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, "
               "positions: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
       "Distance of the constraints' frames from the poses positions (..., n_constraints, 4, 4), (..., n_rows).");
-  m.def(
-      "constrained_inverse_dynamics",
-      [](const Model& model, nb::handle q, nb::handle v, nb::handle a, const ConstraintSet& constraints,
-         const std::vector<int>& unactuated, nb::handle active, nb::handle f_ext, double tolerance, int max_iterations,
-         nb::handle num_threads) {
-        check_model(model, constraints);
-        check_freedoms(model, unactuated);
-        Arguments arguments{
-            {"q", q}, {"v", v}, {"a", a}, optional("f_ext", f_ext), false, {}, optional("active", active)};
-        return call(model, FW_DOUBLE_ALGORITHM(constrained_inverse), arguments,
-                    {count(model.nv() + constraints.n_rows() + 2)},
-                    {.num_threads = num_threads,
-                     .constraints = &constraints,
-                     .tolerance = tolerance,
-                     .max_iterations = max_iterations,
-                     .unactuated = &unactuated});
-      },
-      nb::arg("model"), nb::arg("q").none(), nb::arg("v").none(), nb::arg("a").none(), nb::arg("constraints"),
-      nb::arg("unactuated"), nb::arg("active").none(), nb::arg("f_ext").none(), nb::arg("tolerance"),
-      nb::arg("max_iterations"), nb::arg("num_threads").none(),
-      nb::sig("def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: "
-              "numpy.typing.ArrayLike, constraints: ConstraintSet, unactuated: Sequence[int], active: "
-              "numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, tolerance: float, max_iterations: "
-              "int, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]"),
-      "Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.");
 }
 
 }  // namespace featherweight::bindings

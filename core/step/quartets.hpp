@@ -1,12 +1,12 @@
-// step/rows.hpp -- the rows of one environment's cone problem, walked to the roots of their trees.
+// step/quartets.hpp -- the rows of one environment's cone problem, walked to the roots of their trees.
 //
-// Rows come in groups of up to four that act at the same place: one register. A group has one or two ends, each on a
-// link; walking an end to its root leaves one number a row and freedom, y. Two ends share the freedoms inboard of
-// their links' common ancestor, which are the first of both, so
-//   G(group a, group b) = sum over ends of both, sum over the freedoms they share, y_a y_b^T.
-// Cost: 12 multiplications of registers a freedom, whatever the joints. Oracle: fw.delassus.
+// Up to four rows that act at the same place form a quartet: one register. A quartet has one or two ends, each on a
+// link; walking an end to its root leaves one number per row and degree of freedom, y. Two ends share the degrees of
+// freedom inboard of their links' common ancestor, which are the first of both, so
+//   G(quartet a, quartet b) = sum over ends of both, sum over the degrees of freedom they share, y_a y_b^T.
+// Cost: 12 multiplications of registers per degree of freedom, whatever the joints. Oracle: fw.delassus.
 #pragma once
-#include "articulated/freedoms.hpp"
+#include "articulated/dofs.hpp"
 #include "scene/scene.hpp"
 
 namespace featherweight::FW_ISA {
@@ -17,14 +17,14 @@ typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias))
 
 struct QuartetEnd {
   int link, root;  // root of the link's tree
-  int count;       // freedoms from the root to the link
-  Rows* y;         // one of each
+  int count;       // degrees of freedom from the root to the link
+  Rows* y;         // of each of them
 };
-// f(place on the path, freedom) from a link to its root, with so many freedoms on the way.
+// f(place on the path, degree of freedom) from a link to its root, `count` of them.
 template <class F>
 FW_INLINE void for_path(const Scene& scene, int link, int count, const F& f) {
-  int freedom = scene.last_freedom[link];
-  for (int k = count - 1; k >= 0; --k, freedom = scene.tree.dof_parent[freedom]) f(k, freedom);
+  int dof = scene.last_dof[link];
+  for (int k = count - 1; k >= 0; --k, dof = scene.tree.dof_parent[dof]) f(k, dof);
 }
 struct Quartet {
   int first, rows;
@@ -33,9 +33,9 @@ struct Quartet {
   QuartetEnd ends[2];
 };
 
-// A row that acts along a freedom of an axis joint: 1 or -1 times its force.
+// A row that acts along a degree of freedom of an axis joint: 1 or -1 times its force.
 struct JointPush {
-  int row, freedom;
+  int row, dof;
   double along;
 };
 
@@ -55,7 +55,7 @@ struct LaneOf {
   FW_INLINE Pose<double> operator()(const Pose<S>& X) const { return {(*this)(X.R), (*this)(X.p)}; }
   FW_INLINE Motion<double> operator()(const Motion<S>& m) const { return {(*this)(m.lin), (*this)(m.ang)}; }
   FW_INLINE Force<double> operator()(const Force<S>& f) const { return {(*this)(f.lin), (*this)(f.ang)}; }
-  FW_INLINE Freedom<double> operator()(const Freedom<S>& d) const {
+  FW_INLINE Dof<double> operator()(const Dof<S>& d) const {
     return {(*this)(d.axis), (*this)(d.carry), (*this)(d.weight)};
   }
 };
@@ -106,9 +106,9 @@ struct NoMotors {
   FW_INLINE void add(int, R&) const {}
 };
 
-// What a freedom feels of the forces. `read`: one lane of a number, or all.
+// What a degree of freedom feels of the forces. `read`: one lane of a number, or all.
 template <class R, class S, class Read>
-FW_INLINE R felt(const Read& read, const Freedom<S>& d, const RowForces<R>& force) {
+FW_INLINE R felt(const Read& read, const Dof<S>& d, const RowForces<R>& force) {
   R t = force.e[0] * read(d.axis.lin[0]), u = force.e[3] * read(d.axis.ang[0]);
 #pragma GCC unroll 2
   for (int k = 1; k < 3; ++k) {
@@ -118,9 +118,9 @@ FW_INLINE R felt(const Read& read, const Freedom<S>& d, const RowForces<R>& forc
   return t + u;
 }
 
-// What a freedom that feels t takes from the forces.
+// What a degree of freedom that feels t takes from the forces.
 template <class R, class S, class Read>
-FW_INLINE void take(const Read& read, const Freedom<S>& d, const R& t, RowForces<R>& force) {
+FW_INLINE void take(const Read& read, const Dof<S>& d, const R& t, RowForces<R>& force) {
 #pragma GCC unroll 3
   for (int k = 0; k < 3; ++k) {
     force.e[k] -= t * read(d.carry.lin[k]);
@@ -128,14 +128,15 @@ FW_INLINE void take(const Read& read, const Freedom<S>& d, const R& t, RowForces
   }
 }
 
-// Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along freedom f
-// itself. The freedoms of one joint feel the same forces; behind those of the root there is nothing left to act on.
+// Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along degree of
+// freedom f itself. The degrees of freedom of one joint feel the same forces; behind those of the root there is nothing
+// left to act on.
 template <class R, class S, class Read, class Motors = NoMotors>
-FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S>* freedoms, int link,
-                           RowForces<R> force, R* y, const Motors& motors = {}) {
+FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* dofs, int link, RowForces<R> force, R* y,
+                           const Motors& motors = {}) {
   const Link<double>* l = scene.tree.links + link;
   for (; l->parent >= 0; l = scene.tree.links + l->parent) {
-    const Freedom<S>* const d = freedoms + l->v;
+    const Dof<S>* const d = dofs + l->v;
     R* const y_l = y + scene.depth[l->v];
     if (l->nv == 1) {
       R t = felt(read, *d, force);
@@ -151,7 +152,7 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S
     }
     for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
   }
-  const Freedom<S>* const d = freedoms + l->v;
+  const Dof<S>* const d = dofs + l->v;
   int k = 0;
   for (; l->nv == 6 && k < 3; ++k) {  // these only travel
     const Vec3<S>& axis = d[k].axis.lin;
@@ -167,12 +168,12 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Freedom<S
   }
 }
 
-// Freedoms that are inboard of both links.
-FW_INLINE int shared_freedoms(const Scene& scene, int a, int b) {
+// Degrees of freedom that are inboard of both links.
+FW_INLINE int shared_dofs(const Scene& scene, int a, int b) {
   if (scene.shared) return scene.shared[static_cast<std::size_t>(a) * scene.tree.n_links + b];
   const Link<double>* links = scene.tree.links;
   while (a >= 0 && !(a <= b && b < links[a].subtree_end)) a = links[a].parent;
-  return a < 0 ? 0 : scene.depth[scene.last_freedom[a]] + 1;
+  return a < 0 ? 0 : scene.depth[scene.last_dof[a]] + 1;
 }
 
 // Four columns of four rows.
@@ -188,20 +189,20 @@ FW_INLINE Block4 transposed(const Block4& m) {
            __builtin_shufflevector(a, c, 2, 3, 6, 7), __builtin_shufflevector(b, d, 2, 3, 6, 7)}};
 }
 
-// f(end of a, end of b, number of freedoms inboard of both) for all ends.
+// f(end of a, end of b, number of degrees of freedom inboard of both) for all ends.
 template <class F>
 FW_INLINE void for_shared_paths(const Scene& scene, const Quartet& a, const Quartet& b, const F& f) {
   for (int i = 0; i < a.n_ends; ++i)
     for (int j = 0; j < b.n_ends; ++j) {
       const int p = a.ends[i].link, q = b.ends[j].link;
-      f(i, j, p == q ? a.ends[i].count : shared_freedoms(scene, p, q));
+      f(i, j, p == q ? a.ends[i].count : shared_dofs(scene, p, q));
     }
 }
 
-// G(a, b) by columns: column c has the rows of a. Most groups have three rows.
+// G(a, b) by columns: column c has the rows of a. Most quartets have three rows.
 template <bool fourth>
 FW_INLINE Block4 couple_columns(const Scene& scene, const Quartet& a, const Quartet& b) {
-  Rows g[2][4] = {};  // of even and odd freedoms: half as long a chain of additions
+  Rows g[2][4] = {};  // of even and odd degrees of freedom: half as long a chain of additions
   for_shared_paths(scene, a, b, [&](int i, int j, int n) FW_LAMBDA_INLINE {
     const Rows *const x = a.ends[i].y, *const y = b.ends[j].y;
     const auto add = [&](int k, Rows* sum) FW_LAMBDA_INLINE {
@@ -229,10 +230,10 @@ FW_INLINE bool share_a_tree(const Quartet& a, const Quartet& b) {
   return shared;
 }
 
-// Whether groups, so many at most, act on trees that nothing joins.
-template <int most_groups>
-bool fall_apart(const Quartet* groups, int n_groups) {
-  int root[2 * most_groups], joined[2 * most_groups],
+// Whether the quartets act on several trees or clusters of trees that nothing joins.
+template <int most_quartets>
+bool fall_apart(const Quartet* quartets, int n_quartets) {
+  int root[2 * most_quartets], joined[2 * most_quartets],
       n = 0;  // of trees; joined: to an earlier one, or to none (itself)
   const auto tree = [&](int r) {
     int k = 0;
@@ -241,8 +242,8 @@ bool fall_apart(const Quartet* groups, int n_groups) {
     while (joined[k] != k) k = joined[k];
     return k;
   };
-  for (int i = 0; i < n_groups; ++i) {
-    const int a = tree(groups[i].ends[0].root), b = groups[i].n_ends > 1 ? tree(groups[i].ends[1].root) : a;
+  for (int i = 0; i < n_quartets; ++i) {
+    const int a = tree(quartets[i].ends[0].root), b = quartets[i].n_ends > 1 ? tree(quartets[i].ends[1].root) : a;
     if (a < b) joined[b] = a;
     if (b < a) joined[a] = b;
   }
@@ -260,7 +261,7 @@ FW_INLINE bool act_together(const Quartet& a, const Quartet& b) {
 struct TwoBlocks {
   Block4 first, second;
 };
-// G(a, c) and G(b, c) of groups that act together, with no more than three rows in c.
+// G(a, c) and G(b, c) of quartets that act together, with no more than three rows in c.
 FW_INLINE TwoBlocks couple_two(const Scene& scene, const Quartet& a, const Quartet& b, const Quartet& c) {
   Rows g0 = Rows{}, g1 = g0, g2 = g0, h0 = g0, h1 = g0, h2 = g0;
   for_shared_paths(scene, a, c, [&](int i, int j, int n) FW_LAMBDA_INLINE {

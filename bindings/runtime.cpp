@@ -1,3 +1,4 @@
+// bindings/runtime.cpp -- how this build runs.
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
@@ -30,7 +31,7 @@ nb::dict build_info() {
 
 }  // namespace
 
-void bind_batch(nb::module_& m) {
+void bind_runtime(nb::module_& m) {
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
         "How this build runs: version, instruction set in use and available, lanes, threads, compiler.");
   m.def("use_isa", &use_isa, nb::arg("name"),

@@ -1,4 +1,4 @@
-// bindings/contact.cpp -- cone problems solved one at a time, from dense arrays.
+// bindings/cones.cpp -- cone problems solved one at a time, from dense arrays.
 #include "cones/kernels.hpp"
 
 #include <nanobind/stl/string.h>
@@ -124,7 +124,7 @@ class NanScratch {
 };
 
 nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb::handle lambda0, double scale,
-                             const std::string& solver, double tolerance, int max_sweeps, int max_heap_sweeps,
+                             const std::string& solver, double tolerance, int max_gauss_seidel, int max_pile,
                              int max_newton, int max_admm, bool sparse) {
   ArrayArgument g_in("g", g), G_in("G", G), start = optional("lambda0", lambda0);
   const int m = static_cast<int>(nb::len(g));
@@ -137,7 +137,7 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
   const Storage storage(G_in.data<double>(), m, read, sparse);
   const ConeProblem problem{m, static_cast<int>(read.size()), read.data(), storage.matrix, g_in.data<double>(), scale};
   const SolverOptions options{
-      find_named("solver", solver, solvers), tolerance, max_sweeps, max_heap_sweeps, max_newton, max_admm};
+      find_named("solver", solver, solvers), tolerance, max_gauss_seidel, max_pile, max_newton, max_admm};
   NewArray lambda({static_cast<std::size_t>(m)}, 'd');
   double* l = static_cast<double*>(lambda.data());
   for (int i = 0; i < m; ++i) l[i] = start.given() ? start.data<double>()[i] : 0;
@@ -154,7 +154,7 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
   described["primal"] = report.primal;
   described["dual"] = report.dual;
   described["complementarity"] = report.complementarity;
-  described["sweeps"] = report.gauss_seidel;
+  described["gauss_seidel"] = report.gauss_seidel;
   described["newton"] = report.newton;
   described["admm"] = report.admm;
   described["converged"] = report.converged;
@@ -163,17 +163,18 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
 
 }  // namespace
 
-void bind_contact(nb::module_& m) {
+void bind_cones(nb::module_& m) {
   m.def(
       "solve_cone_problem", &solve_cone_problem, nb::arg("G"), nb::arg("g"), nb::arg("blocks"),
       nb::arg("lambda0").none() = nb::none(), nb::kw_only(), nb::arg("scale") = 1.0, nb::arg("solver") = "auto",
-      nb::arg("tolerance") = 1e-9, nb::arg("max_sweeps") = 2000, nb::arg("max_heap_sweeps") = 200,
+      nb::arg("tolerance") = 1e-9, nb::arg("max_gauss_seidel") = 2000, nb::arg("max_pile") = 200,
       nb::arg("max_newton") = 120, nb::arg("max_admm") = 2000, nb::arg("sparse") = false,
-      nb::sig("def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: "
-              "collections.abc.Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | "
-              "None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_sweeps: int = "
-              "2000, max_heap_sweeps: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> "
-              "tuple[numpy.typing.NDArray[numpy.float64], dict[str, typing.Any]]"),
+      nb::sig(
+          "def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: "
+          "collections.abc.Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | "
+          "None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_gauss_seidel: int = "
+          "2000, max_pile: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> "
+          "tuple[numpy.typing.NDArray[numpy.float64], dict[str, typing.Any]]"),
       "The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.\n"
       "\n"
       "G: (m, m) symmetric [1/kg]; g: (m,) [m/s]. blocks: (law, rows, normal, mu, lower, upper) in the order of their\n"
@@ -181,7 +182,7 @@ void bind_contact(nb::module_& m) {
       "or 'disc' (mu times the impulse of the row `normal`). lambda0: warm start. scale: typical velocity, to which\n"
       "the tolerance of the natural residual is relative. solver: 'auto', 'gauss_seidel', 'newton' or 'admm'. sparse:\n"
       "G is stored by its blocks that are not zero.\n"
-      "report: residual, primal, dual, complementarity; sweeps, newton, admm (iterations); converged.");
+      "report: residual, primal, dual, complementarity; gauss_seidel, newton, admm (iterations); converged.");
 }
 
 }  // namespace featherweight::bindings

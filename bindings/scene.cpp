@@ -1,0 +1,138 @@
+// bindings/scene.cpp -- which shapes may touch, and scenes compiled for steps of one length.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bindings.hpp"
+#include "collision.hpp"
+#include "scene/simulation.hpp"
+
+namespace featherweight::bindings {
+
+void check_index(const char* what, int index, int n, bool world_allowed) {
+  if (index < (world_allowed ? -1 : 0) || index >= n)
+    throw std::invalid_argument(std::string(what) + ": index " + std::to_string(index) + " is out of range");
+}
+
+namespace {
+
+using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind, link, placement, size or data
+// friction, torsional, rolling, restitution, compliance, damping, margin, dim
+using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
+using JointRowTuple = std::tuple<std::string, int, double>;
+using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
+using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stiffness, rest
+// degree of freedom, gain, kp, kd, lower, upper, velocity
+using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
+
+JointRow::Kind row_kind(const std::string& name) {
+  if (name == "lower_limit") return JointRow::lower_limit;
+  if (name == "upper_limit") return JointRow::upper_limit;
+  if (name == "dry_friction") return JointRow::dry_friction;
+  throw std::invalid_argument("unknown kind of joint row '" + name + "'");
+}
+Integrator find_integrator(const std::string& name) {
+  static constexpr const char* names[] = {"semi_implicit", "implicit", "rk4"};
+  for (int k = 0; k < 3; ++k)
+    if (name == names[k]) return static_cast<Integrator>(k);
+  throw std::invalid_argument("unknown integrator '" + name + "'; there are semi_implicit, implicit, rk4");
+}
+
+// shapes: contype, conaffinity, body, parent body, family, surface, static of each.
+void make_rules(PairRules* self, const std::vector<std::array<int, 7>>& shapes,
+                const std::vector<std::vector<int>>& surfaces, const std::vector<std::array<int, 3>>& exceptions) {
+  std::vector<ShapeRule> of_shapes;
+  for (const auto& [contype, conaffinity, body, parent, family, surface, is_static] : shapes)
+    of_shapes.push_back({static_cast<std::uint32_t>(contype), static_cast<std::uint32_t>(conaffinity), body, parent,
+                         family, surface, is_static != 0});
+  std::vector<int> materials;
+  for (const std::vector<int>& row : surfaces) materials.insert(materials.end(), row.begin(), row.end());
+  std::vector<PairRule> of_pairs;
+  for (const auto& [first, second, material] : exceptions) of_pairs.push_back({first, second, material});
+  new (self)
+      PairRules(std::move(of_shapes), std::move(materials), static_cast<int>(surfaces.size()), std::move(of_pairs));
+}
+
+SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
+                     const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
+                     const std::vector<ClosureTuple>& closures, const std::vector<SpringTuple>& springs,
+                     const std::vector<ActuatorTuple>& actuators) {
+  SceneSpec spec;
+  for (const auto& [kind, link, placement, size] : shapes) {
+    check_index("shape: link", link, model.n_links(), true);
+    spec.shapes.push_back({find_shape(kind, size), link, placement});
+  }
+  for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
+    spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
+  for (const auto& [kind, dof, bound] : joint_rows) {
+    check_index("joint row: degree of freedom", dof, model.nv(), false);
+    spec.joint_rows.push_back({row_kind(kind), dof, bound});
+  }
+  for (const auto& [a, pose_a, b, pose_b, axes] : closures) {
+    check_index("closure: link", a, model.n_links(), true);
+    check_index("closure: link", b, model.n_links(), true);
+    for (std::size_t k = 0; k < axes.size(); ++k)
+      if (axes[k] < 0 || axes[k] > 5 || (k > 0 && axes[k] <= axes[k - 1]))
+        throw std::invalid_argument("closure: axes must be rising numbers from 0 to 5");
+    spec.closures.push_back({a, pose_a, b, pose_b, true, axes, {}});
+  }
+  for (const auto& [dof, stiffness, rest] : springs) {
+    check_index("spring: degree of freedom", dof, model.nv(), false);
+    spec.springs.push_back({dof, 0, stiffness, rest});
+  }
+  for (const auto& [dof, gain, kp, kd, lower, upper, velocity] : actuators) {
+    check_index("actuator: degree of freedom", dof, model.nv(), false);
+    spec.actuators.push_back({dof, 0, 0, gain, kp, kd, lower, upper, velocity});
+  }
+  return spec;
+}
+
+}  // namespace
+
+void bind_scene(nb::module_& m) {
+  nb::class_<PairRules>(m, "PairRules", "Which shapes of a scene may touch, and by which law: its filter.")
+      .def("__init__", &make_rules, nb::arg("shapes"), nb::arg("surfaces"), nb::arg("exceptions"))
+      .def(
+          "law",
+          [](const PairRules& self, int a, int b) {
+            check_index("shape", a, self.n_shapes(), false);
+            check_index("shape", b, self.n_shapes(), false);
+            return self.material(a, b);
+          },
+          nb::arg("a"), nb::arg("b"), "Index of the law of two shapes; -1: they never touch.")
+      .def(
+          "pairs",
+          [](const PairRules& self, std::size_t most) -> std::optional<std::vector<std::array<int, 3>>> {
+            const auto found = self.pairs(most);
+            if (!found) return std::nullopt;
+            std::vector<std::array<int, 3>> pairs;
+            for (const PairRule& pair : *found) pairs.push_back({pair.first, pair.second, pair.material});
+            return pairs;
+          },
+          nb::arg("most"), "First and second shape and law of all pairs that may touch; None if there are more.");
+
+  nb::class_<Simulation>(m, "Simulation", "A scene compiled for steps of one length.")
+      .def(
+          "__init__",
+          [](Simulation* self, const Model& model, double dt, const std::string& integrator,
+             const std::vector<ShapeTuple>& shapes, std::shared_ptr<const PairRules> rules,
+             const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
+             const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
+             std::vector<double> damping, const std::vector<SpringTuple>& springs) {
+            SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
+            spec.rules = std::move(rules);
+            spec.damping = std::move(damping);
+            new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
+          },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
+          nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
+          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
+      .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
+}
+
+}  // namespace featherweight::bindings
