@@ -19,10 +19,6 @@ Block = tuple[str, int, int, float, float, float]
 GRAVITY = 9.81
 STEP = 2e-3
 
-#: The one place that knows what the binding calls them.
-_OF_THE_CORE = {"max_gauss_seidel": "max_sweeps", "max_pile": "max_heap_sweeps"}
-_OF_THE_REPORT = {"sweeps": "gauss_seidel"}
-
 
 def point(mu: float) -> Block:
     return ("point", 3, -1, mu, 0.0, 0.0)
@@ -54,9 +50,8 @@ class Cones:
 
     def solve(self, **options: Any) -> tuple[Array, dict[str, Any]]:
         """Impulses and report. max_gauss_seidel, max_pile: iterations; others as in ``_core.solve_cone_problem``."""
-        named = {_OF_THE_CORE.get(name, name): value for name, value in options.items()}
-        impulses, report = _core.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **named)
-        return impulses, {_OF_THE_REPORT.get(name, name): value for name, value in report.items()}
+        impulses, report = _core.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **options)
+        return impulses, report
 
     def residual(self, impulses: Array) -> float:
         """The natural map with De Saxce's correction [m/s], relative to the scale: zero at solutions only."""
