@@ -22,7 +22,7 @@ def piles(spin: bool) -> list[Cones]:
 
 
 @pytest.mark.parametrize("spin", [False, True])
-def test_heaps_obey_the_laws(spin: bool) -> None:
+def test_piles_obey_the_laws(spin: bool) -> None:
     missed = 0
     for problem in piles(spin):
         assert len(problem.g) > 320
@@ -33,7 +33,7 @@ def test_heaps_obey_the_laws(spin: bool) -> None:
     assert missed == 0
 
 
-def test_sweeps_alone_do_not() -> None:
+def test_gauss_seidel_alone_does_not() -> None:
     """Otherwise the test above would test nothing."""
     missed = 0
     for problem in piles(False):
