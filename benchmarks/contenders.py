@@ -15,7 +15,7 @@ import numpy as np
 import featherweight as fw
 from benchmarks.race import Contender, time_python
 from benchmarks.robots import Array, Robot, Samples
-from featherweight import ModelDescription, _core
+from featherweight import ModelDescription, _testing
 from featherweight.model.description import Joint
 
 #: The algorithms timed, and which samples each takes.
@@ -52,18 +52,18 @@ def in_core_one_by_one(robot: Robot, samples: Samples) -> Contender:
 def instruction_set(name: str) -> Iterator[None]:
     """All kernels on another one for a while."""
     active = fw.build_info()["isa"]
-    _core.use_isa(name)
+    _testing.use_isa(name)
     try:
         yield
     finally:
-        _core.use_isa(active)
+        _testing.use_isa(active)
 
 
 def _kernel_seconds(robot: Robot, samples: Samples, dtype: str, **options: Any) -> Callable[[str, int], float]:
     q, v, x = (np.ascontiguousarray(part, dtype=dtype) for part in (samples.q, samples.v, samples.x))
 
     def seconds(algorithm: str, repeats: int) -> float:
-        timing = _core.benchmark(robot.model, algorithm, q, v, x, dtype=dtype, repeats=repeats, **options)
+        timing = _testing.benchmark(robot.model, algorithm, q, v, x, dtype=dtype, repeats=repeats, **options)
         return float(timing["seconds_min"])
 
     return seconds

@@ -20,7 +20,7 @@ from benchmarks.pin_constrained import TARGET_ERROR
 from benchmarks.pin_delassus import Way, wheel
 from benchmarks.race import relative_errors, take_turns, time_python
 from benchmarks.robots import Array, Robot, Samples
-from featherweight import _core
+from featherweight import _testing
 
 #: What is added to the diagonal before matrices are inverted [1/kg, 1/(kg m^2)]: what Pinocchio suggests.
 DAMPING = 1e-4
@@ -155,7 +155,7 @@ def measure_delassus(case: Case, batch: int, rounds: int, build: BuildWays | Non
 
 
 def _aba_seconds(model: fw.Model, samples: Samples, repeats: int) -> float:
-    return float(_core.benchmark(model, "aba", samples.q, samples.v, samples.x, repeats=repeats)["seconds_min"])
+    return float(_testing.benchmark(model, "aba", samples.q, samples.v, samples.x, repeats=repeats)["seconds_min"])
 
 
 def _forms(kernel: DelassusKernel, samples: Samples) -> Iterator[tuple[str, Callable[[int], float]]]:

@@ -11,7 +11,7 @@ import featherweight as fw
 from benchmarks.growth import total_flops
 from benchmarks.race import time_python
 from benchmarks.robots import Array, Samples
-from featherweight import _core, delassus
+from featherweight import _testing, delassus
 from featherweight.constraints.constraint_set import Constraint
 from featherweight.constraints.delassus import DelassusMethod, InverseMethod, inverse_kernel_of, kernel_of
 
@@ -35,9 +35,9 @@ class DelassusKernel:
         return bool(self.kernel == kernel_of("auto"))
 
     def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
-        """Smallest time of one pass inside C++, which leaves packed triangles; ``options`` of ``_core.benchmark``."""
+        """Smallest time of one pass inside C++, which leaves packed triangles; see ``_testing.benchmark``."""
         q, v, x = samples.q, samples.v, samples.x
-        timing = _core.benchmark(
+        timing = _testing.benchmark(
             self.model, self.kernel, q, v, x, constraints=self.compiled, repeats=repeats, **options
         )
         return float(timing["seconds_min"])
@@ -60,7 +60,7 @@ class DelassusKernel:
 
     def flops(self, q: Array) -> int:
         """Operations of one evaluation."""
-        return total_flops(_core.operation_counts(self.model, self.kernel, q=q, constraints=self.compiled))
+        return total_flops(_testing.operation_counts(self.model, self.kernel, q=q, constraints=self.compiled))
 
 
 class InverseKernel:
@@ -72,9 +72,11 @@ class InverseKernel:
         self.auto: bool = self.kernel == inverse_kernel_of("auto", compiled)
 
     def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
-        """Smallest time of one pass inside C++, which leaves packed triangles; ``options`` of ``_core.benchmark``."""
+        """Smallest time of one pass inside C++, which leaves packed triangles; see ``_testing.benchmark``."""
         options |= {"constraints": self.compiled, "targets": np.full(self.compiled.n_rows, self.damping)}
-        timing = _core.benchmark(self.model, self.kernel, samples.q, samples.v, samples.x, repeats=repeats, **options)
+        timing = _testing.benchmark(
+            self.model, self.kernel, samples.q, samples.v, samples.x, repeats=repeats, **options
+        )
         return float(timing["seconds_min"])
 
     def matrices(self, q: Array) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 
 SIZES = (8, 16, 32, 64, 128)
 FAMILIES: dict[str, Callable[[int], fw.Model]] = {
@@ -43,7 +43,7 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
 def count_flops(model: fw.Model, algorithm: str) -> int:
     """Of one evaluation in the neutral configuration."""
-    return total_flops(_core.operation_counts(model, algorithm))
+    return total_flops(_testing.operation_counts(model, algorithm))
 
 
 def total_flops(counts: Mapping[str, int]) -> int:

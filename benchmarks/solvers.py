@@ -11,7 +11,7 @@ import featherweight as fw
 from benchmarks.growth import total_flops
 from benchmarks.race import time_python
 from benchmarks.robots import Array, Samples
-from featherweight import ConstrainedSolution, _core
+from featherweight import ConstrainedSolution, _testing
 from featherweight.constraints.constraint_set import Constraint
 from featherweight.constraints.dynamics import Method
 
@@ -39,8 +39,8 @@ class Solver:
         self.compiled = fw.ConstraintSet(model, softened(constraints, self.compliance))
 
     def kernel_seconds(self, samples: Samples, repeats: int, **options: Any) -> float:
-        """Smallest time of one pass inside C++; ``options`` of ``_core.benchmark``."""
-        timing = _core.benchmark(
+        """Smallest time of one pass inside C++; ``options`` of ``_testing.benchmark``."""
+        timing = _testing.benchmark(
             self.model,
             self.method,
             samples.q,
@@ -73,7 +73,7 @@ class Solver:
     def flops(self, q: Array, **options: Any) -> int:
         """Operations of one evaluation; ``options`` are settings of the method."""
         compiled = self.compiled
-        counts = _core.operation_counts(
+        counts = _testing.operation_counts(
             self.model, self.method, q=q, constraints=compiled, targets=compiled.targets, **{**SETTINGS, **options}
         )
         return total_flops(counts)

@@ -1,4 +1,5 @@
-// bindings/bindings.hpp -- what each part adds to the module, and how its functions are declared.
+// bindings/bindings.hpp -- what each part adds to the module, and how its functions are declared. `testing`: what only
+// tests and benchmarks use.
 #pragma once
 #include "call.hpp"
 
@@ -10,12 +11,12 @@ void bind_dynamics(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_constrained(nb::module_& m);
 void bind_delassus(nb::module_& m);
-void bind_collision(nb::module_& m);
+void bind_collision(nb::module_& m, nb::module_& testing);
 void bind_scene(nb::module_& m);
-void bind_cones(nb::module_& m);
+void bind_cones(nb::module_& m, nb::module_& testing);
 void bind_step(nb::module_& m);
-void bind_runtime(nb::module_& m);
-void bind_measure(nb::module_& m);
+void bind_runtime(nb::module_& m, nb::module_& testing);
+void bind_measure(nb::module_& testing);
 
 // A frame given by name or by index.
 int find_frame(const Model& model, nb::handle frame);

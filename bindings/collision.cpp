@@ -109,7 +109,7 @@ Bounds find_bounds(const double* box) { return {{box[0], box[1], box[2]}, {box[3
 
 }  // namespace
 
-void bind_collision(nb::module_& m) {
+void bind_collision(nb::module_& m, nb::module_& testing) {
   nb::class_<ConvexHullStorage>(m, "ConvexHull", "A convex polytope: polygons merged from the triangles of a hull.")
       .def(
           "__init__",
@@ -172,7 +172,7 @@ void bind_collision(nb::module_& m) {
               "numpy.typing.NDArray[numpy.uint32]]"),
       "Points closer than margin [m] of two shapes at poses (4, 4): position (k, 3), normal from B to A (k, 3), gap "
       "(k,), feature (k,).");
-  m.def(
+  testing.def(
       "shape_bounds",
       [](const std::string& kind, nb::handle size, nb::handle pose, double margin) {
         const Bounds box = bounds(find_shape(kind, size), find_placement("pose", pose), margin);
@@ -184,10 +184,11 @@ void bind_collision(nb::module_& m) {
         return out.take();
       },
       nb::arg("kind"), nb::arg("size"), nb::arg("pose"), nb::arg("margin"),
-      nb::sig("def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | HeightField, pose: "
+      nb::sig("def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | "
+              "HeightField, pose: "
               "numpy.typing.ArrayLike, margin: float) -> numpy.typing.NDArray[numpy.float64]"),
       "Lower and upper corner of the box along the world's axes, (2, 3) [m].");
-  m.def(
+  testing.def(
       "broadphase",
       [](nb::handle boxes, const std::vector<std::uint32_t>& contype, const std::vector<std::uint32_t>& conaffinity,
          const std::vector<int>& group) {

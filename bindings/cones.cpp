@@ -163,17 +163,33 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
 
 }  // namespace
 
-void bind_cones(nb::module_& m) {
+void bind_cones(nb::module_& m, nb::module_& testing) {
   m.def(
+      "solver_defaults",
+      [] {
+        nb::dict defaults;
+        defaults["tolerance"] = SolverOptions{}.tolerance;
+        defaults["max_gauss_seidel"] = SolverOptions{}.max_gauss_seidel_iterations;
+        defaults["max_pile"] = SolverOptions{}.max_pile_iterations;
+        defaults["max_newton"] = SolverOptions{}.max_newton_iterations;
+        defaults["max_admm"] = SolverOptions{}.max_admm_iterations;
+        return defaults;
+      },
+      nb::sig("def solver_defaults() -> dict[str, typing.Any]"),
+      "Tolerance and largest numbers of iterations that solvers have unless told otherwise.");
+  testing.def(
       "solve_cone_problem", &solve_cone_problem, nb::arg("G"), nb::arg("g"), nb::arg("blocks"),
       nb::arg("lambda0").none() = nb::none(), nb::kw_only(), nb::arg("scale") = 1.0, nb::arg("solver") = "auto",
-      nb::arg("tolerance") = 1e-9, nb::arg("max_gauss_seidel") = 2000, nb::arg("max_pile") = 200,
-      nb::arg("max_newton") = 120, nb::arg("max_admm") = 2000, nb::arg("sparse") = false,
+      nb::arg("tolerance") = SolverOptions{}.tolerance,
+      nb::arg("max_gauss_seidel") = SolverOptions{}.max_gauss_seidel_iterations,
+      nb::arg("max_pile") = SolverOptions{}.max_pile_iterations,
+      nb::arg("max_newton") = SolverOptions{}.max_newton_iterations,
+      nb::arg("max_admm") = SolverOptions{}.max_admm_iterations, nb::arg("sparse") = false,
       nb::sig(
           "def solve_cone_problem(G: numpy.typing.ArrayLike, g: numpy.typing.ArrayLike, blocks: "
           "collections.abc.Sequence[tuple[str, int, int, float, float, float]], lambda0: numpy.typing.ArrayLike | "
-          "None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = 1e-9, max_gauss_seidel: int = "
-          "2000, max_pile: int = 200, max_newton: int = 120, max_admm: int = 2000, sparse: bool = False) -> "
+          "None = None, *, scale: float = 1.0, solver: str = 'auto', tolerance: float = ..., max_gauss_seidel: int = "
+          "..., max_pile: int = ..., max_newton: int = ..., max_admm: int = ..., sparse: bool = False) -> "
           "tuple[numpy.typing.NDArray[numpy.float64], dict[str, typing.Any]]"),
       "The impulses lambda, (m,), with which sigma = G lambda + g obeys the laws of all blocks, and a report.\n"
       "\n"

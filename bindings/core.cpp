@@ -10,16 +10,17 @@ NB_MODULE(_core, m) {
   featherweight::active_isa();   // chosen now: a wrong FEATHERWEIGHT_ISA is an error of the import
   featherweight::bindings::watch_interpreter_exit();
   m.doc() = "The C++ core of featherweight.";
+  nb::module_ testing = m.def_submodule("_testing", "Parts of the core by themselves, for tests and benchmarks only.");
   featherweight::bindings::bind_model(m);
   featherweight::bindings::bind_kinematics(m);
   featherweight::bindings::bind_dynamics(m);
   featherweight::bindings::bind_constrained(m);
   featherweight::bindings::bind_rows(m);
   featherweight::bindings::bind_delassus(m);
-  featherweight::bindings::bind_collision(m);
+  featherweight::bindings::bind_collision(m, testing);
   featherweight::bindings::bind_scene(m);
   featherweight::bindings::bind_step(m);
-  featherweight::bindings::bind_cones(m);
-  featherweight::bindings::bind_runtime(m);
-  featherweight::bindings::bind_measure(m);
+  featherweight::bindings::bind_cones(m, testing);
+  featherweight::bindings::bind_runtime(m, testing);
+  featherweight::bindings::bind_measure(testing);
 }

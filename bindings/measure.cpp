@@ -221,27 +221,33 @@ nb::dict count_operations(const Model& model, const std::string& name, nb::handl
 
 }  // namespace
 
-void bind_measure(nb::module_& m) {
-  m.def("operation_counts", &count_operations, nb::arg("model"), nb::arg("algorithm"), nb::kw_only(),
-        nb::arg("q") = nb::none(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
-        nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60,
-        nb::sig("def operation_counts(model: Model, algorithm: str, *, q: numpy.typing.ArrayLike | None = None, "
-                "constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = None, tolerance: "
-                "float = 1e-10, max_iterations: int = 60) -> dict[str, int]"),
-        "Floating-point operations of one sample, counted by running the kernel with a counting scalar.\n\n"
-        "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, "
-        "or an\nalgorithm for Delassus matrices by its full name, such as 'pv_osim'.");
-  m.def("benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
-        nb::kw_only(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
-        nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60, nb::arg("dtype") = "float64",
-        nb::arg("repeats") = 10, nb::arg("single") = false, nb::arg("isa") = "",
-        nb::sig("def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, x: "
-                "numpy.typing.ArrayLike, *, constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike "
-                "| None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: "
-                "int = 10, single: bool = False, isa: str = '') -> dict[str, float]"),
-        "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.\n\n"
-        "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm "
-        "for\nDelassus matrices by its full name, such as 'pv_osim'.");
+void bind_measure(nb::module_& testing) {
+  testing.def(
+      "operation_counts", &count_operations, nb::arg("model"), nb::arg("algorithm"), nb::kw_only(),
+      nb::arg("q") = nb::none(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
+      nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60,
+      nb::sig("def operation_counts(model: Model, algorithm: str, *, q: numpy.typing.ArrayLike | "
+              "None = None, "
+              "constraints: ConstraintSet | None = None, targets: numpy.typing.ArrayLike | None = "
+              "None, tolerance: "
+              "float = 1e-10, max_iterations: int = 60) -> dict[str, int]"),
+      "Floating-point operations of one sample, counted by running the kernel with a counting scalar.\n\n"
+      "q: the neutral configuration unless given. With constraints, algorithm is a method of constrained_dynamics, "
+      "or an\nalgorithm for Delassus matrices by its full name, such as 'pv_osim'.");
+  testing.def(
+      "benchmark", &benchmark, nb::arg("model"), nb::arg("algorithm"), nb::arg("q"), nb::arg("v"), nb::arg("x"),
+      nb::kw_only(), nb::arg("constraints").none() = nb::none(), nb::arg("targets") = nb::none(),
+      nb::arg("tolerance") = 1e-10, nb::arg("max_iterations") = 60, nb::arg("dtype") = "float64",
+      nb::arg("repeats") = 10, nb::arg("single") = false, nb::arg("isa") = "",
+      nb::sig("def benchmark(model: Model, algorithm: str, q: numpy.typing.ArrayLike, v: "
+              "numpy.typing.ArrayLike, x: "
+              "numpy.typing.ArrayLike, *, constraints: ConstraintSet | None = None, targets: "
+              "numpy.typing.ArrayLike "
+              "| None = None, tolerance: float = 1e-10, max_iterations: int = 60, dtype: str = 'float64', repeats: "
+              "int = 10, single: bool = False, isa: str = '') -> dict[str, float]"),
+      "Seconds of one pass over the batch inside C++, minimum and median of `repeats`, on one thread.\n\n"
+      "With constraints, algorithm is a method of constrained_dynamics and x are the joint forces, or an algorithm "
+      "for\nDelassus matrices by its full name, such as 'pv_osim'.");
 }
 
 }  // namespace featherweight::bindings

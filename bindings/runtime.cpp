@@ -31,13 +31,13 @@ nb::dict build_info() {
 
 }  // namespace
 
-void bind_runtime(nb::module_& m) {
+void bind_runtime(nb::module_& m, nb::module_& testing) {
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
         "How this build runs: version, instruction set in use and available, lanes, threads, compiler.");
-  m.def("use_isa", &use_isa, nb::arg("name"),
-        "Switches all kernels to another instruction set of build_info()['available_isas'].");
-  m.def("allocation_count", &memory_growths,
-        "How often a workspace had to grow since the process started: constant over warm calls.");
+  testing.def("use_isa", &use_isa, nb::arg("name"),
+              "Switches all kernels to another instruction set of build_info()['available_isas'].");
+  testing.def("allocation_count", &memory_growths,
+              "How often a workspace had to grow since the process started: constant over warm calls.");
 }
 
 }  // namespace featherweight::bindings

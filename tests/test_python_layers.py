@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "featherweight"
 
 #: What every folder may use: modules beside the folders, lowest first.
-SHARED = ["_core", "errors", "arrays", "checks", "records", "core_tables", "files", "progress"]
+SHARED = ["_core", "_testing", "errors", "arrays", "checks", "records", "core_tables", "files", "progress"]
 #: The folders, and ``featherweight`` itself: what a user sees of those before it.
 LAYERS = [
     *SHARED,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.name)
 
@@ -205,20 +205,20 @@ def test_warm_calls_do_not_allocate(batch: int) -> None:
     arrays = batch_of(FOREST, batch)
     for function in FUNCTIONS:
         function(MODEL, arrays, num_threads=1)
-    before = _core.allocation_count()
+    before = _testing.allocation_count()
     for function in FUNCTIONS:
         function(MODEL, arrays, num_threads=1)
-    assert _core.allocation_count() == before
+    assert _testing.allocation_count() == before
 
 
 def test_each_thread_allocates_its_workspace_once() -> None:
     """Which thread works when is up to the system, so a thread may meet a function late, but only once."""
     arrays = batch_of(FOREST, 300)
-    before = _core.allocation_count()
+    before = _testing.allocation_count()
     for _ in range(20):
         for function in FUNCTIONS:
             function(MODEL, arrays, num_threads=2)
-    assert _core.allocation_count() - before <= 2 * len(FUNCTIONS)
+    assert _testing.allocation_count() - before <= 2 * len(FUNCTIONS)
 
 
 def test_other_threads_run_during_a_call() -> None:

@@ -20,7 +20,7 @@ from helpers.functions import FUNCTIONS, Function, batch_of, sample_of
 from helpers.instruction_sets import AVAILABLE, KNOWN, PLAINEST, missing
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 
 TESTS = Path(__file__).parents[1]
 #: Under a minute together. tests/lanes goes through all instruction sets by itself; collision is compiled once for all,
@@ -60,7 +60,7 @@ def restored() -> Iterator[None]:
     """Whatever a test switched to, the next one starts from the default."""
     default = fw.build_info()["isa"]
     yield
-    _core.use_isa(default)
+    _testing.use_isa(default)
 
 
 def test_the_best_instruction_set_is_chosen_unless_another_is_asked_for() -> None:
@@ -89,11 +89,11 @@ def test_main_tests_pass_on(isa: str) -> None:
 @every_function
 def test_instruction_sets_agree(function: Function, isa: str) -> None:
     arrays = batch_of(FOREST, 19)
-    _core.use_isa(PLAINEST)
+    _testing.use_isa(PLAINEST)
     expected = function(MODEL, arrays)
     conditioned = function.name in ("aba", "minverse")
     tolerance = 0.1 * max(map(solve_tolerance, fw.crba(MODEL, arrays["q"]))) if conditioned else 1e-13
-    _core.use_isa(isa)
+    _testing.use_isa(isa)
     assert fw.build_info()["isa"] == isa
     assert_close(function(MODEL, arrays), expected, tolerance, f"{function.name} on {isa}")
 
@@ -102,14 +102,14 @@ def test_instruction_sets_agree(function: Function, isa: str) -> None:
 @every_function
 def test_batch_is_its_samples_on_every_instruction_set(function: Function, isa: str) -> None:
     arrays = batch_of(FOREST, 13)
-    _core.use_isa(isa)
+    _testing.use_isa(isa)
     singles = np.stack([function(MODEL, sample_of(arrays, i)) for i in range(13)])
     assert_same_bits(function(MODEL, arrays), singles, f"{function.name} on {isa}")
 
 
 def test_unknown_instruction_set_is_refused() -> None:
     with pytest.raises(ValueError, match="pentium"):
-        _core.use_isa("pentium")
+        _testing.use_isa("pentium")
 
 
 def test_model_survives_a_switch_of_instruction_set() -> None:
@@ -117,5 +117,5 @@ def test_model_survives_a_switch_of_instruction_set() -> None:
     model = fw.Model(FOREST.description)
     before = fw.rnea(model, s.q, s.v, s.a)
     for isa in AVAILABLE:
-        _core.use_isa(isa)
+        _testing.use_isa(isa)
         assert_close(fw.rnea(model, s.q, s.v, s.a), before, 1e-13)

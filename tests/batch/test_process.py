@@ -125,13 +125,13 @@ def test_warm_kernels_allocate_nothing(tmp_path: Path) -> None:
         import ctypes
         import numpy as np
         import featherweight as fw
-        from featherweight import _core
+        from featherweight import _testing
         mallocs = ctypes.c_long.in_dll(ctypes.CDLL(None), "featherweight_test_mallocs")
         model = fw.models.humanoid()
         q, v = model.random(np.random.default_rng(0), batch=256), np.zeros((256, model.nv))
         def count(algorithm, repeats, single):
             before = mallocs.value
-            _core.benchmark(model, algorithm, q, v, v, repeats=repeats, single=single)
+            _testing.benchmark(model, algorithm, q, v, v, repeats=repeats, single=single)
             return mallocs.value - before
         for algorithm in ("aba", "rnea", "crba", "minverse", "forward_kinematics"):
             for single in (False, True):

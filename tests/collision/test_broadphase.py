@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.shapes import CONVEX, Array, collide, placed, pose_of, random_shape
 
-from featherweight import _core
+from featherweight import _testing
 
 
 def all_pairs(boxes: Array, contype: list[int], conaffinity: list[int], group: list[int]) -> list[tuple[int, int]]:
@@ -26,7 +26,7 @@ def test_pairs_are_those_of_an_exhaustive_search(n: int, spread: tuple[float, fl
     contype, conaffinity = rng.integers(0, 4, n).tolist(), rng.integers(0, 4, n).tolist()
     group = rng.integers(-1, max(1, n // 3), n).tolist()
     expected = all_pairs(boxes, contype, conaffinity, group)
-    assert _core.broadphase(boxes, contype, conaffinity, group) == expected
+    assert _testing.broadphase(boxes, contype, conaffinity, group) == expected
 
 
 @pytest.mark.parametrize("kind", CONVEX)
@@ -34,7 +34,7 @@ def test_bounds_hold_the_shape(kind: str) -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
         shape = random_shape(rng, kind)
-        lower, upper = _core.shape_bounds(kind, shape.size, shape.pose, 0.1)
+        lower, upper = _testing.shape_bounds(kind, shape.size, shape.pose, 0.1)
         reach_up = np.array([shape.support(axis) for axis in np.eye(3)])
         reach_down = np.array([shape.support(-axis) for axis in np.eye(3)])
         if kind == "convex":  # the box of a turned box: no smaller than needed
@@ -45,7 +45,7 @@ def test_bounds_hold_the_shape(kind: str) -> None:
 
 
 def test_bounds_of_planes_are_infinite_on_the_solid_side() -> None:
-    lower, upper = _core.shape_bounds("plane", [], pose_of(np.eye(3), (1, 2, 3)), 0.5)
+    lower, upper = _testing.shape_bounds("plane", [], pose_of(np.eye(3), (1, 2, 3)), 0.5)
     np.testing.assert_array_equal(lower, [-np.inf] * 3)
     np.testing.assert_array_equal(upper, [np.inf, np.inf, 3.5])
 
@@ -53,13 +53,13 @@ def test_bounds_of_planes_are_infinite_on_the_solid_side() -> None:
 def test_what_touches_is_a_candidate() -> None:
     rng = np.random.default_rng(1)
     shapes = [random_shape(rng, kind) for kind in CONVEX * 5] + [placed("plane", [])]
-    boxes = np.array([_core.shape_bounds(s.kind, s.size, s.pose, 0.05) for s in shapes])
+    boxes = np.array([_testing.shape_bounds(s.kind, s.size, s.pose, 0.05) for s in shapes])
     n = len(shapes)
-    pairs = set(_core.broadphase(boxes, [1] * n, [1] * n, [-1] * n))
+    pairs = set(_testing.broadphase(boxes, [1] * n, [1] * n, [-1] * n))
     touching = {(i, j) for i in range(n) for j in range(i + 1, n) if len(collide(shapes[i], shapes[j], 0.1))}
     assert touching and touching <= pairs
 
 
 def test_wrong_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="one for each of the 2 boxes, got 1"):
-        _core.broadphase(np.zeros((2, 2, 3)), [1, 1], [1], [-1, -1])
+        _testing.broadphase(np.zeros((2, 2, 3)), [1, 1], [1], [-1, -1])

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 from featherweight.arrays import Array
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.kkt import equations
@@ -133,7 +133,7 @@ def test_accelerations_asked_for_and_compliance_play_no_part() -> None:
 def restored() -> Iterator[None]:
     default = fw.build_info()["isa"]
     yield
-    _core.use_isa(default)
+    _testing.use_isa(default)
 
 
 @pytest.mark.usefixtures("restored")
@@ -146,7 +146,7 @@ def test_a_sample_keeps_its_bits_whatever_its_neighbours_do() -> None:
     active = rng.random((70, 4)) > 0.4
     expected = None
     for isa in AVAILABLE:
-        _core.use_isa(isa)
+        _testing.use_isa(isa)
         together = fw.constrained_inverse_dynamics(model, q, v, a, feet, active=active)
         one_thread = fw.constrained_inverse_dynamics(model, q, v, a, feet, active=active, num_threads=1)
         assert_same_bits(one_thread.tau, together.tau, "one thread")

@@ -10,7 +10,7 @@ from helpers.instruction_sets import PLAINEST
 
 import featherweight as fw
 from benchmarks.solvers import METHODS
-from featherweight import _core
+from featherweight import _testing
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +26,17 @@ def test_every_method_can_be_timed_and_counted(held: tuple[fw.Model, fw.Constrai
     q = model.random(np.random.default_rng(0), batch=5)
     v = np.ones((5, model.nv))
     for single, isa in ((False, ""), (True, PLAINEST)):
-        timing = _core.benchmark(model, method, q, v, v, constraints=soft, repeats=2, single=single, isa=isa)
+        timing = _testing.benchmark(model, method, q, v, v, constraints=soft, repeats=2, single=single, isa=isa)
         assert 0 < timing["seconds_min"] <= timing["seconds_median"]
-    counts = _core.operation_counts(model, method, q=q[0], constraints=soft, targets=soft.targets)
-    assert sum(counts.values()) > sum(_core.operation_counts(model, "aba").values())
+    counts = _testing.operation_counts(model, method, q=q[0], constraints=soft, targets=soft.targets)
+    assert sum(counts.values()) > sum(_testing.operation_counts(model, "aba").values())
 
 
 def test_counts_are_of_the_posture_given(held: tuple[fw.Model, fw.ConstraintSet]) -> None:
     """The straight arm is singular, and takes more proximal steps."""
     model, rigid = held
     bent = model.random(np.random.default_rng(0))
-    straight, regular = (_core.operation_counts(model, "prox_pv", q=q, constraints=rigid) for q in (None, bent))
+    straight, regular = (_testing.operation_counts(model, "prox_pv", q=q, constraints=rigid) for q in (None, bent))
     assert straight["mul"] > regular["mul"]
 
 
@@ -57,13 +57,13 @@ def test_nonsense_is_not_counted(
 ) -> None:
     model, rigid = held
     with pytest.raises(ValueError, match=complaint):
-        _core.operation_counts(model, name, **{"constraints": rigid, **change})
+        _testing.operation_counts(model, name, **{"constraints": rigid, **change})
 
 
 def test_nonsense_is_not_timed(held: tuple[fw.Model, fw.ConstraintSet]) -> None:
     model, rigid = held
     q = np.zeros((2, 7))
     with pytest.raises(ValueError, match="float64 only"):
-        _core.benchmark(model, "pv", q, q, q, constraints=rigid, dtype="float32")
+        _testing.benchmark(model, "pv", q, q, q, constraints=rigid, dtype="float32")
     with pytest.raises(ValueError, match="compiled for another model"):
-        _core.benchmark(fw.models.arm(), "pv", q, q, q, constraints=rigid)
+        _testing.benchmark(fw.models.arm(), "pv", q, q, q, constraints=rigid)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import featherweight as fw
-from featherweight import _core, reference
+from featherweight import _testing, reference
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import ROWS, Constraint
 from featherweight.model.poses import rotation_about
@@ -132,7 +132,7 @@ every_function = pytest.mark.parametrize("name", FUNCTIONS)
 def restored() -> Iterator[None]:
     default = fw.build_info()["isa"]
     yield
-    _core.use_isa(default)
+    _testing.use_isa(default)
 
 
 def state(k: int) -> dict[str, Array]:
@@ -149,7 +149,7 @@ def test_a_batch_is_its_samples_on_every_instruction_set(name: str) -> None:
     function, names = FUNCTIONS[name]
     arrays, expected = batch(77), None
     for isa in AVAILABLE:
-        _core.use_isa(isa)
+        _testing.use_isa(isa)
         together = function(MODEL, *(arrays[n] for n in names), SET)
         assert_same_bits(function(MODEL, *(arrays[n] for n in names), SET, num_threads=1), together, "one thread")
         for k in (0, 7, 76):

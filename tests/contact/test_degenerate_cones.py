@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.cones import UNILATERAL, Cones, equality, point, random_points, robot, with_g
 
-from featherweight import _core
+from featherweight import _testing
 
 SOLVERS = ["auto", "gauss_seidel", "newton", "admm"]
 
@@ -122,7 +122,9 @@ def test_a_bad_warm_start_is_forgotten(solver: str) -> None:
 def test_bad_arguments_are_named() -> None:
     def raises(match: str, *, size: int = 3, blocks: list[Any] | None = None, **options: Any) -> None:
         with pytest.raises(ValueError, match=match):
-            _core.solve_cone_problem(np.eye(size), np.zeros(3), [point(0.5)] if blocks is None else blocks, **options)
+            _testing.solve_cone_problem(
+                np.eye(size), np.zeros(3), [point(0.5)] if blocks is None else blocks, **options
+            )
 
     raises("G: expected shape", size=2)
     raises("blocks: have 1 rows, but G has 3", blocks=[UNILATERAL])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 import featherweight as fw
-from featherweight import _core, delassus, reference
+from featherweight import _testing, delassus, reference
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import Constraint
 from featherweight.constraints.delassus import DelassusMethod
@@ -35,7 +35,7 @@ def restored() -> Iterator[None]:
     """Whatever instruction set a test switched to, the next one starts from the default."""
     default = fw.build_info()["isa"]
     yield
-    _core.use_isa(default)
+    _testing.use_isa(default)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,9 +250,9 @@ class TestBatches:
         model, constraints = problems()[name].model, problems()[name].constraints
         compiled = fw.ConstraintSet(model, constraints)
         q = postures(model, 13)
-        _core.use_isa(PLAINEST)
+        _testing.use_isa(PLAINEST)
         expected = delassus(model, q, compiled, method=method)
-        _core.use_isa(isa)
+        _testing.use_isa(isa)
         found = delassus(model, q, compiled, method=method)
         assert_same_bits(found, np.stack([delassus(model, one, compiled, method=method) for one in q]), isa)
         assert max(map(error, found, expected)) <= 1e-12
@@ -351,7 +351,7 @@ V = np.zeros(QUADRUPED.nv)
 ONE_LINK_ONLY: dict[str, Callable[[fw.ConstraintSet], Any]] = {
     "constrained_dynamics": lambda set_: fw.constrained_dynamics(QUADRUPED, STANDING, V, V, set_),
     "impulse_dynamics": lambda set_: fw.impulse_dynamics(QUADRUPED, STANDING, V, set_),
-    "operation_counts": lambda set_: _core.operation_counts(QUADRUPED, "pv", constraints=set_),
+    "operation_counts": lambda set_: _testing.operation_counts(QUADRUPED, "pv", constraints=set_),
 }
 
 

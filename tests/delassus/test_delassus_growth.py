@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from benchmarks.constrained_growth import Problem, anchored_chain, broom
 from benchmarks.growth import total_flops
-from featherweight import ModelBuilder, _core
+from featherweight import ModelBuilder, _testing
 
 
 def star(limbs: int, depth: int) -> Problem:
@@ -40,7 +40,7 @@ def compiled(family: Callable[..., Problem], *sizes: int) -> tuple[fw.Model, fw.
 def operations(kernel: str, family: Callable[..., Problem], *sizes: int) -> int:
     model, constraints = compiled(family, *sizes)
     damping = np.full(constraints.n_rows, 1e3)  # of the inverse: enough for all rows to be springs
-    return total_flops(_core.operation_counts(model, kernel, constraints=constraints, targets=damping))
+    return total_flops(_testing.operation_counts(model, kernel, constraints=constraints, targets=damping))
 
 
 def per_trunk_joint(kernel: str, limbs: int, trunk: int = 16) -> float:

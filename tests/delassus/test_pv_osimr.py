@@ -13,14 +13,14 @@ from helpers.forests import random_forest
 import featherweight as fw
 from benchmarks.constrained_growth import Problem, anchored_chain, anchored_tree, broom
 from benchmarks.growth import total_flops
-from featherweight import ConstraintSet, _core, delassus
+from featherweight import ConstraintSet, _testing, delassus
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import ROWS, Constraint
 
 
 def operations(problem: Problem, kernel: str) -> int:
     model, constraints = problem
-    return total_flops(_core.operation_counts(model, kernel, constraints=ConstraintSet(model, constraints)))
+    return total_flops(_testing.operation_counts(model, kernel, constraints=ConstraintSet(model, constraints)))
 
 
 def feet_and_hands() -> Problem:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 
 
 def operations(model: fw.Model, algorithm: str) -> int:
-    counts = _core.operation_counts(model, algorithm)
+    counts = _testing.operation_counts(model, algorithm)
     return counts["add"] + counts["mul"] + counts["div"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 from featherweight.arrays import Array
 
 #: law, rows, normal, mu, lower, upper
@@ -49,8 +49,8 @@ class Cones:
     scale: float
 
     def solve(self, **options: Any) -> tuple[Array, dict[str, Any]]:
-        """Impulses and report. max_gauss_seidel, max_pile: iterations; others as in ``_core.solve_cone_problem``."""
-        impulses, report = _core.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **options)
+        """Impulses and report. max_gauss_seidel, max_pile: iterations; others as in ``_testing.solve_cone_problem``."""
+        impulses, report = _testing.solve_cone_problem(self.G, self.g, self.blocks, scale=self.scale, **options)
         return impulses, report
 
     def residual(self, impulses: Array) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import featherweight as fw
-from featherweight import _core
+from featherweight import _testing
 
 #: All that a build for this architecture may have; "counting" counts operations and is none of them.
 KNOWN = ("x86-64-v4", "x86-64-v3", "baseline", "scalar")
@@ -24,8 +24,8 @@ def missing(isa: str) -> str:
 def instruction_set(isa: str) -> Iterator[None]:
     """Compute with it for a while."""
     active = fw.build_info()["isa"]
-    _core.use_isa(isa)
+    _testing.use_isa(isa)
     try:
         yield
     finally:
-        _core.use_isa(active)
+        _testing.use_isa(active)

@@ -20,7 +20,7 @@ from helpers.scenes import drop, random_body, spiky, tumbled
 from helpers.step_oracle import judge
 
 import featherweight as fw
-from featherweight import Automatic, _core
+from featherweight import Automatic, _testing
 
 EXACT: dict[str, Any] = {"tolerance": 1e-10, "max_iterations": 5000}
 
@@ -171,9 +171,9 @@ def test_warm_steps_without_the_matrix_do_not_allocate() -> None:
     sim._run(state._core.copy(), 0, 20, (tau, None, None), None)
     core = state._core.copy()
     sim._run(core, 0, 1, (tau, None, None), None)
-    before = _core.allocation_count()
+    before = _testing.allocation_count()
     sim._run(core, 0, 19, (tau, None, None), None)
-    assert _core.allocation_count() == before
+    assert _testing.allocation_count() == before
 
 
 def test_only_admm_does_without() -> None:

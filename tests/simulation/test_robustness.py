@@ -10,7 +10,7 @@ from helpers.compare import assert_same_bits
 from helpers.scenes import KINDS, drop, energy, random_body, tumbled
 
 import featherweight as fw
-from featherweight import Body, _core
+from featherweight import Body, _testing
 from featherweight.model.poses import quaternion_from_rotation, rotation_from_rpy
 
 
@@ -117,9 +117,9 @@ def test_warm_steps_do_not_allocate() -> None:
     sim._run(core, 0, 50, (tau, None, None), None)
     core = state._core.copy()
     sim._run(core, 0, 1, (tau, None, None), None)
-    before = _core.allocation_count()
+    before = _testing.allocation_count()
     sim._run(core, 0, 49, (tau, None, None), None)
-    assert _core.allocation_count() == before
+    assert _testing.allocation_count() == before
 
 
 def random_run(steps: int, batch: int, dt: float, size: float) -> tuple[fw.Simulator, fw.State, dict[str, float]]:

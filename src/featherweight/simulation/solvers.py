@@ -10,10 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .. import _core
 from ..records import Record
 
 #: Name, tolerance, the most iterations: of Gauss-Seidel, of Gauss-Seidel in a pile, of Newton, of ADMM; matrix-free.
 Arguments = tuple[str, float, int, int, int, int, bool]
+
+#: The core's own.
+_DEFAULTS = _core.solver_defaults()
 
 
 def _check_count(name: str, count: int) -> None:
@@ -24,8 +28,8 @@ def _check_count(name: str, count: int) -> None:
 @dataclass(frozen=True, kw_only=True)
 class _Solver(Record):
     name: ClassVar[str]
-    tolerance: float = 1e-9
-    max_iterations: int = 2000
+    tolerance: float = _DEFAULTS["tolerance"]
+    max_iterations: int = _DEFAULTS["max_gauss_seidel"]
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < 1.0:
@@ -48,7 +52,7 @@ class Automatic(_Solver):
     """
 
     name: ClassVar[str] = "auto"
-    pile_iterations: int = 200
+    pile_iterations: int = _DEFAULTS["max_pile"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,7 +60,7 @@ class Automatic(_Solver):
 
     def arguments(self) -> Arguments:
         most = self.max_iterations
-        return self.name, self.tolerance, most, self.pile_iterations, min(120, most), most, False
+        return self.name, self.tolerance, most, self.pile_iterations, min(_DEFAULTS["max_newton"], most), most, False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +75,16 @@ class GaussSeidel(_Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class Newton(_Solver):
-    """All contacts at once: best for hyperstatic ones, such as flat feet and stacks."""
+    """All contacts at once: best for hyperstatic ones, such as flat feet and stacks.
+
+    Problems of more than 600 rows, too large for a dense factor, are left to ADMM.
+    """
 
     name: ClassVar[str] = "newton"
-    max_iterations: int = 120
+    max_iterations: int = _DEFAULTS["max_newton"]
 
     def arguments(self) -> Arguments:
-        return self.name, self.tolerance, 2000, 0, self.max_iterations, 0, False
+        return self.name, self.tolerance, 0, 0, self.max_iterations, _DEFAULTS["max_admm"], False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +98,7 @@ class ADMM(_Solver):
     """
 
     name: ClassVar[str] = "admm"
+    max_iterations: int = _DEFAULTS["max_admm"]
     matrix_free: bool = False
 
     def __post_init__(self) -> None:
