@@ -116,7 +116,7 @@ grep -A4 'warning:' "$arm/build.log" || true
 
 # --- the tests --------------------------------------------------------------------------------------------------------
 # Without peers: what needs one is reported as skipped (tools/emulated.py).
-folders="lanes kinematics dynamics constraints constrained delassus contact collision simulation batch"
+folders="lanes kinematics dynamics rows constraints constrained delassus contact collision simulation batch"
 ignored=
 leave_out() { # reason, files...
   printf '  %s:\n' "$1"
@@ -128,8 +128,10 @@ say "runs the tests of $folders (ten minutes of one core). Left out are"
 leave_out "counts of operations, which are the same on any CPU" tests/dynamics/test_growth.py \
   tests/constrained/test_constrained_growth.py tests/delassus/test_delassus_growth.py
 leave_out "long runs, minutes each under emulation" tests/dynamics/test_free_motion.py \
-  tests/contact/test_heap_problems.py tests/simulation/test_contact_energy.py tests/simulation/test_crowds.py \
+  tests/contact/test_pile_problems.py tests/simulation/test_contact_energy.py tests/simulation/test_crowds.py \
   tests/simulation/test_matrix_free.py tests/simulation/test_robustness.py tests/simulation/test_settling.py
+printf '  %s\n' "the same tests on the other builds of the kernels"
+ignored="$ignored --deselect=tests/batch/test_instruction_sets.py::test_main_tests_pass_on"
 leave_out "loads a library that the machine's own compiler makes" tests/batch/test_process.py
 status=0
 OPENBLAS_NUM_THREADS=1 "$python" -m pytest -q -n "$jobs" -p tools.emulated -p no:cacheprovider -o timeout=900 \
