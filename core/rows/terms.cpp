@@ -33,7 +33,7 @@ unsigned KernelOf<T>::constraint_velocity(const Tree<T>& tree, const Job<T>& job
   Motion<S>* links = arena.take<Motion<S>>(tree.n_links);
   RowEnds<S> ends(tree, constraints, arena);
   return for_each_pack(job, begin, end, arena, in, out, constraints.n_rows, [&] {
-    ends.set(tree, constraints, in.q, nullptr);
+    if (RowEnds<S>::depends_on_q(constraints)) ends.set(tree, constraints, in.q, nullptr);
     FW_ISA::constraint_velocity(tree, constraints, ends.K, in.q, in.v, state, links, out);
   });
 }
@@ -55,7 +55,7 @@ unsigned KernelOf<T>::constraint_acceleration(const Tree<T>& tree, const Job<T>&
   const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
     for (int r = 0; r < m; ++r) targets[r] = S(0);
     if (job.targets.data) load(job.targets, pack, m, targets, watch);
-    ends.set(tree, constraints, in.q, nullptr);
+    if (RowEnds<S>::depends_on_q(constraints)) ends.set(tree, constraints, in.q, nullptr);
     FW_ISA::constraint_acceleration(tree, constraints, ends, in.q, in.v, in.x, targets, state, links, out);
     store(out, m, pack, job.out, job.out_stride);
   });

@@ -14,34 +14,50 @@ FW_INLINE bool has_rows(const ConstraintRows<C>& constraints, int link) {
   return constraints.of_link[link].begin < constraints.of_link[link].end;
 }
 
-// Ends [begin, end) pass the joint of link l as forces do: an entry of J per degree of freedom, then on to the parent.
-template <class J, class S, class C>
+// Ends [begin, end) reach the joint of link l as forces do: an entry of J per degree of freedom, then on to the parent.
+// `adds`: rows may have a second end, whose entries join those of the first.
+template <bool adds, class J, class S, class C>
 [[gnu::noinline]] void jacobian_entries(J, const Link<C>& l, const S* q, int begin, int end, const RowEnd<C>* ends,
                                         std::size_t nv, Force<S>* K, S* jacobian) {
-  S state[J::n_state], entries[J::nv];
+  S state[J::n_state], before[J::nv];
   J::set_state(l, q, state);
   for (int r = begin; r < end; ++r) {
     S* const row = jacobian + static_cast<std::size_t>(ends[r].row) * nv + l.v;
-    J::project(l, K[r], entries);
-    for (int k = 0; k < J::nv; ++k) row[k] = row[k] + entries[k];
+    if constexpr (adds)
+      for (int k = 0; k < J::nv; ++k) before[k] = row[k];
+    J::project(l, K[r], row);
+    if constexpr (adds)
+      for (int k = 0; k < J::nv; ++k) row[k] = row[k] + before[k];
     if (l.parent >= 0) K[r] = J::to_parent(l, state, K[r]);
   }
 }
 
-// n_rows x nv, row-major. K: of the ends on their links, overwritten going inward.
+// n_rows x nv, row-major. K: of the ends on their links, lost on their way to the root.
 template <class S, class C>
 void constraint_jacobian(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, Force<S>* K,
                          S* jacobian) {
   const std::size_t nv = static_cast<std::size_t>(tree.nv), n = static_cast<std::size_t>(constraints.n_rows) * nv;
   for (std::size_t k = 0; k < n; ++k) jacobian[k] = S(0);
-  for (int i = tree.n_links - 1; i >= 0; --i) {
-    const Link<C>& l = tree.links[i];
-    const RowRange range = constraints.of_link[i];
-    if (!has_rows(constraints, i)) continue;
-    visit(l.kind, [&](auto joint) {
-      jacobian_entries(joint, l, q + l.q, range.begin, range.end, constraints.ends, nv, K, jacobian);
-    });
-  }
+  const auto project = [&]<bool adds>() {
+    for (int i = tree.n_links - 1; i >= 0; --i) {
+      const Link<C>& l = tree.links[i];
+      const RowRange range = constraints.of_link[i];
+      if (!has_rows(constraints, i)) continue;
+      visit(l.kind, [&](auto joint) {
+        jacobian_entries<adds>(joint, l, q + l.q, range.begin, range.end, constraints.ends, nv, K, jacobian);
+      });
+    }
+  };
+  if (RowEnds<S>::depends_on_q(constraints))
+    project.template operator()<true>();
+  else
+    project.template operator()<false>();
+}
+
+// What an end sees of a motion of its link. First ends are constants, second ones depend on the configuration.
+template <class S, class C>
+FW_INLINE S seen_by(const RowEnd<C>& end, const Force<S>& K, const Motion<S>& m) {
+  return end.first_link < 0 ? row_direction(end) * m : K * m;
 }
 
 // J v. `links` has room for one motion per compiled link.
@@ -56,10 +72,15 @@ void constraint_velocity(const Tree<C>& tree, const ConstraintRows<C>& constrain
       move_outward(joint, l, q + l.q, v + l.v, state + l.state, l.parent < 0 ? rest : links[l.parent], links[i]);
     });
   }
+  if (!RowEnds<S>::depends_on_q(constraints)) {  // one end each
+    for (int r = 0; r < constraints.n_ends; ++r)
+      out[constraints.ends[r].row] = row_direction(constraints.ends[r]) * links[constraints.ends[r].link];
+    return;
+  }
   for (int r = 0; r < constraints.n_rows; ++r) out[r] = S(0);
   for (int r = 0; r < constraints.n_ends; ++r) {
     const RowEnd<C>& end = constraints.ends[r];
-    out[end.row] = out[end.row] + K[r] * links[end.link];
+    out[end.row] = out[end.row] + seen_by(end, K[r], links[end.link]);
   }
 }
 
@@ -102,7 +123,8 @@ void constraint_acceleration(const Tree<C>& tree, const ConstraintRows<C>& const
     const RowEnd<C>& end = constraints.ends[r];
     const VelocityAndAcceleration<S>& link = links[end.link];
     const Vec3<S> given = given_acceleration(end, link.v, zero3<S>());
-    out[end.row] = out[end.row] + ends.K[r] * link.a + dot(ends.K[r].lin, given);
+    const S along = end.first_link < 0 ? dot(row_direction(end).lin, given) : dot(ends.K[r].lin, given);
+    out[end.row] = out[end.row] + seen_by(end, ends.K[r], link.a) + along;
     if (end.first_link < 0 || end.of_point) continue;
     const Motion<S> bias = turning_bias(constraints.closures[end.closure], ends.poses, links[end.first_link].v, link.v);
     out[end.row] = out[end.row] + (end.axis < 3 ? bias.lin[end.axis] : bias.ang[end.axis - 3]);

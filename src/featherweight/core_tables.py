@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -204,9 +205,14 @@ class ContactTable:
 # -- solutions under constraints -------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
+def _constrained(nv: int, n_rows: int) -> Layout:
+    return Layout(motion=(nv,), forces=(n_rows,), residual=(), iterations=(), converged=())
+
+
 def constrained_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
     """(..., nv + n_rows + 3) of constrained and impulse dynamics by name."""
-    return Layout(motion=(nv,), forces=(n_rows,), residual=(), iterations=(), converged=()).split(result)
+    return _constrained(nv, n_rows).split(result)
 
 
 def inverse_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
