@@ -20,23 +20,23 @@ double separating_axis(const Convex& a, const Convex& b, Vec& n) {
   double C[3][3], absolute[3][3];
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
-      C[i][j] = dot(a.frame.axis(i), b.frame.axis(j));
+      C[i][j] = dot(axis(a.frame, i), axis(b.frame, j));
       absolute[i][j] = std::fabs(C[i][j]);
     }
-  const Vec d = a.frame.p - b.frame.p, ta = a.frame.unrotate(d), tb = b.frame.unrotate(d);
+  const Vec d = a.frame.p - b.frame.p, ta = unrotate(a.frame, d), tb = unrotate(b.frame, d);
   const Vec &A = a.size, &B = b.size;
   double best = -INFINITY;
   // A's faces, then B's, then edges
   const double slack = BoxBoxTuning::better * std::fmin(a.extent, b.extent);
   for (int i = 0; i < 3; ++i) {
-    const double reach = A[i] + B.x * absolute[i][0] + B.y * absolute[i][1] + B.z * absolute[i][2];
+    const double reach = A[i] + B[0] * absolute[i][0] + B[1] * absolute[i][1] + B[2] * absolute[i][2];
     const double s = std::fabs(ta[i]) - reach;
-    if (s > best + slack) best = s, n = (ta[i] < 0 ? -1.0 : 1.0) * a.frame.axis(i);
+    if (s > best + slack) best = s, n = (ta[i] < 0 ? -1.0 : 1.0) * axis(a.frame, i);
   }
   for (int j = 0; j < 3; ++j) {
-    const double reach = B[j] + A.x * absolute[0][j] + A.y * absolute[1][j] + A.z * absolute[2][j];
+    const double reach = B[j] + A[0] * absolute[0][j] + A[1] * absolute[1][j] + A[2] * absolute[2][j];
     const double s = std::fabs(tb[j]) - reach;
-    if (s > best + slack) best = s, n = (tb[j] < 0 ? -1.0 : 1.0) * b.frame.axis(j);
+    if (s > best + slack) best = s, n = (tb[j] < 0 ? -1.0 : 1.0) * axis(b.frame, j);
   }
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
@@ -50,7 +50,7 @@ double separating_axis(const Convex& a, const Convex& b, Vec& n) {
       const double s = std::fabs(along) - reach;
       if (s > best + slack) {
         best = s;
-        n = unit((along < 0 ? -1.0 : 1.0) * cross(a.frame.axis(i), b.frame.axis(j)));
+        n = unit((along < 0 ? -1.0 : 1.0) * cross(axis(a.frame, i), axis(b.frame, j)));
       }
     }
   return best;

@@ -35,8 +35,8 @@ Bounds turned(const Vec& lower, const Vec& upper, const Placement<double>& X, do
   Bounds b;
   for (int k = 0; k < 3; ++k) {
     const double* r = X.R + 3 * k;
-    const double p = r[0] * middle.x + r[1] * middle.y + r[2] * middle.z + X.p[k];
-    const double h = std::fabs(r[0]) * half.x + std::fabs(r[1]) * half.y + std::fabs(r[2]) * half.z + margin;
+    const double p = r[0] * middle[0] + r[1] * middle[1] + r[2] * middle[2] + X.p[k];
+    const double h = std::fabs(r[0]) * half[0] + std::fabs(r[1]) * half[1] + std::fabs(r[2]) * half[2] + margin;
     b.lower[k] = p - h, b.upper[k] = p + h;
   }
   return b;

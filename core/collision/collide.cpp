@@ -14,39 +14,40 @@ using namespace geometry;
 namespace {
 
 // Axes of a placed shape, its origin as seen from `origin`.
-Frame frame_of(const Placement<double>& X, const Vec& origin) {
-  const double* R = X.R;
-  return {{R[0], R[3], R[6]}, {R[1], R[4], R[7]}, {R[2], R[5], R[8]}, load(X.p) - origin};
-}
+Frame frame_of(const Placement<double>& X, const Vec& origin) { return {host::mat3(X.R), load(X.p) - origin}; }
 
 bool is_ground(ShapeKind kind) { return kind == ShapeKind::plane || kind == ShapeKind::height_field; }
 
 int over_placed_field(const Convex& a, const HeightField& field, const Frame& frame, double margin, Touch* touches) {
   Convex local = a;
-  local.frame = {frame.unrotate(a.frame.x), frame.unrotate(a.frame.y), frame.unrotate(a.frame.z),
-                 frame.unrotate(a.frame.p - frame.p)};
+  for (int k = 0; k < 3; ++k) {
+    const Vec turned = unrotate(frame, axis(a.frame, k));
+    for (int i = 0; i < 3; ++i) local.frame.R(i, k) = turned[i];
+  }
+  local.frame.p = unrotate(frame, a.frame.p - frame.p);
   const int n = over_field(local, field, margin, touches);
   for (int k = 0; k < n; ++k) {
-    touches[k].at.position = frame.place(touches[k].at.position);
-    touches[k].normal = frame.rotate(touches[k].normal);
+    touches[k].at.position = place(frame, touches[k].at.position);
+    touches[k].normal = rotate(frame, touches[k].normal);
   }
   return n;
 }
 
 // Shapes in order: A is convex, B a plane, a field or convex of the same or a later kind. World axes, origin at B.
 int touch(const Shape& a, const Frame& frame_a, const Shape& b, const Frame& frame_b, double margin, Touch* touches) {
-  const Vec center_a = frame_a.place(load(a.center));
+  const Vec center_a = place(frame_a, load(a.center));
   if (b.kind == ShapeKind::plane) {
-    const double gap = dot(frame_b.z, center_a - frame_b.p) - a.radius;
+    const Vec up = axis(frame_b, 2);
+    const double gap = dot(up, center_a - frame_b.p) - a.radius;
     if (!(gap < margin)) return 0;
     if (a.kind == ShapeKind::sphere) {
-      touches[0] = {{center_a - (a.radius + 0.5 * gap) * frame_b.z, gap, 0}, frame_b.z};
+      touches[0] = {{center_a - (a.radius + 0.5 * gap) * up, gap, 0}, up};
       return 1;
     }
-    return over_plane(make_convex(a, frame_a), frame_b.p, frame_b.z, margin, touches);
+    return over_plane(make_convex(a, frame_a), frame_b.p, up, margin, touches);
   }
   const double reach = a.radius + b.radius + margin;
-  if (!(reach > 0 && norm2(center_a - frame_b.place(load(b.center))) < reach * reach)) return 0;
+  if (!(reach > 0 && norm2(center_a - place(frame_b, load(b.center))) < reach * reach)) return 0;
   const Convex A = make_convex(a, frame_a);
   if (b.kind == ShapeKind::height_field) return over_placed_field(A, *b.field, frame_b, margin, touches);
   const Convex B = make_convex(b, frame_b);

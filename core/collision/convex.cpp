@@ -28,8 +28,8 @@ constexpr int cap_corners = 8;  // of the polygon that stands for a cylinder's c
 
 int hull_support(const ConvexHull& hull, const Vec& d) {
   // climb along edges from the extreme vertex of the nearest axis
-  const Vec a{std::fabs(d.x), std::fabs(d.y), std::fabs(d.z)};
-  const int axis = a.x >= a.y && a.x >= a.z ? 0 : a.y >= a.z ? 1 : 2;
+  const Vec a{std::fabs(d[0]), std::fabs(d[1]), std::fabs(d[2])};
+  const int axis = a[0] >= a[1] && a[0] >= a[2] ? 0 : a[1] >= a[2] ? 1 : 2;
   int v = hull.extreme[2 * axis + (d[axis] < 0)];
   double height = dot(load(hull.vertices + 3 * v), d);
   for (bool climbing = true; climbing;) {
@@ -81,7 +81,7 @@ int largest(const Vec& a) {
   return k;
 }
 
-Vec hull_vertex(const Convex& c, int v) { return c.frame.place(load(c.hull->vertices + 3 * v)); }
+Vec hull_vertex(const Convex& c, int v) { return place(c.frame, load(c.hull->vertices + 3 * v)); }
 
 // The edge at a vertex that is most at right angles to n (local).
 int hull_edge(const ConvexHull& hull, int vertex, const Vec& n, double& sine) {
@@ -120,24 +120,24 @@ void segment_polygon(const Vec& p, std::uint32_t vp, const Vec& q, std::uint32_t
 }
 
 void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
-  const Vec l = c.frame.unrotate(n);
-  const double side = std::hypot(l.x, l.y), r = c.size.x, h = l.z < 0 ? -c.size.y : c.size.y;
-  if (std::fabs(l.z) < ConvexTuning::steepest_cap) {
-    const double x = r * l.x / side, y = r * l.y / side;
-    segment_polygon(c.frame.place({x, y, c.size.y}), 2 * cap_corners + 2, c.frame.place({x, y, -c.size.y}),
+  const Vec l = unrotate(c.frame, n);
+  const double side = std::hypot(l[0], l[1]), r = c.size[0], h = l[2] < 0 ? -c.size[1] : c.size[1];
+  if (std::fabs(l[2]) < ConvexTuning::steepest_cap) {
+    const double x = r * l[0] / side, y = r * l[1] / side;
+    segment_polygon(place(c.frame, {x, y, c.size[1]}), 2 * cap_corners + 2, place(c.frame, {x, y, -c.size[1]}),
                     2 * cap_corners + 3, polygon);
     return;
   }
   // a cap: corners at fixed angles, and when it is tilted the point of the rim that is farthest along n
-  const bool top = l.z > 0;
+  const bool top = l[2] > 0;
   const std::uint32_t first = top ? 0 : cap_corners + 1;
   const bool tilted = side > ConvexTuning::level_cap;
-  const double angle = tilted ? std::atan2(l.y, l.x) : 0;
+  const double angle = tilted ? std::atan2(l[1], l[0]) : 0;
   const double turn = 2 * M_PI / cap_corners;
   polygon.n = 0;
-  polygon.normal = top ? c.frame.z : -c.frame.z;
+  polygon.normal = top ? axis(c.frame, 2) : -axis(c.frame, 2);
   const auto add = [&](double x, double y, std::uint32_t id) {
-    polygon.point[polygon.n] = c.frame.place({x, y, h});
+    polygon.point[polygon.n] = place(c.frame, {x, y, h});
     polygon.vertex[polygon.n] = polygon.edge[polygon.n] = first + id;
     ++polygon.n;
   };
@@ -147,7 +147,7 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     add(r * cosine[k], r * cosine[(k + cap_corners - 2) % cap_corners], static_cast<std::uint32_t>(k));
     double ahead = angle - turn * k;
     if (ahead < 0) ahead += 2 * M_PI;
-    if (tilted && ahead > 0 && ahead < turn) add(r * l.x / side, r * l.y / side, cap_corners);
+    if (tilted && ahead > 0 && ahead < turn) add(r * l[0] / side, r * l[1] / side, cap_corners);
   }
   if (!top) {  // in reverse, from the same corner
     std::reverse(polygon.point + 1, polygon.point + polygon.n);
@@ -157,13 +157,13 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
 }
 
 void box_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
-  const Vec l = c.frame.unrotate(n);
+  const Vec l = unrotate(c.frame, n);
   const int k = largest(l);
   const int i = (k + 1) % 3, j = (k + 2) % 3;
   const bool positive = l[k] > 0;
-  const Vec normal = positive ? c.frame.axis(k) : -c.frame.axis(k);
+  const Vec normal = positive ? axis(c.frame, k) : -axis(c.frame, k);
   const Vec middle = c.frame.p + c.size[k] * normal;
-  const Vec u = c.size[i] * c.frame.axis(i), v = c.size[j] * c.frame.axis(j);
+  const Vec u = c.size[i] * axis(c.frame, i), v = c.size[j] * axis(c.frame, j);
   polygon.n = 4;
   polygon.normal = normal;
   for (int corner = 0; corner < 4; ++corner) {
@@ -178,14 +178,14 @@ void box_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
 
 void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   const ConvexHull& hull = *c.hull;
-  const Vec l = c.frame.unrotate(n);
+  const Vec l = unrotate(c.frame, n);
   const int v = hull_support(hull, l);
   double cosine, sine;
   const int face = hull_face(hull, v, l, cosine);
   if (cosine >= ConvexTuning::steepest_face) {
     const int start = hull.face_start[face];
     polygon.n = hull.face_start[face + 1] - start;
-    polygon.normal = c.frame.rotate(load(hull.face_normal + 3 * face));
+    polygon.normal = rotate(c.frame, load(hull.face_normal + 3 * face));
     for (int k = 0; k < polygon.n; ++k) {
       polygon.point[k] = hull_vertex(c, hull.face_vertex[start + k]);
       polygon.vertex[k] = static_cast<std::uint32_t>(hull.face_vertex[start + k]);
@@ -229,8 +229,8 @@ Convex make_convex(const Shape& shape, const Frame& frame) {
   c.hull = shape.hull;
   c.extent = shape.radius;
   switch (shape.kind) {
-    case ShapeKind::sphere: c.core = Core::point, c.radius = c.size.x, c.extent = 0; break;
-    case ShapeKind::capsule: c.core = Core::segment, c.radius = c.size.x, c.extent = c.size.y; break;
+    case ShapeKind::sphere: c.core = Core::point, c.radius = c.size[0], c.extent = 0; break;
+    case ShapeKind::capsule: c.core = Core::segment, c.radius = c.size[0], c.extent = c.size[1]; break;
     case ShapeKind::cylinder: c.core = Core::cylinder; break;
     case ShapeKind::ellipsoid: c.core = Core::ellipsoid; break;
     case ShapeKind::box: c.core = Core::box; break;
@@ -242,21 +242,22 @@ Convex make_convex(const Shape& shape, const Frame& frame) {
 Vec support(const Convex& c, const Vec& d) {
   if (c.core == Core::prism) return c.corner[prism_support(c, d)];
   if (c.core == Core::point) return c.frame.p;
-  const Vec l = c.frame.unrotate(d);
+  const Vec l = unrotate(c.frame, d);
   switch (c.core) {
-    case Core::segment: return c.frame.p + (l.z < 0 ? -c.size.y : c.size.y) * c.frame.z;
+    case Core::segment: return c.frame.p + (l[2] < 0 ? -c.size[1] : c.size[1]) * axis(c.frame, 2);
     case Core::box:
-      return c.frame.place({std::copysign(c.size.x, l.x), std::copysign(c.size.y, l.y), std::copysign(c.size.z, l.z)});
+      return place(c.frame,
+                   {std::copysign(c.size[0], l[0]), std::copysign(c.size[1], l[1]), std::copysign(c.size[2], l[2])});
     case Core::cylinder: {
-      const double side = std::sqrt(l.x * l.x + l.y * l.y);
-      const double scale = side > 0 ? c.size.x / side : 0;
-      return c.frame.place({scale * l.x, scale * l.y, std::copysign(c.size.y, l.z)});
+      const double side = std::sqrt(l[0] * l[0] + l[1] * l[1]);
+      const double scale = side > 0 ? c.size[0] / side : 0;
+      return place(c.frame, {scale * l[0], scale * l[1], std::copysign(c.size[1], l[2])});
     }
     case Core::ellipsoid: {
-      const Vec y{c.size.x * l.x, c.size.y * l.y, c.size.z * l.z};
+      const Vec y{c.size[0] * l[0], c.size[1] * l[1], c.size[2] * l[2]};
       const double length = norm(y);
       if (!(length > 0)) return c.frame.p;
-      return c.frame.place({c.size.x * y.x / length, c.size.y * y.y / length, c.size.z * y.z / length});
+      return place(c.frame, {c.size[0] * y[0] / length, c.size[1] * y[1] / length, c.size[2] * y[2] / length});
     }
     default: return hull_vertex(c, hull_support(*c.hull, l));
   }
@@ -268,22 +269,22 @@ Vec center(const Convex& c) {
     for (int k = 1; k < 6; ++k) sum = sum + c.corner[k];
     return (1.0 / 6) * sum;
   }
-  if (c.core == Core::hull) return c.frame.place(0.5 * (load(c.hull->lower) + load(c.hull->upper)));
+  if (c.core == Core::hull) return place(c.frame, 0.5 * (load(c.hull->lower) + load(c.hull->upper)));
   return c.frame.p;
 }
 
 double curvature(const Convex& c, const Vec& n, const Vec& t, const Vec& u) {
   if (!c.curved()) return 0;
-  Vec y = c.frame.unrotate(n), a = c.frame.unrotate(t), b = c.frame.unrotate(u);
+  Vec y = unrotate(c.frame, n), a = unrotate(c.frame, t), b = unrotate(c.frame, u);
   if (c.core == Core::cylinder) {
-    y.z = a.z = b.z = 0;
+    y[2] = a[2] = b[2] = 0;
   } else {
-    for (Vec* v : {&y, &a, &b}) v->x *= c.size.x, v->y *= c.size.y, v->z *= c.size.z;
+    for (Vec* v : {&y, &a, &b}) (*v)[0] *= c.size[0], (*v)[1] *= c.size[1], (*v)[2] *= c.size[2];
   }
   const double length = norm(y);
   if (!(length > 0)) return 0;
   const double value = dot(a, b) / length - dot(a, y) * dot(b, y) / (length * length * length);
-  return c.core == Core::cylinder ? c.size.x * value : value;
+  return c.core == Core::cylinder ? c.size[0] * value : value;
 }
 
 bool face_near(const Convex& c, const Vec& n, Vec& face) {
@@ -293,16 +294,16 @@ bool face_near(const Convex& c, const Vec& n, Vec& face) {
     return dot(face, n) > near;
   }
   if (c.core != Core::box && c.core != Core::cylinder && c.core != Core::hull) return false;
-  const Vec l = c.frame.unrotate(n);
+  const Vec l = unrotate(c.frame, n);
   if (c.core == Core::hull) {
     double cosine;
     const int f = hull_face(*c.hull, hull_support(*c.hull, l), l, cosine);
-    if (f >= 0) face = c.frame.rotate(load(c.hull->face_normal + 3 * f));
+    if (f >= 0) face = rotate(c.frame, load(c.hull->face_normal + 3 * f));
     return cosine > near;
   }
   for (int k = c.core == Core::cylinder ? 2 : 0; k < 3; ++k)
     if (std::fabs(l[k]) > near) {
-      face = l[k] < 0 ? -c.frame.axis(k) : c.frame.axis(k);
+      face = l[k] < 0 ? -axis(c.frame, k) : axis(c.frame, k);
       return true;
     }
   return false;
@@ -310,21 +311,21 @@ bool face_near(const Convex& c, const Vec& n, Vec& face) {
 
 bool edge_near(const Convex& c, const Vec& n, Vec& edge) {
   constexpr double near = ConvexTuning::near_edge;
-  const Vec l = c.frame.unrotate(n);
+  const Vec l = unrotate(c.frame, n);
   switch (c.core) {
     case Core::segment:
-    case Core::cylinder: edge = c.frame.z; return std::fabs(l.z) < near;
+    case Core::cylinder: edge = axis(c.frame, 2); return std::fabs(l[2]) < near;
     case Core::box: {
-      const Vec a{std::fabs(l.x), std::fabs(l.y), std::fabs(l.z)};
-      const int k = a.x <= a.y && a.x <= a.z ? 0 : a.y <= a.z ? 1 : 2;
-      edge = c.frame.axis(k);
+      const Vec a{std::fabs(l[0]), std::fabs(l[1]), std::fabs(l[2])};
+      const int k = a[0] <= a[1] && a[0] <= a[2] ? 0 : a[1] <= a[2] ? 1 : 2;
+      edge = axis(c.frame, k);
       return a[k] < near;
     }
     case Core::hull: {
       double sine;
       const int v = hull_support(*c.hull, l), w = hull_edge(*c.hull, v, l, sine);
       if (w < 0 || sine >= near) return false;
-      edge = unit(c.frame.rotate(load(c.hull->vertices + 3 * w) - load(c.hull->vertices + 3 * v)));
+      edge = unit(rotate(c.frame, load(c.hull->vertices + 3 * w) - load(c.hull->vertices + 3 * v)));
       return true;
     }
     case Core::prism: {
@@ -345,8 +346,8 @@ void facing_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     case Core::point: return point_polygon(c.frame.p, 0, polygon);
     case Core::ellipsoid: return point_polygon(support(c, n), 0, polygon);
     case Core::segment: {
-      const double along = dot(c.frame.z, n);
-      const Vec half = c.size.y * c.frame.z;
+      const double along = dot(axis(c.frame, 2), n);
+      const Vec half = c.size[1] * axis(c.frame, 2);
       if (std::fabs(along) > ConvexTuning::tilted_segment)
         return point_polygon(along > 0 ? c.frame.p + half : c.frame.p - half, along > 0 ? 0 : 1, polygon);
       return segment_polygon(c.frame.p + half, 0, c.frame.p - half, 1, polygon);

@@ -67,9 +67,9 @@ void closest_of_triangle(Simplex& s) {
   const bool all[3] = {true, true, true};
   if (!(n2 > 0)) return closest_of_faces(s, all, closest_of_segment);
   const Vec o = (dot(n, p) / n2) * n;  // the origin, projected
-  const int k = std::fabs(n.x) >= std::fabs(n.y) && std::fabs(n.x) >= std::fabs(n.z) ? 0
-                : std::fabs(n.y) >= std::fabs(n.z)                                   ? 1
-                                                                                     : 2;
+  const int k = std::fabs(n[0]) >= std::fabs(n[1]) && std::fabs(n[0]) >= std::fabs(n[2]) ? 0
+                : std::fabs(n[1]) >= std::fabs(n[2])                                     ? 1
+                                                                                         : 2;
   const double area[3] = {cross(q - o, r - o)[k], cross(r - o, p - o)[k], cross(p - o, q - o)[k]};
   bool opposite[3], inside = true;
   for (int j = 0; j < 3; ++j) {
@@ -131,7 +131,7 @@ Closest gjk(const Convex& a, const Convex& b, double max_distance, Simplex& s) {
     bool known = false;
     for (int k = 0; k < s.n; ++k) {
       const Vec d = s.point[k].w - next.w;
-      known = known || (d.x == 0 && d.y == 0 && d.z == 0);
+      known = known || (d[0] == 0 && d[1] == 0 && d[2] == 0);
     }
     if (known) break;
     largest = std::max(largest, norm2(next.w));

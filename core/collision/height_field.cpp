@@ -92,7 +92,7 @@ void make_tile(const Grid& grid, const Node& first, int half, Tile& t) {
     t.beyond[k] = first + beyond[half][k];
     t.has_beyond[k] = grid.has(t.beyond[k]);
     t.corner[k] = grid.point(t.node[k]);
-    t.corner[k + 3] = {t.corner[k].x, t.corner[k].y, bottom};
+    t.corner[k + 3] = {t.corner[k][0], t.corner[k][1], bottom};
   }
   const Vec* p = t.corner;
   prism.normal = unit(cross(p[1] - p[0], p[2] - p[0]));
@@ -124,7 +124,7 @@ bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
         return false;
     }
   }
-  return rim || n.z > HeightFieldTuning::lean;
+  return rim || n[2] > HeightFieldTuning::lean;
 }
 
 // Features in terms of the grid, so that they are the same from whichever triangle.
@@ -184,14 +184,14 @@ int scatter(Touch* touches, int n, int wanted, double slack) {
 int lift(const Convex& a, const Grid& grid, double margin, Touch* touches) {
   const HeightField& f = grid.field;
   const Vec up{0, 0, 1}, lowest = support(a, -up) - a.radius * up;
-  if (std::fabs(lowest.x) > f.size_x || std::fabs(lowest.y) > f.size_y) return 0;
-  const double x = (lowest.x + f.size_x) / grid.step_x, y = (lowest.y + f.size_y) / grid.step_y;
+  if (std::fabs(lowest[0]) > f.size_x || std::fabs(lowest[1]) > f.size_y) return 0;
+  const double x = (lowest[0] + f.size_x) / grid.step_x, y = (lowest[1] + f.size_y) / grid.step_y;
   const int column = std::min(static_cast<int>(x), f.columns - 2), row = std::min(static_cast<int>(y), f.rows - 2);
   Tile t;
   make_tile(grid, {row, column}, y - row > x - column ? 1 : 0, t);
   const Vec &n = t.prism.normal, d = lowest - t.corner[0];
-  const double gap = d.z + (n.x * d.x + n.y * d.y) / n.z;
-  if (!(gap < margin && support(a, up).z + a.radius > f.lowest - f.base)) return 0;
+  const double gap = d[2] + (n[0] * d[0] + n[1] * d[1]) / n[2];
+  if (!(gap < margin && support(a, up)[2] + a.radius > f.lowest - f.base)) return 0;
   touches[0] = {{lowest - 0.5 * gap * up, gap, 0}, up};
   return 1;
 }
@@ -212,7 +212,7 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
   int column0, column1, row0, row1;
   if (!range({1, 0, 0}, field.size_x, grid.step_x, field.columns, column0, column1)) return 0;
   if (!range({0, 1, 0}, field.size_y, grid.step_y, field.rows, row0, row1)) return 0;
-  const double lowest = support(a, {0, 0, -1}).z - reach;
+  const double lowest = support(a, {0, 0, -1})[2] - reach;
   const Vec ball = center(a);
 
   Touch kept[buffer];
@@ -236,8 +236,8 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
       if (lowest > top) continue;
       // the ball around the shape against the box around the cell
       const Vec low = grid.point({row, column});
-      const Vec off{ball.x - std::clamp(ball.x, low.x, low.x + grid.step_x),
-                    ball.y - std::clamp(ball.y, low.y, low.y + grid.step_y), std::max(0.0, ball.z - top)};
+      const Vec off{ball[0] - std::clamp(ball[0], low[0], low[0] + grid.step_x),
+                    ball[1] - std::clamp(ball[1], low[1], low[1] + grid.step_y), std::max(0.0, ball[2] - top)};
       if (norm2(off) >= (a.extent + reach) * (a.extent + reach)) continue;
       for (int half = 0; half < 2; ++half) {
         Tile t;

@@ -49,7 +49,7 @@ Surface oriented(const double* vertices, int n_vertices, const int* triangles, i
   Vec mean{}, lower{INFINITY, INFINITY, INFINITY}, upper = -lower;
   for (int v = 0; v < n_vertices; ++v) {
     const Vec p = load(vertices + 3 * v);
-    if (!std::isfinite(p.x + p.y + p.z)) throw std::invalid_argument("vertices: got a number that is not finite");
+    if (!std::isfinite(p[0] + p[1] + p[2])) throw std::invalid_argument("vertices: got a number that is not finite");
     s.point.push_back(p);
   }
   std::set<int> used(triangles, triangles + 3 * n_triangles);
@@ -181,7 +181,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
   for (auto& [old, fresh] : number) {
     fresh = static_cast<int>(hull.vertices.size() / 3);
     const Vec p = s.point[at(old)];
-    hull.vertices.insert(hull.vertices.end(), {p.x, p.y, p.z});
+    hull.vertices.insert(hull.vertices.end(), {p[0], p[1], p[2]});
   }
 
   std::vector<std::set<int>> neighbours(number.size()), faces_at(number.size());
@@ -201,7 +201,7 @@ ConvexHullStorage build_hull(const double* vertices, int n_vertices, const int* 
     thin(s, loop);
     for (int v : loop) hull.face_vertex.push_back(number.at(v));
     hull.face_start.push_back(static_cast<int>(hull.face_vertex.size()));
-    hull.face_normal.insert(hull.face_normal.end(), {n.x, n.y, n.z});
+    hull.face_normal.insert(hull.face_normal.end(), {n[0], n[1], n[2]});
   }
   if (hull.face_vertex.size() > at(max_face_corners))
     throw std::invalid_argument("faces: want at most " + std::to_string(max_face_corners) + " corners, got " +

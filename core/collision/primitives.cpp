@@ -27,7 +27,7 @@ Touch between(const Vec& a, double ra, const Vec& b, double rb, const Vec& n, do
   return {{0.5 * (a + b) + (0.5 * (rb - ra)) * n, distance - ra - rb, feature}, n};
 }
 
-Vec half_axis(const Convex& c) { return c.core == Core::segment ? c.size.y * c.frame.z : Vec{}; }
+Vec half_axis(const Convex& c) { return c.core == Core::segment ? c.size[1] * axis(c.frame, 2) : Vec{}; }
 
 // Closest points p + s d, q + t e with s, t in [-1, 1]. Source: Ericson 2005, 5.1.9.
 void closest_of_segments(const Vec& p, const Vec& d, const Vec& q, const Vec& e, double& s, double& t) {
@@ -52,10 +52,10 @@ Vec direction(const Convex& a, const Convex& b, const Vec& pa, const Vec& pb, do
   if (distance > PrimitivesTuning::coincident * (a.radius + b.radius)) return (1 / distance) * v;
   const Vec across = cross(half_axis(a), half_axis(b));
   const double length = norm(across);
-  if (length > PrimitivesTuning::crossed * a.size.y * b.size.y && a.core == b.core && a.core == Core::segment)
+  if (length > PrimitivesTuning::crossed * a.size[1] * b.size[1] && a.core == b.core && a.core == Core::segment)
     return (1 / length) * across;
   const Convex& straight = a.core == Core::segment ? a : b;
-  return straight.core == Core::segment ? straight.frame.x : b.frame.z;
+  return straight.core == Core::segment ? axis(straight.frame, 0) : axis(b.frame, 2);
 }
 
 }  // namespace
@@ -71,10 +71,11 @@ int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, 
   };
   if (a.core == Core::hull) {
     for (int v = 0; v < a.hull->n_vertices; ++v)
-      add(a.frame.place(load(a.hull->vertices + 3 * v)), static_cast<std::uint32_t>(v));
+      add(place(a.frame, load(a.hull->vertices + 3 * v)), static_cast<std::uint32_t>(v));
   } else if (a.core == Core::box) {
     for (int v = 0; v < 8; ++v)
-      add(a.frame.place({v & 1 ? a.size.x : -a.size.x, v & 2 ? a.size.y : -a.size.y, v & 4 ? a.size.z : -a.size.z}),
+      add(place(a.frame,
+                {v & 1 ? a.size[0] : -a.size[0], v & 2 ? a.size[1] : -a.size[1], v & 4 ? a.size[2] : -a.size[2]}),
           static_cast<std::uint32_t>(v));
   } else if (a.core == Core::segment) {
     add(a.frame.p + half_axis(a), 0);
@@ -120,20 +121,21 @@ int round_pair(const Convex& a, const Convex& b, double margin, Touch* touches) 
 }
 
 int sphere_box(const Convex& sphere, const Convex& box, double margin, Touch* touches) {
-  const Vec c = box.frame.unrotate(sphere.frame.p - box.frame.p);
+  const Vec c = unrotate(box.frame, sphere.frame.p - box.frame.p);
   Vec q = c;
   for (int k = 0; k < 3; ++k) q[k] = std::clamp(c[k], -box.size[k], box.size[k]);
   const double distance = norm(c - q);
   if (distance > PrimitivesTuning::coincident * box.extent) {
-    touches[0] = between(sphere.frame.p, sphere.radius, box.frame.place(q), 0,
-                         box.frame.rotate((1 / distance) * (c - q)), distance, 0);
+    touches[0] = between(sphere.frame.p, sphere.radius, place(box.frame, q), 0,
+                         rotate(box.frame, (1 / distance) * (c - q)), distance, 0);
   } else {
     int face = 0;
     for (int k = 1; k < 3; ++k)
       if (box.size[k] - std::fabs(c[k]) < box.size[face] - std::fabs(c[face])) face = k;
     const double side = c[face] < 0 ? -1 : 1, depth = box.size[face] - std::fabs(c[face]);
     q[face] = side * box.size[face];
-    touches[0] = between(sphere.frame.p, sphere.radius, box.frame.place(q), 0, side * box.frame.axis(face), -depth, 0);
+    touches[0] =
+        between(sphere.frame.p, sphere.radius, place(box.frame, q), 0, side * axis(box.frame, face), -depth, 0);
   }
   return touches[0].at.gap < margin ? 1 : 0;
 }
