@@ -46,7 +46,17 @@ from .errors import ModelError, ModelImportError
 from .io.load import load, loads
 from .model import convert, models
 from .model.builder import ModelBuilder
-from .model.description import Actuator, Closure, ContactPair, Geometry, ImportNote, Inertia, Mimic, ModelDescription
+from .model.description import (
+    Actuator,
+    Closure,
+    ContactPair,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Mimic,
+    ModelDescription,
+    Severity,
+)
 from .model.materials import ContactLaw, Material
 from .model.model import ImportReport, Model
 from .model.poses import pose
@@ -114,6 +124,7 @@ __all__ = [
     "PointConstraint",
     "Scene",
     "SceneObject",
+    "Severity",
     "Simulator",
     "SolvedRows",
     "State",

@@ -9,7 +9,7 @@ import pytest
 from helpers.compare import assert_close
 
 import featherweight as fw
-from featherweight import ImportNote, Mimic, reference
+from featherweight import ImportNote, Mimic, Severity, reference
 from featherweight.arrays import Array
 from featherweight.model import poses
 
@@ -149,7 +149,7 @@ def test_missing_inertia_is_massless_and_reported() -> None:
     model = fw.load(DATA / "features.urdf")
     assert model.link("tool").inertia is None
     [note] = notes_about(model, "massless")
-    assert note == ImportNote("link 'tool'", 60, "has no inertia: taken as massless", honoured=True)
+    assert note == ImportNote("link 'tool'", 60, "has no inertia: taken as massless", Severity.NOTHING)
 
 
 @pytest.mark.parametrize(

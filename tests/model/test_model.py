@@ -211,10 +211,9 @@ def test_reprs_are_informative(model: fw.Model) -> None:
 
 def test_import_report_reads_like_a_table(model: fw.Model) -> None:
     report = model.import_report
-    assert repr(report) == "<ImportReport: 9 notes, 2 not honoured>"
+    assert repr(report) == "<ImportReport: 9 notes, 2 change the motion>"
     assert len(report) == len(list(report)) == 9
-    assert "  84  joint 'lift'" in str(report)
-    assert "NOT HONOURED" in str(report)
+    assert "MOTION     84  joint 'lift'" in str(report)
     assert str(fw.models.box().import_report) == "import report: nothing to report"
 
 
@@ -225,3 +224,14 @@ def test_a_joint_that_moves_no_mass_is_refused() -> None:
     hinge = '<joint name="j" type="continuous"><parent link="b"/><child link="a"/></joint>'
     with pytest.raises(fw.ModelImportError, match=r"^<string>:2: joint 'j': "):
         fw.loads(f'<robot><link name="b"/><link name="a"/>\n{hinge}</robot>', "urdf")
+
+
+def test_import_reports_put_what_changes_the_motion_first() -> None:
+    builder = fw.ModelBuilder().link("a", mass=1.0)
+    for severity in (fw.Severity.NOTHING, fw.Severity.PICTURE, fw.Severity.MOTION):
+        builder.note(fw.ImportNote(f"the {severity}", None, "differs", severity))
+    report = builder.build().import_report
+    assert [note.element for note in report.not_honoured] == ["the motion"]
+    assert [note.honoured for note in report] == [True, True, False]
+    assert [note.element for note in report.changing(fw.Severity.PICTURE)] == ["the picture"]
+    assert [line.split()[0] for line in str(report).splitlines()[2:]] == ["MOTION", "picture", "nothing"]

@@ -111,6 +111,14 @@ def test_nonphysical_inertia_survives_with_its_note() -> None:
     assert same_bits(saved.decode(saved.encode(description)), description)
 
 
+def test_notes_of_files_from_before_there_were_severities() -> None:
+    document = json.loads(saved.encode(fw.load(DATA / "features.urdf").description))
+    for note in document["notes"]:
+        note["honoured"] = note.pop("severity") != "motion"
+    again = fw.loads(json.dumps(document), "json")
+    assert again.description.notes == fw.load(DATA / "features.urdf").description.notes
+
+
 def test_file_is_strict_json() -> None:
     def reject(constant: str) -> None:
         raise AssertionError(constant)
@@ -185,6 +193,8 @@ def changed(path: str, value: Any) -> str:
             r"frame: the name .*UTF-8.*'\\ud800'",
         ),
         ("notes/0/line", 1.5, "'line' must be an integer"),
+        ("notes/0/severity", "grave", "'severity' must be one of motion, picture, nothing, got 'grave'"),
+        ("notes/0/severity", ..., "'severity' is missing"),
     ],
 )
 def test_wrong_documents_are_refused(path: str, value: Any, complaint: str) -> None:

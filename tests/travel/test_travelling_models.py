@@ -49,7 +49,7 @@ def changed(description: fw.ModelDescription) -> dict[str, fw.ModelDescription]:
     bent[0, 3] = np.nextafter(bent[0, 3], 1.0)
     link = description.links[-1]
     shape = link.geometries[0]
-    notes = (fw.ImportNote("joint 'x'", 3, "is odd", honoured=True),)
+    notes = (fw.ImportNote("joint 'x'", 3, "is odd", fw.Severity.NOTHING),)
     return {
         "name": replace(description, name="other"),
         "one bit of a placement": replace(
@@ -221,20 +221,20 @@ def test_pickles_of_another_format_are_refused(value: Any, monkeypatch: pytest.M
     monkeypatch.setattr(records, "PICKLE_FORMAT", 7)
     data = pickle.dumps(value)
     monkeypatch.undo()
-    with pytest.raises(pickle.UnpicklingError, match=r"^pickle of \w+: expected format 1.*got format 7"):
+    with pytest.raises(pickle.UnpicklingError, match=rf"^pickle of \w+: expected format {records.PICKLE_FORMAT}.*got format 7"):
         pickle.loads(data)
 
 
 @pytest.mark.parametrize(
     "state, complaint",
     [
-        ({"friction": 1.0}, "expected format 1 of featherweight, got a dict that states none"),
+        ({"friction": 1.0}, f"expected format {records.PICKLE_FORMAT} of featherweight, got a dict that states none"),
         (None, "got a NoneType that states none"),
         ((), "got a tuple that states none"),
-        ((1, {"friction": 1.0}, []), "expected friction, torsional, .*, got friction"),
-        ((1, {}, []), "got nothing"),
-        ((1, 3, []), r"got \(3, \[\]\)"),
-        ((1,), r"got \(\)"),
+        ((records.PICKLE_FORMAT, {"friction": 1.0}, []), "expected friction, torsional, .*, got friction"),
+        ((records.PICKLE_FORMAT, {}, []), "got nothing"),
+        ((records.PICKLE_FORMAT, 3, []), r"got \(3, \[\]\)"),
+        ((records.PICKLE_FORMAT,), r"got \(\)"),
     ],
 )
 def test_pickles_with_other_contents_are_refused(state: object, complaint: str) -> None:

@@ -108,7 +108,7 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
         "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
     )
     command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
-    command.add_argument("--strict", action="store_true", help="fail on anything in the file that is not honoured")
+    command.add_argument("--strict", action="store_true", help="fail on anything in the file that the motion would not honour")
     command.add_argument(
         "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
     )
@@ -156,7 +156,8 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     if not drop.simulator.scene.shapes[options.ground == "plane" :]:
         print("it has no collision shapes: nothing can touch it")
     if model.import_report.not_honoured:
-        print(f"{len(model.import_report.not_honoured)} things in the file are not honoured: see featherweight info")
+        count = len(model.import_report.not_honoured)
+        print(f"{count} things in the file change the motion and are not honoured: see featherweight info")
     sys.stdout.flush()
 
     record = drop.run(

@@ -13,7 +13,7 @@ from .. import files
 from ..errors import ModelImportError
 from ..model import saved
 from ..model.builder import ModelBuilder
-from ..model.description import ModelDescription
+from ..model.description import ModelDescription, Severity
 from ..model.model import Model
 from . import mjcf, urdf, xml
 from .meshes import PackageDirs
@@ -33,7 +33,8 @@ def load(
     """Load a robot from a file: URDF (.urdf, or .xml with <robot>), MJCF (.xml, .mjcf) or a saved model (.json).
 
     floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
-    strict: raise on the first thing that is not honoured, instead of listing all in ``model.import_report``.
+    strict: raise on the first thing because of which the robot would not move as the file says, instead of listing all
+    in ``model.import_report``. What changes only the picture, or nothing, is listed in either case.
     package_dirs: where to look for ``package://`` meshes first, before ``ROS_PACKAGE_PATH`` and around the file.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
@@ -132,9 +133,9 @@ def _core_error(
 
 
 def _require_honoured(description: ModelDescription, path: Path | None) -> None:
-    broken = [note for note in description.notes if not note.honoured]
+    broken = [note for note in description.notes if note.severity is Severity.MOTION]
     if not broken:
         return
     first, rest = broken[0], len(broken) - 1
-    more = f" (strict; without it, import_report lists {rest} more)" if rest else " (strict)"
+    more = f" (strict; without it, import_report lists {rest} more that change the motion)" if rest else " (strict)"
     raise ModelImportError(first.element, first.message + more, path, first.line)

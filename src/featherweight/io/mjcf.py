@@ -20,26 +20,26 @@ from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from ..model import poses
 from ..model.builder import ROOT_JOINT, WORLD, ModelBuilder
-from ..model.description import Geometry, ImportNote, Inertia, JointType, ModelDescription
+from ..model.description import Geometry, ImportNote, Inertia, JointType, ModelDescription, Severity
 from . import mjcf_contact
 
 _LINE = re.compile(r"[Ll]ine(?: number)?[ =](\d+)")
 _ELEMENT = re.compile(r"Element(?: name)? '([^']*)'")
 
-#: Kinds of elements that the translation leaves out: list in the spec, name in the file, honoured, why.
+#: Kinds of elements that the translation leaves out: list in the spec, name in the file, what that changes, why.
 _LEFT_OUT = (
-    ("tendons", "tendon", False, "tendons are not supported"),
-    ("flexes", "flex", False, "deformable bodies are not supported"),
-    ("plugins", "plugin", False, "plugins are not supported"),
-    ("sensors", "sensor", True, "sensors are not part of the model"),
-    ("cameras", "camera", True, "cameras are not part of the model"),
-    ("lights", "light", True, "lights are not part of the model"),
-    ("keys", "key", True, "keyframes are not part of the model"),
-    ("skins", "skin", True, "skins are not part of the model"),
-    ("textures", "texture", True, "textures are not part of the model"),
-    ("numerics", "numeric", True, "custom data is not part of the model"),
-    ("texts", "text", True, "custom data is not part of the model"),
-    ("tuples", "tuple", True, "custom data is not part of the model"),
+    ("tendons", "tendon", Severity.MOTION, "tendons are not supported"),
+    ("flexes", "flex", Severity.MOTION, "deformable bodies are not supported"),
+    ("plugins", "plugin", Severity.MOTION, "plugins are not supported"),
+    ("sensors", "sensor", Severity.NOTHING, "sensors are not part of the model"),
+    ("cameras", "camera", Severity.PICTURE, "cameras are not part of the model"),
+    ("lights", "light", Severity.PICTURE, "lights are not part of the model"),
+    ("keys", "key", Severity.NOTHING, "keyframes are not part of the model"),
+    ("skins", "skin", Severity.PICTURE, "skins are not part of the model"),
+    ("textures", "texture", Severity.PICTURE, "textures are not part of the model"),
+    ("numerics", "numeric", Severity.NOTHING, "custom data is not part of the model"),
+    ("texts", "text", Severity.NOTHING, "custom data is not part of the model"),
+    ("tuples", "tuple", Severity.NOTHING, "custom data is not part of the model"),
 )
 _SOFT_LIMIT_DEFAULTS: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "margin": 0.0}
 
@@ -67,7 +67,7 @@ def read(
         description = _Translation(mujoco, spec, model).run(floating_base)
     except ModelError as error:
         raise ModelImportError(error.element, error.problem, path) from None
-    told = [ImportNote("MuJoCo", None, " ".join(str(warning.message).split()), honoured=True) for warning in caught]
+    told = [ImportNote("MuJoCo", None, " ".join(str(warning.message).split()), Severity.NOTHING) for warning in caught]
     notes = sorted((*told, *description.notes), key=lambda note: note.line or 0)
     return replace(description, notes=tuple(notes))
 
@@ -129,9 +129,9 @@ class _Translation:
         inertia = Inertia(mass, X[:3, 3], 0.5 * (moments + moments.T))
         self._builder.link(self._bodies[body], inertia=inertia, geometries=self._geometries(body))
         if m.body_gravcomp[body] != 0.0:
-            self._note("body", body, "gravity compensation is not imported", honoured=False)
+            self._note("body", body, "gravity compensation is not imported", Severity.MOTION)
         if m.body_mocapid[body] >= 0:
-            self._note("body", body, "a mocap body stays where the file puts it", honoured=False)
+            self._note("body", body, "a mocap body stays where the file puts it", Severity.MOTION)
 
     def _geometries(self, body: int) -> Iterator[Geometry]:
         m = self._m
@@ -190,7 +190,7 @@ class _Translation:
         if m.geom_type[geom] != self._mujoco.mjtGeom.mjGEOM_MESH:
             self._left_out.add(geom)
             kind = self._mujoco.mjtGeom(int(m.geom_type[geom])).name[7:].lower()
-            self._note("geom", geom, f"shape {kind} is left out", honoured=False)
+            self._note("geom", geom, f"shape {kind} is left out", Severity.MOTION)
             return None
         X = _pose(m.geom_pos[geom], m.geom_quat[geom])
         vertices = mjcf_contact.hull_vertices(m, int(m.geom_dataid[geom]))
@@ -204,10 +204,10 @@ class _Translation:
         number = int(m.geom_dataid[geom])
         mesh = next(mesh for mesh in self._spec.meshes if mesh.id == number)
         if not mesh.file:
-            self._note("geom", geom, f"mesh {mesh.name!r} has no file: it is not shown", honoured=True)
+            self._note("geom", geom, f"mesh {mesh.name!r} has no file: it is not shown", Severity.PICTURE)
             return None
         if np.any(mesh.refpos) or not np.array_equal(mesh.refquat, (1.0, 0.0, 0.0, 0.0)):
-            self._note("geom", geom, f"mesh {mesh.name!r} is shown without its refpos and refquat", honoured=True)
+            self._note("geom", geom, f"mesh {mesh.name!r} is shown without its refpos and refquat", Severity.PICTURE)
         spec = self._spec
         name = os.path.basename(mesh.file) if spec.strippath else mesh.file
         meshdir = getattr(mesh, "compiler", spec).meshdir or spec.meshdir
@@ -290,7 +290,7 @@ class _Translation:
             options["effort_limit"] = min(-low, up) if low <= 0.0 <= up else 0.0
             if low != -up:
                 message = f"actuator force range [{low:g}, {up:g}] is taken as +-{options['effort_limit']:g}"
-                self._note("joint", joint, message, honoured=False)
+                self._note("joint", joint, message, Severity.MOTION)
         return options
 
     def _spring(self, joint: int) -> dict[str, Any]:
@@ -304,17 +304,17 @@ class _Translation:
         types = self._mujoco.mjtJoint
         turns_freely = int(m.jnt_type[joint]) in (int(types.mjJNT_FREE), int(types.mjJNT_BALL))
         if turns_freely and (m.jnt_stiffness[joint] != 0.0 or _any(m, "jnt_stiffnesspoly", joint)):
-            self._note("joint", joint, "the spring of a ball or free joint is not imported", honoured=False)
+            self._note("joint", joint, "the spring of a ball or free joint is not imported", Severity.MOTION)
         elif _any(m, "jnt_stiffnesspoly", joint):
-            self._note("joint", joint, "only the linear part of the spring is imported", honoured=False)
+            self._note("joint", joint, "only the linear part of the spring is imported", Severity.MOTION)
         if _any(m, "dof_dampingpoly", dofs):
-            self._note("joint", joint, "only the linear part of the damping is imported", honoured=False)
+            self._note("joint", joint, "only the linear part of the damping is imported", Severity.MOTION)
         if m.jnt_type[joint] == types.mjJNT_BALL and m.jnt_limited[joint]:
-            self._note("joint", joint, "the limit of a ball joint is not imported", honoured=False)
+            self._note("joint", joint, "the limit of a ball joint is not imported", Severity.MOTION)
         if m.jnt_limited[joint]:
             changed = _differences(m, "jnt", joint, _SOFT_LIMIT_DEFAULTS)
             if changed:
-                self._note("joint", joint, f"limit compliance ({changed}) is not imported", honoured=False)
+                self._note("joint", joint, f"limit compliance ({changed}) is not imported", Severity.MOTION)
 
     def _joint_names(self) -> list[str]:
         m = self._m
@@ -346,7 +346,7 @@ class _Translation:
         for site, (wish, name) in enumerate(zip(wishes, free, strict=True)):
             if name != wish:
                 message = f"is called {name!r}: a link has its name"
-                self._builder.note(ImportNote(f"site {wish!r}", None, message, honoured=True))
+                self._builder.note(ImportNote(f"site {wish!r}", None, message, Severity.NOTHING))
             link = self._bodies[m.site_bodyid[site]]
             self._builder.frame(name, link, _pose(m.site_pos[site], m.site_quat[site]))
 
@@ -354,20 +354,20 @@ class _Translation:
         option, default = self._m.opt, self._mujoco.MjOption()
         if option.density != 0.0 or option.viscosity != 0.0:
             message = "the fluid (density, viscosity) is not imported"
-            self._builder.note(ImportNote("option", None, message, honoured=False))
+            self._builder.note(ImportNote("option", None, message, Severity.MOTION))
         gravity, energy = self._mujoco.mjtDisableBit.mjDSBL_GRAVITY, self._mujoco.mjtEnableBit.mjENBL_ENERGY
         if option.disableflags & ~int(gravity) or option.enableflags & ~int(energy):
             message = "flags are not imported, but for gravity"
-            self._builder.note(ImportNote("option/flag", None, message, honoured=False))
+            self._builder.note(ImportNote("option/flag", None, message, Severity.MOTION))
         honoured_or_told = ("gravity", "density", "viscosity", "wind", "disableflags", "enableflags")
         names = [name for name in dir(option) if not name.startswith("_") and name not in honoured_or_told]
         changed = [name for name in names if not np.array_equal(getattr(option, name), getattr(default, name))]
         if changed:
             message = f"simulation settings ({', '.join(changed)}) are not part of the model"
-            self._builder.note(ImportNote("option", None, message, honoured=True))
+            self._builder.note(ImportNote("option", None, message, Severity.NOTHING))
 
     def _add_contacts(self, world_link: str | None) -> None:
-        m, note = self._m, self._note_positional
+        m, note = self._m, self._note
         contacts = mjcf_contact.ContactTranslation(self._mujoco, m, self._builder, self._bodies, world_link, note)
         contacts.add_excludes()
         contacts.add_pairs(self._geom_name, self._left_out)
@@ -378,16 +378,13 @@ class _Translation:
         contacts.add_actuators(self._joints, lambda number: motors[number])
 
     def _report_left_out(self) -> None:
-        for elements, kind, honoured, message in _LEFT_OUT:
+        for elements, kind, severity, message in _LEFT_OUT:
             for element in getattr(self._spec, elements, ()):
                 label = f"{kind} {element.name!r}" if element.name else kind
-                self._builder.note(ImportNote(label, _line(element), message, honoured))
+                self._builder.note(ImportNote(label, _line(element), message, severity))
 
-    def _note(self, kind: str, number: int, message: str, *, honoured: bool) -> None:
-        self._builder.note(ImportNote(self._label(kind, number), self._lines.get((kind, number)), message, honoured))
-
-    def _note_positional(self, kind: str, number: int, message: str, honoured: bool) -> None:
-        self._note(kind, number, message, honoured=honoured)
+    def _note(self, kind: str, number: int, message: str, severity: Severity) -> None:
+        self._builder.note(ImportNote(self._label(kind, number), self._lines.get((kind, number)), message, severity))
 
     def _label(self, kind: str, number: int) -> str:
         if kind in ("body", "joint"):

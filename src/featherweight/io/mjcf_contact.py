@@ -10,10 +10,11 @@ import numpy as np
 from ..arrays import Array
 from ..model import poses
 from ..model.builder import WORLD, ModelBuilder
+from ..model.description import Severity
 from ..model.materials import ContactLaw, Material
 
-#: note(kind of element, its number, message, honoured)
-Note = Callable[[str, int, str, bool], None]
+#: note(kind of element, its number, message, severity)
+Note = Callable[[str, int, str, Severity], None]
 
 #: How MuJoCo's solver softens contacts; another value than the default is reported, not carried over.
 _SOFT_CONTACT: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "solmix": 1.0}
@@ -66,12 +67,12 @@ class ContactTranslation:
         for pair in range(m.npair):
             ends = int(m.pair_geom1[pair]), int(m.pair_geom2[pair])
             if left_out & set(ends):
-                self._note("contact pair", pair, "is left out with one of its shapes", False)
+                self._note("contact pair", pair, "is left out with one of its shapes", Severity.MOTION)
                 continue
             slide, slide2, spin, roll, roll2 = (float(x) for x in m.pair_friction[pair])
             if slide != slide2 or roll != roll2:
                 message = f"friction that depends on direction is taken as {slide:g} (sliding), {roll:g} (rolling)"
-                self._note("contact pair", pair, message, False)
+                self._note("contact pair", pair, message, Severity.MOTION)
             law = ContactLaw(slide, spin, roll, margin=float(m.pair_margin[pair]), dim=int(m.pair_dim[pair]))
             (a, name_a), (b, name_b) = ((self._links[m.geom_bodyid[geom]], geom_name(geom)) for geom in ends)
             assert a is not None and b is not None  # they have these geoms
@@ -79,7 +80,7 @@ class ContactTranslation:
             changed = [key for key in ("solref", "solimp") if not _is_default(m, "pair", pair, key)]
             if changed or m.pair_gap[pair] != 0.0:
                 listed = ", ".join([*changed, *(["gap"] if m.pair_gap[pair] != 0.0 else [])])
-                self._note("contact pair", pair, f"{_SOFT} ({listed}) is not imported", False)
+                self._note("contact pair", pair, f"{_SOFT} ({listed}) is not imported", Severity.MOTION)
 
     def report_softness(self, geoms: list[int]) -> None:
         """One note for all geoms that differ from the defaults in the same way."""
@@ -92,7 +93,7 @@ class ContactTranslation:
                 groups.setdefault(", ".join(changed), []).append(geom)
         for listed, members in groups.items():
             more = f" (and for {len(members) - 1} more geoms)" if len(members) > 1 else ""
-            self._note("geom", members[0], f"{_SOFT} ({listed}) is not imported{more}", False)
+            self._note("geom", members[0], f"{_SOFT} ({listed}) is not imported{more}", Severity.MOTION)
 
     # -- closures ------------------------------------------------------------------------------------------------
 
@@ -102,9 +103,9 @@ class ContactTranslation:
         for number in range(m.neq):
             if int(m.eq_type[number]) not in known:
                 kind = types(int(m.eq_type[number])).name[5:].lower()
-                self._note("equality", number, f"equality constraints of type {kind} are not imported", False)
+                self._note("equality", number, f"equality constraints of type {kind} are not imported", Severity.MOTION)
             elif not m.eq_active0[number]:
-                self._note("equality", number, "is not active: left out", True)
+                self._note("equality", number, "is not active: left out", Severity.NOTHING)
             else:
                 self._add_closure(number, name(number))
 
@@ -115,13 +116,13 @@ class ContactTranslation:
         if link == WORLD:
             link, X, to, Y = to, Y, link, X
         if link == WORLD:
-            self._note("equality", number, "connects the world to itself: left out", True)
+            self._note("equality", number, "connects the world to itself: left out", Severity.NOTHING)
             return
         rows = ("x", "y", "z", "rx", "ry", "rz")[: 6 if weld else 3]
         self._builder.close(name, link, to, placement=X, to_placement=Y, rows=rows)
         if not (_is_default(m, "eq", number, "solref") and _is_default(m, "eq", number, "solimp")):
             message = "the closure is rigid here: the softness of MuJoCo's solver (solref, solimp) is not imported"
-            self._note("equality", number, message, False)
+            self._note("equality", number, message, Severity.MOTION)
 
     def _ends(self, number: int, weld: bool) -> list[tuple[str, Array]]:
         """Body and frame in it, of both sides."""
@@ -147,12 +148,12 @@ class ContactTranslation:
             joint = int(m.actuator_trnid[number][0])
             if int(m.actuator_trntype[number]) not in on_joint or int(m.jnt_type[joint]) not in single:
                 message = "is not imported: only motors on joints with one degree of freedom are"
-                self._note("actuator", number, message, False)
+                self._note("actuator", number, message, Severity.MOTION)
                 continue
             law = self._control_law(number)
             if law is None:
                 message = "is not imported: only motor, position and velocity actuators without dynamics are"
-                self._note("actuator", number, message, False)
+                self._note("actuator", number, message, Severity.MOTION)
                 continue
             self._builder.actuator(
                 name(number),
@@ -166,7 +167,7 @@ class ContactTranslation:
             )
             extra = [key for key in ("armature", "damping", "delay") if np.any(_given(m, f"actuator_{key}", number))]
             if extra:
-                self._note("actuator", number, f"{', '.join(extra)} of the actuator is not imported", False)
+                self._note("actuator", number, f"{', '.join(extra)} of the actuator is not imported", Severity.MOTION)
 
     def _control_law(self, number: int) -> tuple[Any, float, float] | None:
         """Kind, kp and kd of an actuator with the force ``gain u + b0 + b1 length + b2 rate``, if it is one of ours."""

@@ -14,7 +14,7 @@ from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from ..model import poses
 from ..model.builder import ROOT_JOINT, WORLD, ModelBuilder
-from ..model.description import Geometry, ImportNote, JointType, Mimic, ModelDescription
+from ..model.description import Geometry, ImportNote, JointType, Mimic, ModelDescription, Severity
 from . import xml
 from .meshes import MeshFinder, PackageDirs
 from .xml import Element
@@ -355,7 +355,7 @@ class _Reader:
             builder.joint(f"{link}_{ROOT_JOINT}", type_, WORLD, link)
             line = self._lines[f"link {link!r}"]
             message = f"is one of {len(roots)} roots: attached to the world by a {type_} joint"
-            self._notes.append(ImportNote(f"link {link!r}", line, message, honoured=True))
+            self._notes.append(ImportNote(f"link {link!r}", line, message, Severity.NOTHING))
         return builder.describe()
 
     # -- elements and attributes ---------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ class _Reader:
         return values
 
     def _note(self, element: Element, what: str, message: str, *, honoured: bool) -> None:
-        self._notes.append(ImportNote(what, element.line, message, honoured))
+        self._notes.append(ImportNote(what, element.line, message, Severity.NOTHING if honoured else Severity.MOTION))
 
     def _error(self, element: Element, what: str, problem: str) -> ModelImportError:
         return ModelImportError(what, problem, self._path, element.line)

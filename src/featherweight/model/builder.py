@@ -30,6 +30,7 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
+    Severity,
 )
 from .geometry_checks import checked_geometry, checked_pose
 from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_dof
@@ -359,7 +360,7 @@ class ModelBuilder:
             self.note(note)
         if not np.array_equal(description.gravity, self._gravity):
             message = f"gravity {vector(description.gravity)} is replaced by this model's {vector(self._gravity)}"
-            self.note(ImportNote(f"model {description.name!r}", None, message, honoured=True))
+            self.note(ImportNote(f"model {description.name!r}", None, message, Severity.NOTHING))
         return self
 
     def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
@@ -486,7 +487,7 @@ class ModelBuilder:
         if problem is not None:
             if not self._allow_nonphysical:
                 raise ModelError(element, f"{problem} (allow_nonphysical=True keeps it)")
-            self.note(ImportNote(element, None, f"kept unchanged, though {problem}", honoured=False))
+            self.note(ImportNote(element, None, f"kept unchanged, though {problem}", Severity.MOTION))
         return Inertia(mass, center, moments)
 
     def _check_references(self) -> None:

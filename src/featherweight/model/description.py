@@ -9,6 +9,7 @@ pickle, and compare by value, bit for bit.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
 from typing import Literal
 
 import numpy as np
@@ -190,14 +191,30 @@ class Closure(Record):
     rows: tuple[str, ...] = ("x", "y", "z")
 
 
+class Severity(Enum):
+    """What differs from the file because of something that an importer left out or decided."""
+
+    MOTION = "motion"  # the robot moves, touches or is driven otherwise than the file says: strict=True raises
+    PICTURE = "picture"  # it only looks different
+    NOTHING = "nothing"  # no difference, but worth knowing
+
+    def __str__(self) -> str:
+        return self.value
+
+
 @dataclass(frozen=True)
 class ImportNote(Record):
-    """Something that an importer left out or decided. ``honoured`` is False if the physics differ because of it."""
+    """Something that an importer left out or decided, and what it changes."""
 
     element: str  # e.g. "joint/mimic 'finger_2'"
     line: int | None
     message: str
-    honoured: bool
+    severity: Severity
+
+    @property
+    def honoured(self) -> bool:
+        """Whether the robot still moves as the file says."""
+        return self.severity is not Severity.MOTION
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,19 @@ from ..checks import close_names
 from ..records import Record, packed, unpacked
 from . import saved
 from .builder import WORLD, ModelBuilder
-from .description import Frame, Geometry, ImportNote, Inertia, Joint, JointType, Link, Mimic, ModelDescription, freeze
+from .description import (
+    Frame,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    JointType,
+    Link,
+    Mimic,
+    ModelDescription,
+    Severity,
+    freeze,
+)
 
 _T = TypeVar("_T")
 
@@ -131,7 +143,7 @@ class ModelFrame(Record):
 
 
 class ImportReport(Sequence[ImportNote]):
-    """What an import decided or left out. Iterate over the notes, or print it for a table.
+    """What an import decided or left out. Iterate over the notes, or print it for a table, the gravest first.
 
     Pickles, and equals a report of the same notes.
     """
@@ -141,8 +153,12 @@ class ImportReport(Sequence[ImportNote]):
 
     @property
     def not_honoured(self) -> tuple[ImportNote, ...]:
-        """The notes because of which the physics differ from the file's."""
-        return tuple(note for note in self._notes if not note.honoured)
+        """The notes because of which the motion differs from the file's: those that ``strict=True`` raises for."""
+        return self.changing(Severity.MOTION)
+
+    def changing(self, severity: Severity) -> tuple[ImportNote, ...]:
+        """The notes of one severity."""
+        return tuple(note for note in self._notes if note.severity is severity)
 
     @overload
     def __getitem__(self, index: int) -> ImportNote: ...
@@ -164,19 +180,23 @@ class ImportReport(Sequence[ImportNote]):
         return hash(self._notes)
 
     def __repr__(self) -> str:
-        return f"<ImportReport: {len(self)} notes, {len(self.not_honoured)} not honoured>"
+        return f"<ImportReport: {len(self)} notes, {len(self.not_honoured)} change the motion>"
 
     def __str__(self) -> str:
         if not self._notes:
             return "import report: nothing to report"
-        rows = [("line", "element", "", "message")]
-        for note in self._notes:
-            honoured = "" if note.honoured else "NOT HONOURED"
-            rows.append(("" if note.line is None else str(note.line), note.element, honoured, note.message))
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        a, b, c = widths
-        lines = [f"{line:>{a}}  {element:<{b}}  {flag:<{c}}  {message}" for line, element, flag, message in rows]
-        return f"import report: {len(self)} notes, {len(self.not_honoured)} not honoured\n" + "\n".join(lines)
+        rows = [("changes", "line", "element", "message")]
+        for severity in Severity:
+            what = severity.name if severity is Severity.MOTION else str(severity)
+            for note in self.changing(severity):
+                rows.append((what, "" if note.line is None else str(note.line), note.element, note.message))
+        a, b, c = (max(len(row[column]) for row in rows) for column in range(3))
+        lines = [f"{what:<{a}}  {line:>{b}}  {element:<{c}}  {message}" for what, line, element, message in rows]
+        counts = ", ".join(f"{len(self.changing(severity))} change {_CHANGES[severity]}" for severity in Severity)
+        return f"import report: {len(self)} notes, {counts}\n" + "\n".join(lines)
+
+
+_CHANGES = {Severity.MOTION: "the motion", Severity.PICTURE: "the picture", Severity.NOTHING: "nothing"}
 
 
 class Model(_core.Model):

@@ -20,7 +20,7 @@ from .. import files
 from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from .builder import ModelBuilder
-from .description import Actuator, Closure, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription
+from .description import Actuator, Closure, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription, Severity
 from .materials import ContactLaw, Material
 
 FORMAT = "featherweight-model"
@@ -46,7 +46,7 @@ def encode(description: ModelDescription) -> str:
         "links": [_encode_link(link.name, link.inertia, link.geometries) for link in description.links],
         "joints": [_encode_joint(joint) for joint in description.joints],
         "frames": [{"name": f.name, "link": f.link, "placement": f.placement.tolist()} for f in description.frames],
-        "notes": [vars(note) for note in description.notes],
+        "notes": [{**vars(note), "severity": note.severity.value} for note in description.notes],
     }
     contacts = {
         "actuators": [_encode_fields(actuator) for actuator in description.actuators],
@@ -252,10 +252,20 @@ def _decode_note(fields: _Fields) -> ImportNote:
         element=fields.take("element", str),
         line=fields.take("line", int, None),
         message=fields.take("message", str),
-        honoured=fields.take("honoured", bool),
+        severity=_decode_severity(fields),
     )
     fields.finish()
     return note
+
+
+def _decode_severity(fields: _Fields) -> Severity:
+    honoured = fields.take("honoured", bool, None)  # as files had it before there were severities
+    if honoured is not None:
+        return Severity.NOTHING if honoured else Severity.MOTION
+    name = fields.take("severity", str)
+    if name not in {severity.value for severity in Severity}:
+        raise ModelError("note", f"'severity' must be one of {', '.join(map(str, Severity))}, got {name!r}")
+    return Severity(name)
 
 
 class _Fields:
