@@ -94,7 +94,7 @@ def test_a_model_is_no_other_thing() -> None:
         fw.Material(friction=0.3, stiffness=1e4),
         fw.ContactLaw(margin=0.01),
         fw.Actuator("motor", "j", ctrl_range=(-1.0, 1.0)),
-        fw.ImportNote("robot", None, "fine", True),
+        fw.ImportNote("robot", None, "fine", fw.Severity.NOTHING),
         fw.models.quadruped().joints[0],
         fw.models.quadruped().link("trunk"),
         fw.models.quadruped().frame("trunk"),
@@ -221,7 +221,8 @@ def test_pickles_of_another_format_are_refused(value: Any, monkeypatch: pytest.M
     monkeypatch.setattr(records, "PICKLE_FORMAT", 7)
     data = pickle.dumps(value)
     monkeypatch.undo()
-    with pytest.raises(pickle.UnpicklingError, match=rf"^pickle of \w+: expected format {records.PICKLE_FORMAT}.*got format 7"):
+    now = records.PICKLE_FORMAT
+    with pytest.raises(pickle.UnpicklingError, match=rf"^pickle of \w+: expected format {now}.*got format 7"):
         pickle.loads(data)
 
 

@@ -108,7 +108,9 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
         "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
     )
     command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
-    command.add_argument("--strict", action="store_true", help="fail on anything in the file that the motion would not honour")
+    command.add_argument(
+        "--strict", action="store_true", help="fail on anything in the file that the motion would not honour"
+    )
     command.add_argument(
         "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
     )
