@@ -9,6 +9,7 @@
 #include "cones/matrix.hpp"
 #include "cones/tuning.hpp"
 #include "step/quartet_rows.hpp"
+#include "step/sparse_assembly.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -177,128 +178,17 @@ class ConeMatrix {
   }
 
   void fill_sparse(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
-    const int n_roots = scene_.tree.n_links;  // trees are named by the link at their root
-    int *first_of_root = nullptr, *on_root = nullptr, *first_block = nullptr;
-    int *start = nullptr, *neighbour = nullptr;
-    // Of a quartet: blocks and rows that its columns couple to, how many of both are written, and where its values
-    // start.
-    struct Columns {
-      std::size_t blocks, rows, done, values, done_rows = 0;
-    };
-    Columns* columns = nullptr;
-    std::size_t n_neighbours = 0, n_values = 0, *at = nullptr;
-    double* values = nullptr;
+    SparseAssembly<S> assembly(scene_, rows_);
     const auto carve_all = [&] {
       make_room(kernels, options, memory, [&](Arena& pieces) {
-        first_of_root = pieces.take<int>(n_roots + 1);
-        on_root = pieces.take<int>(2 * static_cast<std::size_t>(rows_.n_quartets));
-        first_block = pieces.take<int>(rows_.n_quartets + 1);
-        columns = pieces.take<Columns>(rows_.n_quartets);
-        start = pieces.take<int>(rows_.n_blocks + 1);
-        neighbour = pieces.take<int>(n_neighbours);
-        at = pieces.take<std::size_t>(n_neighbours);
-        values = pieces.take<double>(n_values + 1);
-        G = {values, 0, start, neighbour, at};
+        assembly.make_room(pieces);
+        G = assembly.matrix();
       });
+      assembly.place_columns();
     };
-    carve_all();
-
-    // quartets by tree, in rising order
-    const auto root_of = [&](const Quartet& g, int end) { return scene_.root[g.ends[end].link]; };
-    const auto new_root = [&](const Quartet& g, int end) { return end == 0 || root_of(g, 0) != root_of(g, 1); };
-    const auto list_roots = [&] {
-      for (int k = 0; k <= n_roots; ++k) first_of_root[k] = 0;
-      for (int i = 0; i < rows_.n_quartets; ++i)
-        for (int e = 0; e < rows_.quartets[i].n_ends; ++e)
-          if (new_root(rows_.quartets[i], e)) ++first_of_root[root_of(rows_.quartets[i], e) + 1];
-      for (int k = 0; k < n_roots; ++k) first_of_root[k + 1] += first_of_root[k];
-      for (int i = rows_.n_quartets - 1; i >= 0; --i)  // filled from the back; the starts are then moved to the front
-        for (int e = 0; e < rows_.quartets[i].n_ends; ++e)
-          if (new_root(rows_.quartets[i], e)) on_root[--first_of_root[root_of(rows_.quartets[i], e) + 1]] = i;
-      for (int k = 0; k < n_roots; ++k) first_of_root[k] = first_of_root[k + 1];
-      first_of_root[n_roots] = count_on_roots(new_root);
-      for (int b = 0, i = -1; b < rows_.n_blocks; ++b) {
-        if (i + 1 < rows_.n_quartets && rows_.blocks[b].first >= rows_.quartets[i + 1].first) first_block[++i] = b;
-        first_block[i + 1] = b + 1;
-      }
-    };
-    list_roots();
-
-    // f(other quartet) for every quartet that shares a tree with quartet i, in rising order, itself included
-    const auto for_neighbours = [&](int i, auto&& f) {
-      const Quartet& quartet = rows_.quartets[i];
-      int at_root[2] = {0, 0}, end_root[2] = {0, 0}, n = 0;
-      for (int e = 0; e < quartet.n_ends; ++e)
-        if (new_root(quartet, e)) {
-          at_root[n] = first_of_root[root_of(quartet, e)];
-          end_root[n++] = first_of_root[root_of(quartet, e) + 1];
-        }
-      for (;;) {
-        int next = rows_.n_quartets;
-        for (int k = 0; k < n; ++k)
-          if (at_root[k] < end_root[k] && on_root[at_root[k]] < next) next = on_root[at_root[k]];
-        if (next == rows_.n_quartets) return;
-        for (int k = 0; k < n; ++k)
-          if (at_root[k] < end_root[k] && on_root[at_root[k]] == next) ++at_root[k];
-        f(next);
-      }
-    };
-    // all blocks of a quartet have the same neighbours
-    const auto n_blocks = [&](int i) { return first_block[i + 1] - first_block[i]; };
-    const auto place_columns = [&] {
-      n_neighbours = n_values = 0;
-      for (int i = 0; i < rows_.n_quartets; ++i) {
-        Columns& own = columns[i] = {0, 0, 0, n_values};
-        for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += rows_.quartets[other].rows; });
-        for (int j = first_block[i]; j < first_block[i + 1]; ++j, n_neighbours += own.blocks)
-          start[j] = static_cast<int>(n_neighbours);
-        n_values += own.rows * rows_.quartets[i].rows;
-      }
-      start[rows_.n_blocks] = static_cast<int>(n_neighbours);
-    };
-    place_columns();
-    carve_all();
-    list_roots();
-    place_columns();
-
-    // columns of quartet i in rows of a quartet that comes next to those it has so far
-    const auto append = [&](int other, int i, const Block4& both) FW_LAMBDA_INLINE {
-      Columns& own = columns[i];
-      const Quartet &rows = rows_.quartets[other], &quartet = rows_.quartets[i];
-      for (int j = first_block[i]; j < first_block[i + 1]; ++j) {
-        const Block& column = rows_.blocks[j];
-        const int c0 = column.first - quartet.first;
-        std::size_t k = start[j] + own.done;
-        double* to = values + own.values + c0 * own.rows + column.rows * own.done_rows;
-        for (int b = first_block[other]; b < first_block[other + 1]; ++b, ++k) {
-          const Block& block = rows_.blocks[b];
-          const int r0 = block.first - rows.first;
-          neighbour[k] = b;
-          at[k] = static_cast<std::size_t>(to - values);
-          for (int c = 0; c < column.rows; ++c)
-            for (int r = 0; r < block.rows; ++r) *to++ = both.columns[c0 + c][r0 + r];
-        }
-      }
-      own.done += n_blocks(other), own.done_rows += rows.rows;
-    };
-    for (int i = 0; i < rows_.n_quartets; ++i)
-      for_neighbours(i, [&](int other) {
-        if (other > i) return;
-        Block4 both = couple(scene_, rows_.quartets[other], rows_.quartets[i]);
-        if (other == i)
-          for (int r = 0; r < rows_.quartets[i].rows; ++r)
-            both.columns[r][r] += rows_.rows[rows_.quartets[i].first + r].compliance;
-        append(other, i, both);
-        if (other != i) append(i, other, transposed(both));
-      });
-    values[n_values] = 0;
-  }
-  template <class NewRoot>
-  int count_on_roots(const NewRoot& new_root) const {
-    int n = 0;
-    for (int i = 0; i < rows_.n_quartets; ++i)
-      for (int e = 0; e < rows_.quartets[i].n_ends; ++e) n += new_root(rows_.quartets[i], e) ? 1 : 0;
-    return n;
+    carve_all();  // how many values there are
+    carve_all();  // with room for them
+    assembly.write_values();
   }
 };
 
