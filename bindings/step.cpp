@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -103,32 +104,47 @@ nb::object get_contacts(Environments& self) {
   return nb::make_tuple(doubles({start.size()}, start), doubles({n, 4}, integers), doubles({n, 19}, numbers));
 }
 
+// A whole number from 0 to `most`; throws for anything else. Doubles out of range must not be cast.
+std::size_t whole_number(const char* what, double x, double most) {
+  if (!(x >= 0 && x <= most && x == std::floor(x)))
+    throw std::invalid_argument(std::string("contacts: ") + what + " must be integers from 0 to " +
+                                std::to_string(static_cast<long long>(most)));
+  return static_cast<std::size_t>(x);
+}
+
+Contact contact_of(const Scene& scene, const double* integers, const double* numbers) {
+  const auto index = [&](const char* what, int k, double most) {
+    return static_cast<int>(whole_number(what, integers[k], most));
+  };
+  Contact c;
+  c.a = index("shapes", 0, scene.n_shapes - 1);
+  c.b = index("shapes", 1, scene.n_shapes - 1);
+  c.material = index("materials", 2, scene.n_materials - 1);
+  c.feature = static_cast<std::uint32_t>(whole_number("features", integers[3], 0xFFFFFFFF));
+  c.ball = -1;
+  std::memcpy(c.position, numbers, sizeof c.position);
+  std::memcpy(c.frame, numbers + 3, sizeof c.frame);
+  c.gap = numbers[12];
+  std::memcpy(c.impulse, numbers + 13, sizeof c.impulse);
+  return c;
+}
+
 void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> start,
                   nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig> integers,
                   nb::ndarray<const double, nb::shape<-1, 19>, nb::c_contig> numbers) {
-  const Scene& scene = self.simulation().scene();
   const std::size_t n = integers.shape(0);
   if (start.shape(0) != self.batch() + 1 || numbers.shape(0) != n || start.data()[0] != 0 ||
       start.data()[self.batch()] != double(n))
     throw std::invalid_argument("contacts: the arrays do not fit together or the batch");
   for (std::size_t e = 0; e < self.batch(); ++e) {
-    const double first = start.data()[e], last = start.data()[e + 1];
-    if (!(first >= 0 && first <= last && last <= double(n))) throw std::invalid_argument("contacts: starts must rise");
+    const std::size_t first = whole_number("starts", start.data()[e], double(n)),
+                      last = whole_number("starts", start.data()[e + 1], double(n));
+    if (first > last) throw std::invalid_argument("contacts: starts must rise");
     ContactList& list = self.contacts()[e];
     list.count = 0;
     reserve(list, static_cast<int>(last - first));
-    for (std::size_t k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
-      const double *i = integers.data() + 4 * k, *x = numbers.data() + 19 * k;
-      Contact& c = list.data[list.count++];
-      c.a = int(i[0]), c.b = int(i[1]), c.material = int(i[2]), c.feature = std::uint32_t(i[3]), c.ball = -1;
-      check_index("contacts: shape", c.a, scene.n_shapes, false);
-      check_index("contacts: shape", c.b, scene.n_shapes, false);
-      check_index("contacts: material", c.material, scene.n_materials, false);
-      std::memcpy(c.position, x, 3 * sizeof(double));
-      std::memcpy(c.frame, x + 3, 9 * sizeof(double));
-      c.gap = x[12];
-      std::memcpy(c.impulse, x + 13, 6 * sizeof(double));
-    }
+    for (std::size_t k = first; k < last; ++k)
+      list.data[list.count++] = contact_of(self.simulation().scene(), integers.data() + 4 * k, numbers.data() + 19 * k);
   }
 }
 

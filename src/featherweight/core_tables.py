@@ -191,9 +191,6 @@ class ContactTable:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> ContactTable:
         """What :meth:`arrays` returned."""
-        for name in ("counts", *_INTEGERS):
-            if arrays[name].dtype.kind not in "iu" or ((arrays[name] < 0) | (arrays[name] > 0xFFFFFFFF)).any():
-                raise ValueError(f"contacts: {name} must be integers from 0 to 2^32 - 1")
         start = np.concatenate([[0.0], np.cumsum(arrays["counts"], dtype=np.float64)])
         return cls(start, _INTEGERS.joined(arrays), _NUMBERS.joined(arrays))
 

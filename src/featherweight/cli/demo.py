@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, files
 from ..arrays import Array
 from ..model.model import Model
 from ..view.draw import draw
@@ -138,7 +138,8 @@ def save_picture(result: FreeFall, path: Path) -> None:
     _plot_fall(result, figure.add_subplot(grid[0, 1]))
     _plot_errors(result, figure.add_subplot(grid[1, 1]))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    with files.replacing(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=130)
 
 
 def _draw_robots(result: FreeFall, ax: Any) -> None:

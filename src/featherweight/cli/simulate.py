@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import _core
+from .. import _core, files
 from ..arrays import Array
 from ..model.model import Model
 from ..progress import progress_bar
@@ -230,10 +229,4 @@ class Record:
             "interrupted": self.interrupted,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with partial.open("wb") as file:
-                np.savez(file, **arrays)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        files.write_arrays(path, arrays)

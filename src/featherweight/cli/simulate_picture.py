@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import files
 from ..view.draw import draw
 from .simulate import Record
 
@@ -32,7 +33,8 @@ def save_picture(record: Record, path: Path) -> None:
     _forces(record, figure.add_subplot(grid[1, 1]))
     _residuals(record, figure.add_subplot(grid[1, 2]))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    with files.replacing(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
 
 
 def _robots(record: Record, ax: Any) -> None:

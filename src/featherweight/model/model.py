@@ -7,12 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
-from .. import _core
+from .. import _core, files
 from ..arrays import Array
 from ..checks import close_names
 from ..records import Record, packed, unpacked
@@ -362,7 +361,9 @@ class Model(_core.Model):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file; :meth:`load` gives back the same model, bit for bit."""
-        Path(path).write_text(saved.encode(self.description), encoding="utf-8")
+        text = saved.encode(self.description).encode()
+        with files.replacing(path) as file:
+            file.write(text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:

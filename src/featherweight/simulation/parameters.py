@@ -85,11 +85,17 @@ class Parameters(Record):
     def from_arrays(cls, simulator: Simulator, batch: int, saved: Mapping[str, Array]) -> Parameters:
         """What :meth:`arrays` returned, checked; other names are left alone."""
         heights = {name.removeprefix(_HEIGHTS): saved[name] for name in saved if name.startswith(_HEIGHTS)}
-        names = [name for name in ("friction", "gains", "gravity", "masses") if name in saved]
+        names = [name for name in _PLAIN if name in saved]
         return cls.checked(simulator, batch, heights=heights, **{name: saved[name] for name in names})
 
 
+_PLAIN = ("friction", "gains", "gravity", "masses")
 _HEIGHTS = "heights/"
+
+
+def is_parameter(name: str) -> bool:
+    """Whether :meth:`Parameters.arrays` may hold an array under this name."""
+    return name in _PLAIN or name.startswith(_HEIGHTS)
 
 
 def _numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:

@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _core
+from .. import _core, files
 from ..arrays import Array
 from ..constraints.constraint_set import ROWS
 from ..core_tables import StepFigures, StepReports, StepTotals
@@ -417,13 +418,11 @@ class Trajectory(Record):
         counts = {"gauss_seidel": total.gauss_seidel, "newton": total.newton, "admm": total.admm}
         return {name: self._squeeze(values) for name, values in counts.items()}
 
-    def save(self, path: str) -> None:
-        """Time, coordinates, velocities and diagnostics as an .npz file."""
-        with open(path, "wb") as file:  # under exactly the name given
-            np.savez(
-                file, time=self.time, q=self.q, v=self.v, dt=self.simulator.dt, residual=self.residual,
-                penetration=self.penetration, unconverged=self.unconverged, failed=self.final.failed,
-            )  # fmt: skip
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already."""
+        names = ("time", "q", "v", "residual", "penetration", "unconverged")
+        arrays = {name: getattr(self, name) for name in names}
+        files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
 
     def _squeeze(self, values: Array) -> Any:
         return values[0] if self.final.single else values

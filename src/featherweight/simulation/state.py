@@ -12,25 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
+from .. import _core, files
 from ..arrays import Array
 from ..core_tables import ContactTable, StepFigures, StepReports
 from ..records import Packed, Record, packed, same_values, unpacked
+from . import saved
 from .parameters import Parameters
 
 if TYPE_CHECKING:
     from .simulator import Simulator
-
-#: Of saved files.
-_FORMAT = 3
-#: Arrays of the core, one row per environment. Impulses are those of joints and constraints: warm starts.
-_ROWS = ("q", "v", "impulses", "q_start", "v_start", "acceleration", "applied")
-#: All arrays that a state always has; parameters come on top.
-_NAMES = (
-    *("time", "single", *_ROWS),
-    *(f"contacts/{name}" for name in ContactTable.names()),
-    *(f"report/{name}" for name in StepReports.names()),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,29 +254,24 @@ class State:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
-        arrays: dict[str, Any] = {"format": _FORMAT, **self._arrays()}
-        with open(path, "wb") as file:  # under exactly the name given
-            np.savez(file, **arrays)
+        files.write_arrays(path, {"format": saved.FORMAT, **self._arrays()})
 
     @classmethod
     def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
         """The state that was saved, for a simulator of the same scene."""
-        with np.load(path, allow_pickle=False) as file:
-            if "format" not in file:
-                raise ValueError(f"{os.fspath(path)}: not a saved state, format missing")
-            if int(file["format"]) != _FORMAT:
-                raise ValueError(f"{os.fspath(path)}: saved by another version, format {int(file['format'])}")
-            try:
-                return cls._from_arrays(simulator, {name: file[name] for name in file})
-            except ValueError as error:
-                raise ValueError(f"{os.fspath(path)}: {error}") from None
+        arrays = files.read_arrays(path)
+        try:
+            saved.check_format(arrays)
+            return cls._from_arrays(simulator, arrays)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     # -- all that a state is -----------------------------------------------------------------------------------------
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Everything but the simulator, by name: what files, pickles, copies and comparisons use."""
         arrays: dict[str, NDArray[Any]] = {"time": np.array(self.time), "single": np.array(self.single)}
-        arrays |= {name: getattr(self._core, name) for name in _ROWS}
+        arrays |= {name: getattr(self._core, name) for name in saved.ROWS}
         arrays |= {f"contacts/{name}": values for name, values in ContactTable.of(self._core).arrays().items()}
         arrays |= {f"report/{name}": values for name, values in self._reports.arrays().items()}
         return arrays | self.parameters.arrays()
@@ -294,23 +279,16 @@ class State:
     @classmethod
     def _from_arrays(cls, simulator: Simulator, arrays: Mapping[str, NDArray[Any]]) -> State:
         """The state of which :meth:`_arrays` returned ``arrays``; errors name what does not fit the scene."""
-        if missing := [name for name in _NAMES if name not in arrays]:
-            raise ValueError(f"not a saved state, {', '.join(missing)} missing")
-        core = simulator._environments(len(np.atleast_1d(arrays["q"])))
-        for name in _ROWS:
-            target = getattr(core, name)
-            if arrays[name].shape != target.shape:
-                raise ValueError(f"{name} is {arrays[name].shape}, this scene wants {target.shape}")
-            target[...] = arrays[name]
-        contacts = {name: arrays[f"contacts/{name}"] for name in ContactTable.names()}
-        ContactTable.from_arrays(contacts).hand_to(core)
-        reports = StepReports.from_arrays({name: arrays[f"report/{name}"] for name in StepReports.names()})
+        good = saved.checked(simulator, arrays)
+        core = simulator._environments(len(good["q"]))
+        for name in saved.ROWS:
+            getattr(core, name)[...] = good[name]
+        ContactTable.from_arrays({name: good[f"contacts/{name}"] for name in ContactTable.names()}).hand_to(core)
+        reports = StepReports.from_arrays({name: good[f"report/{name}"] for name in StepReports.names()})
         reports.hand_to(core)
-        parameters = Parameters.from_arrays(simulator, core.batch, arrays)
+        parameters = Parameters.from_arrays(simulator, core.batch, good)
         parameters.hand_to(core, simulator)
-        time, single = float(arrays["time"]), bool(arrays["single"])
-        if single and core.batch != 1:
-            raise ValueError(f"a single environment, and arrays of {core.batch}")
+        time, single = float(good["time"]), bool(good["single"])
         return cls(simulator, core, time=time, single=single, parameters=parameters, reports=reports)
 
     def __eq__(self, other: object) -> bool:
