@@ -23,7 +23,8 @@ CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp
 .PHONY: run test lint test-robots sanitize test-arm bench bench-peers scoreboard format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
-	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png
+	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
+	  --html out/quadruped.html
 
 test: $(STAMPS)/all-kernels $(STAMPS)/extra-test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)

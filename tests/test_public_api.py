@@ -49,7 +49,7 @@ def test_public_modules_can_be_imported_by_their_public_name(name: str) -> None:
 def test_import_leaves_out_what_few_need() -> None:
     """Neither twins, pictures and the command, nor a package that is optional."""
     optional = ["mujoco", "pinocchio", "scipy", "trimesh", "matplotlib", "gymnasium", "importlib.metadata", "argparse"]
-    late = [*optional, *(f"featherweight.{name}" for name in ("reference", "view", "cli"))]
+    late = [*optional, *(f"featherweight.{name}" for name in ("reference", "viewer", "cli"))]
     code = f"""
 import sys
 before = set(sys.modules)  # of the interpreter's own start

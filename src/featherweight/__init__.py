@@ -78,7 +78,9 @@ from .simulation.state import Contacts, State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
     from . import reference
-    from .view.draw import draw
+    from .viewer.draw import draw
+    from .viewer.live import LiveView
+    from .viewer.view import view
 
     __version__: str
 
@@ -110,6 +112,7 @@ __all__ = [
     "Inertia",
     "InverseSolution",
     "JointSensor",
+    "LiveView",
     "Material",
     "Mimic",
     "Model",
@@ -172,8 +175,11 @@ __all__ = [
     "rnea",
     "solid_inertia",
     "sphere",
+    "view",
 ]
 
+#: What is imported when it is first asked for.
+_VIEWS = {"draw": ".viewer.draw", "view": ".viewer.view", "LiveView": ".viewer.live"}
 _DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__", "__version__")
 
 for _module in (convert, models):  # so that `from featherweight.models import arm` works
@@ -189,8 +195,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
     def __getattr__(name: str) -> object:
         if name == "reference":
             return importlib.import_module(".reference", __name__)
-        if name == "draw":
-            value = importlib.import_module(".view.draw", __name__).draw
+        if name in _VIEWS:
+            value = getattr(importlib.import_module(_VIEWS[name], __name__), name)
         elif name == "__version__":
             value = importlib.import_module("importlib.metadata").version(__name__)
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core, files
 from ..arrays import Array
 from ..model.model import Model
-from ..view.draw import draw
+from ..viewer.draw import draw
 
 STEP = 1e-3  # [s]
 _LOOKS = 50  # times at which the motion is compared with the exact one

@@ -83,7 +83,20 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
     simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
     simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
+    simulate.add_argument("--html", type=Path, metavar="FILE.html", help="where to save a page that shows the motion")
+    simulate.add_argument("--video", type=Path, metavar="FILE.mp4", help="where to save a video")
     simulate.set_defaults(run=_simulate)
+
+    text = (
+        "Show a robot, or a motion that was saved, in the browser: one page that needs no network. "
+        "Examples: featherweight view robot.urdf; featherweight view out/quadruped.npz"
+    )
+    view = commands.add_parser("view", help="a robot or a saved motion in the browser", description=text)
+    _add_model_options(view)
+    view.add_argument("--robot", metavar="MODEL", help="of a motion whose file does not say which robot moves")
+    view.add_argument("--out", type=Path, metavar="FILE.html", help="where to save the page (a temporary file)")
+    view.add_argument("--no-browser", action="store_true", help="save the page only")
+    view.set_defaults(run=_view)
 
     text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
     demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
@@ -135,16 +148,22 @@ def _info(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
+    from ..viewer.film import check_installed, save_video
+    from ..viewer.page import save_page
     from .simulate import Drop
     from .simulate_picture import figure_class, save_picture
 
     model = _model_of(options)
-    for path in filter(None, (options.out, options.plot)):  # found out before, not after, the work
+    for path in filter(
+        None, (options.out, options.plot, options.html, options.video)
+    ):  # found out before, not after, the work
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(f"{path} is a directory, expected a file")
     if options.plot is not None:
         figure_class()
+    if options.video is not None:
+        check_installed()
     _check_size(model, options)
     drop = Drop(
         model,
@@ -169,11 +188,17 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; the following is up to then")
     print(_lines(record.summary()))
     if options.out is not None:
-        record.save(options.out)
+        record.save(options.out, options.model)
         print(f"motion{', up to then' if record.interrupted else ''}: {options.out}")
     if options.plot is not None:
         save_picture(record, options.plot)
         print(f"picture: {options.plot}")
+    if options.html is not None:
+        save_page(record.animation(), options.html)
+        print(f"page: {options.html}")
+    if options.video is not None:
+        save_video(record.animation(), options.video, progress=sys.stderr.isatty())
+        print(f"video: {options.video}")
     if record.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_CHECK_FAILED if record.failed else 0
@@ -190,6 +215,27 @@ def _check_size(model: Model, options: argparse.Namespace) -> None:
 def _lines(facts: dict[str, str]) -> str:
     width = max(map(len, facts))
     return "\n".join(f"  {what:<{width}}  {fact}" for what, fact in facts.items())
+
+
+# -- view ----------------------------------------------------------------------------------------------------------
+
+
+def _view(options: argparse.Namespace, rest: list[str]) -> int:
+    from ..viewer.view import view
+    from .motion import saved_motion
+
+    browser = not options.no_browser
+    if options.model.endswith(".npz"):
+        motion = saved_motion(
+            Path(options.model),
+            lambda robot: _model_of(argparse.Namespace(**vars(options) | {"model": robot})),
+            options.robot,
+        )
+        page = view(motion, path=options.out, open_browser=browser)
+    else:
+        page = view(_model_of(options), path=options.out, open_browser=browser)
+    print(f"page: {page}")
+    return 0
 
 
 # -- demo ----------------------------------------------------------------------------------------------------------

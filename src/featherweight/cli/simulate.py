@@ -25,6 +25,8 @@ from ..scene.shapes import Plane
 from ..simulation.posture import free_roots, holding_gains, lowest_point, start_posture
 from ..simulation.simulator import Integrator, Simulator
 from ..simulation.state import State
+from ..viewer.animation import Animation, ContactArrows
+from ..viewer.world import World
 
 Controller = Literal["hold", "zero"]
 
@@ -120,7 +122,7 @@ class Drop:
         steps = max(1, round(seconds / sim.dt))
         state = self.start(batch, seed)
         control = self.control if sim.nu else None
-        rows = [_row(state)]
+        rows, arrows = [_row(state)], [_arrows(state)]
         spent, unconverged, interrupted, done = 0.0, 0, False, 0
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
@@ -131,13 +133,14 @@ class Drop:
                     n = round((part.final.time - state.time) / sim.dt)
                     if n:
                         rows.append(_row(part.final) | {"residual": part.residual, "penetration": part.penetration})
+                        arrows.append(_arrows(part.final))
                         state, unconverged = part.final, unconverged + int(part.unconverged.sum())
                     done, interrupted = done + n, part.interrupted
                     advance(n)
             except KeyboardInterrupt:
                 interrupted = True
         columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        return Record(self, state, columns, done, unconverged, spent, interrupted)
+        return Record(self, state, columns, arrows, done, unconverged, spent, interrupted)
 
 
 def _row(state: State) -> dict[str, Array]:
@@ -154,6 +157,11 @@ def _row(state: State) -> dict[str, Array]:
     }
 
 
+def _arrows(state: State) -> ContactArrows:
+    contacts = state.contacts
+    return ContactArrows(contacts.environment, contacts.position, contacts.force_world)
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """The result. ``columns`` have time first, then the environment; row 0 is the start.
@@ -164,6 +172,7 @@ class Record:
     drop: Drop
     final: State
     columns: dict[str, Array]
+    arrows: list[ContactArrows]  # of every row
     steps: int  # of every environment
     unconverged: int  # steps of any environment that missed the solver's tolerance
     seconds: float  # of computing
@@ -190,9 +199,20 @@ class Record:
 
     def energy(self, row: int) -> float:
         """Kinetic and potential, springs included [J], the mean over environments, at a recorded row."""
-        scene, q, v = self.drop.simulator.scene, self.columns["q"][row], self.columns["v"][row]
+        return float(np.mean(self._energies(self.columns["q"][row], self.columns["v"][row])))
+
+    def _energies(self, q: Array, v: Array) -> Array:
+        scene = self.drop.simulator.scene
         potential = _core.potential_energy(scene.model, q) + scene.springs.energy(q)
-        return float(np.mean(_core.kinetic_energy(scene.model, q, v) + potential))
+        return np.asarray(_core.kinetic_energy(scene.model, q, v) + potential)
+
+    def animation(self) -> Animation:
+        """The motion as it is shown, with energy and residual."""
+        q, v = self.columns["q"], self.columns["v"]
+        energy = np.stack([self._energies(*row) for row in zip(q, v, strict=True)])
+        curves = {"energy [J]": energy.T, "residual [1]": self.columns["residual"].T}
+        world = World.of(self.drop.simulator.scene)
+        return Animation(world, self.drop.robot.name, self.columns["time"], np.moveaxis(q, 1, 0), self.arrows, curves)
 
     def summary(self) -> dict[str, str]:
         """The summary for the user, line by line."""
@@ -214,8 +234,11 @@ class Record:
             f"final height of the {what}": f"{height[-1, 0]:.4f} m{spread}",
         }
 
-    def save(self, path: Path) -> None:
-        """An .npz file: arrays with the environment first, without it for a single one. Never a half-written one."""
+    def save(self, path: Path, robot: str) -> None:
+        """An .npz file: arrays with the environment first, without it for a single one. Never a half-written one.
+
+        robot: where it came from, a file or the name of a built-in model, for ``featherweight view``.
+        """
         arrays: dict[str, Any] = dict(self.columns)
         for name in ("q", "v", "contacts", "normal_force", "residual", "penetration"):
             arrays[name] = np.moveaxis(arrays[name], 1, 0)[0 if self.batch == 1 else slice(None)]
@@ -227,6 +250,7 @@ class Record:
             "v_start": np.array([joint.v_slice.start for joint in model.joints]),
             "failed": np.array(self.final.failed),
             "interrupted": self.interrupted,
+            "robot": robot,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_arrays(path, arrays)

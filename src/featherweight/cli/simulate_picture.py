@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import files
-from ..view.draw import draw
+from ..viewer.draw import draw
 from .simulate import Record
 
 _SHOWN = 50  # environments of a batch

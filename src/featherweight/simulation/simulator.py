@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ from . import driving
 from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import Contacts, State
+
+if TYPE_CHECKING:
+    from ..viewer.animation import Animation
 
 Integrator = Literal["semi_implicit", "implicit", "rk4"]
 
@@ -260,6 +263,13 @@ class Simulator:
         state = self._own(state)
         return driving.push(self.model, state.q, link, force, point)
 
+    def animation(self) -> Animation:
+        """The scene as it was put together, for :func:`featherweight.view`."""
+        from ..viewer.animation import Animation
+        from ..viewer.world import World
+
+        return Animation(World.of(self.scene), self.model.name, np.zeros(1), self.scene.q0[None, None])
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Simulator):
             return NotImplemented
@@ -423,6 +433,59 @@ class Trajectory(Record):
         names = ("time", "q", "v", "residual", "penetration", "unconverged")
         arrays = {name: getattr(self, name) for name in names}
         files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
+
+    def animation(self) -> Animation:
+        """The motion as it is shown: placements over time, contacts if they were recorded, and energies."""
+        from ..viewer.animation import Animation, ContactArrows
+        from ..viewer.world import World
+
+        if not len(self.time):
+            raise ValueError("the trajectory has no rows to show: roll out with record=True and at least one step")
+        q, v = (x.reshape(-1, len(self.time), x.shape[-1]) for x in (self.q, self.v))
+        arrows = [ContactArrows(each.environment, each.position, each.force_world) for each in self.contacts]
+        return Animation(
+            World.of(self.simulator.scene), self.simulator.model.name, self.time, q, arrows, self._energies(q, v)
+        )
+
+    def _energies(self, q: Array, v: Array) -> dict[str, Array]:
+        """([environments], steps) [J] each."""
+        scene, shape = self.simulator.scene, q.shape[:2]
+        q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
+        kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
+        potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
+        return {
+            "energy [J]": (kinetic + potential).reshape(shape),
+            "kinetic energy [J]": kinetic.reshape(shape),
+        }
+
+    def html(self, path: str | os.PathLike[str], *, fps: float = 50.0) -> None:
+        """The motion as a page: one file that opens in any browser, without a network.
+
+        It shows the robot and the scene, contacts and their forces if they were recorded, frames, the centre of mass
+        and energies; it plays, steps and scrubs. Of a batch up to 64 environments stand side by side. fps: frames a
+        second; long motions have fewer, 3000 in all at most.
+        """
+        from ..viewer.page import save_page
+
+        save_page(self.animation(), path, fps=fps)
+
+    def video(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 30.0,
+        size: tuple[int, int] = (1280, 720),
+        environment: int = 0,
+        progress: bool = False,
+    ) -> None:
+        """The motion of one environment as an MP4 file, or as pictures where the name is like ``frame_%04d.png``.
+
+        It needs no display: it is rendered in software. size: width and height in pixels. Needs the extra
+        ``featherweight[video]``.
+        """
+        from ..viewer.film import save_video
+
+        save_video(self.animation(), path, fps=fps, size=size, environment=environment, progress=progress)
 
     def _squeeze(self, values: Array) -> Any:
         return values[0] if self.final.single else values

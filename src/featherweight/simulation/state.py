@@ -20,6 +20,7 @@ from . import saved
 from .parameters import Parameters
 
 if TYPE_CHECKING:
+    from ..viewer.animation import Animation
     from .simulator import Simulator
 
 
@@ -191,6 +192,17 @@ class State:
     def failed(self) -> Any:
         """Environments that stopped because their numbers were no longer finite; ``reset`` starts them again."""
         return self._figure(self._reports.failed)
+
+    def animation(self) -> Animation:
+        """What the state looks like, contacts and their forces included, for :func:`featherweight.view`."""
+        from ..viewer.animation import Animation, ContactArrows
+        from ..viewer.world import World
+
+        contacts = self.contacts
+        arrows = ContactArrows(contacts.environment, contacts.position, contacts.force_world)
+        q = np.array(self.q).reshape(self.batch_size, 1, -1)
+        world = World.of(self.simulator.scene)
+        return Animation(world, self.simulator.model.name, np.array([self.time]), q, [arrows])
 
     def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with other coordinates or velocities, (n,) or (batch, n)."""

@@ -1,4 +1,4 @@
-"""Pictures of robots: their simple shapes, and sticks from joint to joint, on 3-D axes of matplotlib.
+"""Pictures of robots: their shapes, and sticks from joint to joint, on 3-D axes of matplotlib.
 
 >>> ax = fw.draw(fw.models.humanoid())  # doctest: +SKIP
 >>> ax.figure.savefig("humanoid.png")  # doctest: +SKIP
@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,11 +18,13 @@ from ..arrays import Array
 from ..model.builder import WORLD
 from ..model.description import Geometry
 from ..model.model import Model
+from .surfaces import surface
+from .world import PLAIN
 
 __all__ = ["draw"]
 
-_PLAIN = (0.6, 0.6, 0.65, 1.0)  # of shapes without a colour
-_AROUND, _ALONG = 12, 4  # faces around a round shape, and along a quarter of its outline
+_AROUND = 12  # faces around a round shape
+_DRAWN = ("box", "sphere", "ellipsoid", "capsule", "cylinder")  # matplotlib is too slow for meshes
 
 
 def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: float = 1.0) -> Any:
@@ -51,7 +51,7 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
         for geometry in _to_see(link.geometries):
             new = [_moved(face, X @ geometry.placement) for face in _faces(geometry)]
             faces += new
-            colours += [(*(geometry.rgba or _PLAIN)[:3], alpha)] * len(new)
+            colours += [(*(geometry.rgba or PLAIN)[:3], alpha)] * len(new)
     if faces:  # one collection, because matplotlib sorts faces by depth only within one
         ax.add_collection3d(toolkit.Poly3DCollection(faces, facecolors=colours, shade=True))
 
@@ -88,45 +88,8 @@ def _moved(points: Array, X: Array) -> Array:
 
 
 def _faces(geometry: Geometry) -> list[Array]:
-    """Polygons (n, 3) around the shape, in its own coordinates; none for a plane or a mesh."""
-    size = np.array(geometry.size)
-    if geometry.shape == "box":
-        return list(_box(size))
-    if geometry.shape == "sphere":
-        return _revolved(_ball(size[0], 0.0))
-    if geometry.shape == "ellipsoid":
-        return [face * size for face in _revolved(_ball(1.0, 0.0))]
-    if geometry.shape == "capsule":
-        return _revolved(_ball(size[0], 0.5 * size[1]))
-    if geometry.shape == "cylinder":
-        r, half = size[0], 0.5 * size[1]
-        return _revolved([(0.0, -half), (r, -half), (r, half), (0.0, half)])
-    return []
-
-
-def _box(size: Array) -> Iterator[Array]:
-    for k in range(3):
-        square = np.zeros((4, 3))
-        square[:, (k + 1) % 3] = (-0.5, 0.5, 0.5, -0.5)
-        square[:, (k + 2) % 3] = (-0.5, -0.5, 0.5, 0.5)
-        for side in (-0.5, 0.5):
-            square[:, k] = side
-            yield (square if side > 0.0 else square[::-1]) * size
-
-
-def _ball(radius: float, half_length: float) -> list[tuple[float, float]]:
-    """Outline (r, z) of two half balls, ``half_length`` away from the middle, from bottom to top."""
-    angles = np.linspace(0.0, 0.5 * math.pi, _ALONG + 1)
-    upper = [(radius * math.cos(angle), half_length + radius * math.sin(angle)) for angle in angles]
-    return [(r, -z) for r, z in reversed(upper)] + upper
-
-
-def _revolved(outline: list[tuple[float, float]]) -> list[Array]:
-    """Faces of the outline (r, z) turned about z."""
-    turns = np.linspace(0.0, 2.0 * math.pi, _AROUND + 1)
-    rings = [np.stack([r * np.cos(turns), r * np.sin(turns), np.full_like(turns, z)], axis=1) for r, z in outline]
-    return [
-        np.array([low[i], low[i + 1], high[i + 1], high[i]])
-        for low, high in itertools.pairwise(rings)
-        for i in range(_AROUND)
-    ]
+    """Triangles (3, 3) around the shape, in its own coordinates; none of planes and meshes."""
+    if geometry.shape not in _DRAWN:
+        return []
+    around = surface(geometry, _AROUND)
+    return list(around.vertices[around.faces])

@@ -1,0 +1,1 @@
+"""What a robot looks like: pictures, pages, videos and live views."""

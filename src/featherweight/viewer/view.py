@@ -1,0 +1,69 @@
+"""A look at a model, a scene or a motion, in the browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..model.model import Model
+from .animation import Animated, Animation
+from .live import LiveView
+from .page import save_page
+from .world import World
+
+
+def view(
+    what: Model | Animated,
+    q: ArrayLike | None = None,
+    *,
+    live: bool = False,
+    path: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+) -> Path | LiveView:
+    """Show a model, a simulator, a state or a trajectory in the browser; returns the page, or the live view.
+
+    A model stands at ``q`` (nq,), its initial configuration when left out, with a slider for each joint. A trajectory
+    plays. The page is one file that needs no network, at ``path``, or in a temporary folder.
+
+    live: instead a page that follows :meth:`LiveView.update`, for a simulation that is running; needs the extra
+    ``featherweight[view]``. host and port: where it is served; a free port when left out.
+
+    >>> page = fw.view(fw.models.arm(), open_browser=False)
+    >>> page.suffix
+    '.html'
+    """
+    animation = _animation(what, q)
+    if live:
+        shown = LiveView(animation.world, animation.q[0, 0], host=host, port=port)
+        if isinstance(what, Model):
+            shown.add_joint_sliders()
+        if open_browser:
+            webbrowser.open(shown.url)
+        return shown
+    if path is None:
+        path = Path(tempfile.mkdtemp(prefix="featherweight_")) / "view.html"
+    target = Path(path)
+    save_page(animation, target)
+    if open_browser:
+        webbrowser.open(target.absolute().as_uri())
+    return target
+
+
+def _animation(what: Model | Animated, q: ArrayLike | None) -> Animation:
+    if isinstance(what, Model):
+        values = np.asarray(what.neutral() if q is None else q, dtype=np.float64)
+        if values.shape != (what.nq,):
+            raise ValueError(f"q: expected one configuration, shape ({what.nq},), got {values.shape}")
+        return Animation(World.of(what), what.name, np.zeros(1), values[None, None])
+    if q is not None:
+        raise ValueError("q goes with a model; a simulator, a state and a trajectory have their own")
+    if not isinstance(what, Animated):
+        raise ValueError(f"view: expected a model, a simulator, a state or a trajectory, got {type(what).__name__}")
+    return what.animation()

@@ -1,0 +1,122 @@
+"""What there is to see: surfaces on links and in the world, with their colours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import ModelError
+from ..model.builder import WORLD
+from ..model.description import Geometry
+from ..model.model import Model
+from ..scene.compiled import CompiledScene, CompiledShape
+from .surfaces import Surface, height_surface, surface
+
+Role = Literal["visual", "collision", "ground"]
+Colour = tuple[float, float, float, float]
+
+PLAIN: Colour = (0.62, 0.64, 0.68, 1.0)  # of shapes without a colour
+GROUND: Colour = (0.86, 0.87, 0.89, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A surface somewhere."""
+
+    name: str
+    role: Role
+    link: int  # index in the model's links; -1: the world
+    placement: Array  # (4, 4) in the link, or in the world
+    surface: int  # index in World.surfaces
+    colour: Colour
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """All items of a model or of a scene. Shapes that are alike share a surface."""
+
+    model: Model
+    surfaces: tuple[Surface, ...]
+    items: tuple[Item, ...]
+    parents: tuple[int, ...]  # of each link; -1: the world
+
+    @classmethod
+    def of(cls, what: Model | CompiledScene) -> World:
+        """Visual shapes, or collision shapes of links that have none; of a scene, what does not move as well.
+
+        A mesh file that cannot be read is left out, with a warning.
+        """
+        gather = _Gather()
+        model = what.model if isinstance(what, CompiledScene) else what
+        for k, link in enumerate(model.description.links):
+            for role, geometry in _to_see(link.geometries):
+                gather.add(f"{link.name}/{geometry.name}", role, k, geometry.placement, geometry)
+        if isinstance(what, CompiledScene):
+            for shape in what.shapes:
+                if shape.static:
+                    gather.add_static(shape)
+        index = {name: k for k, name in enumerate(model.link_names)} | {WORLD: -1}
+        parents = tuple(index[joint.parent] for joint in model.description.joints)
+        return cls(model, tuple(gather.surfaces), tuple(gather.items), parents)
+
+    def bounds(self, placements: Array) -> tuple[Array, Array]:
+        """Lower and upper corner (3,) [m] of what moves, at placements (n_links, 4, 4) of the links."""
+        points = [placements[:, :3, 3]]
+        for item in self.items:
+            if item.link >= 0:
+                X = placements[item.link] @ item.placement
+                v = self.surfaces[item.surface].vertices
+                corners = np.array(np.meshgrid(*zip(v.min(axis=0), v.max(axis=0), strict=True))).reshape(3, -1).T
+                points.append(corners @ X[:3, :3].T + X[:3, 3])
+        together = np.concatenate(points) if len(placements) else np.zeros((1, 3))
+        return together.min(axis=0), together.max(axis=0)
+
+
+def _to_see(geometries: tuple[Geometry, ...]) -> Iterator[tuple[Role, Geometry]]:
+    """Shapes and what they are shown as: collision shapes twice where there is nothing else to see."""
+    bare = all(geometry.role == "collision" for geometry in geometries)
+    for geometry in geometries:
+        if geometry.role == "visual" or bare:
+            yield "visual", geometry
+        if geometry.role == "collision":
+            yield "collision", geometry
+
+
+class _Gather:
+    def __init__(self) -> None:
+        self.surfaces: list[Surface] = []
+        self.items: list[Item] = []
+        self._known: dict[object, int] = {}
+
+    def add(self, name: str, role: Role, link: int, placement: Array, geometry: Geometry) -> None:
+        arrays = tuple(None if a is None else a.tobytes() for a in (geometry.vertices, geometry.heights))
+        key = (geometry.shape, geometry.size, geometry.mesh, arrays)
+        if key not in self._known:
+            try:
+                made = surface(geometry)
+            except (ImportError, ModelError) as error:
+                warnings.warn(f"{name} is not shown: {error}", stacklevel=4)
+                return
+            self._known[key] = len(self.surfaces)
+            self.surfaces.append(made)
+        colour = geometry.rgba or (GROUND if geometry.shape in ("plane", "heightfield") else PLAIN)
+        self.items.append(Item(name, role, link, placement, self._known[key], colour))
+
+    def add_static(self, shape: CompiledShape) -> None:
+        """Of a shape that was compiled; its link is gone."""
+        if shape.vertices is not None and shape.faces is not None:
+            self.surfaces.append(Surface(shape.vertices, np.asarray(shape.faces, dtype=np.int64), smooth=False))
+        elif shape.heights is not None:
+            self.surfaces.append(height_surface(shape.heights, *shape.size))
+        else:
+            lengths = {"capsule": (1.0, 2.0), "cylinder": (1.0, 2.0), "box": (2.0, 2.0, 2.0)}.get(shape.kind)
+            size = shape.size if lengths is None else tuple(np.multiply(shape.size, lengths).tolist())
+            kind: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane"] = shape.kind  # type: ignore[assignment]
+            self.surfaces.append(surface(Geometry(shape.name, "collision", kind, size)))
+        colour = shape.rgba or GROUND
+        self.items.append(Item(shape.name, "ground", -1, shape.placement, len(self.surfaces) - 1, colour))

@@ -1,0 +1,35 @@
+"""Live views."""
+
+import socket
+import urllib.request
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+pytest.importorskip("viser", reason="live views need the extra featherweight[view]")
+
+
+def test_a_live_view_is_served_and_follows_the_simulation() -> None:
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(fw.sphere(0.1), name="ball", pose=(0.0, 0.0, 1.0))
+    sim = fw.Simulator(scene, 2e-3)
+    shown = fw.view(sim, live=True, open_browser=False)
+    assert isinstance(shown, fw.LiveView)
+    with shown:
+        assert urllib.request.urlopen(shown.url, timeout=10).status == 200
+        state = sim.state()
+        for _ in range(10):
+            state = sim.step(state)
+            shown.update(state)
+        assert np.allclose(shown._links[0].position, state.q[:3])
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 cannot be used"):
+            fw.view(fw.models.pendulum(), live=True, port=port, open_browser=False)

@@ -1,0 +1,139 @@
+"""Pages: in a headless browser the robot is there, it moves, and the buttons do what they say."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.viewer.animation import Animation
+from featherweight.viewer.page import MOST_FRAMES, page
+from featherweight.viewer.world import World
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt-get install chromium)")
+
+
+def fallen(batch: int | None = None, n_steps: int = 100) -> fw.Trajectory:
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(fw.box((0.2, 0.2, 0.2)), name="crate", pose=(0.0, 0.0, 0.11))
+    sim = fw.Simulator(scene, 2e-3)
+    return sim.rollout(sim.state() if batch is None else sim.state(batch), n_steps=n_steps, record_contacts=True)
+
+
+def asked(path: Path, script: str) -> Any:
+    """What ``script`` returns inside the page: run when everything is loaded, and read from the page's source."""
+    text = path.read_text()
+    text += (
+        "<script>window.addEventListener('load', () => setTimeout(() => {"
+        f"const answer = (() => {{ {script} }})();"
+        "const out = document.createElement('pre'); out.id = 'answer'; out.textContent = JSON.stringify(answer);"
+        "document.body.append(out); }, 300));</script>"
+    )
+    path.write_text(text)
+    assert CHROMIUM is not None
+    command = [
+        *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu-sandbox", "--use-gl=angle", "--use-angle=swiftshader"),
+        *("--enable-unsafe-swiftshader", f"--user-data-dir={path.parent / 'profile'}", "--virtual-time-budget=3000"),
+        *("--window-size=800,600", "--dump-dom", path.absolute().as_uri()),
+    ]
+    source = subprocess.run(command, capture_output=True, text=True, timeout=200).stdout
+    found = re.search(r'<pre id="answer">(.*?)</pre>', source, re.S)
+    assert found, source[-2000:]
+    return json.loads(found[1].replace("&quot;", '"').replace("&amp;", "&"))
+
+
+@needs_browser
+def test_a_falling_crate_is_there_and_moves(tmp_path: Path) -> None:
+    motion = fallen()
+    motion.html(tmp_path / "crate.html")
+    heights = asked(
+        tmp_path / "crate.html",
+        "const f = window.featherweight; f.play(false);"
+        "return [0, f.data.time.length - 1].map((k) => { f.show(k); return f.position('crate')[2]; });",
+    )
+    assert heights == pytest.approx([motion.q[0, 2], motion.q[-1, 2]], abs=1e-6)
+
+
+@needs_browser
+def test_buttons_do_what_they_say(tmp_path: Path) -> None:
+    fallen().html(tmp_path / "crate.html")
+    seen = asked(
+        tmp_path / "crate.html",
+        "const f = window.featherweight, click = (id) => document.getElementById(id).click(), seen = {};"
+        "f.play(false); f.show(3); click('forward'); seen.forward = f.frame; click('back'); click('back');"
+        "seen.back = f.frame; click('play'); seen.playing = f.playing; click('play'); seen.paused = !f.playing;"
+        "const scrub = document.getElementById('scrub'); scrub.value = 5; scrub.dispatchEvent(new Event('input'));"
+        "seen.scrub = f.frame; const box = document.getElementById('show-visual'); box.click();"
+        "seen.hidden = !f.scene.getObjectByName('crate/box').visible; box.click();"
+        "seen.shown = f.scene.getObjectByName('crate/box').visible; return seen;",
+    )
+    assert seen == {
+        "forward": 4, "back": 2, "playing": True, "paused": True, "scrub": 5, "hidden": True, "shown": True
+    }  # fmt: skip
+
+
+@needs_browser
+def test_sliders_of_a_model_move_its_links_as_forward_kinematics_does(tmp_path: Path) -> None:
+    """The page has forward kinematics of its own."""
+    model = fw.models.quadruped()
+    fw.view(model, path=tmp_path / "robot.html", open_browser=False)
+    joint = next(joint for joint in model.joints if joint.nq == 1)
+    positions = asked(
+        tmp_path / "robot.html",
+        f"const slider = document.getElementById('joint-{joint.name}'); slider.value = 0.4;"
+        "slider.dispatchEvent(new Event('input'));"
+        "return window.featherweight.data.links.map((name) => window.featherweight.position(name));",
+    )
+    q = model.neutral()
+    q[joint.q_slice] = 0.4
+    assert np.allclose(positions, fw.forward_kinematics(model, q)[:, :3, 3], atol=1e-6)
+
+
+def test_a_page_needs_no_network() -> None:
+    text = page(fallen().animation())
+    assert not re.findall(r'(?:src|href)\s*=\s*"', text)
+    assert "import(" not in text.split('<script id="data"')[1]
+
+
+def test_environments_stand_side_by_side_and_too_many_are_counted() -> None:
+    text = page(fallen(batch=70, n_steps=2).animation())
+    assert '"environments":64' in text
+    assert '"left_out":6' in text
+
+
+def test_long_motions_are_thinned_and_keep_their_ends() -> None:
+    model = fw.models.pendulum()
+    n = 20_000
+    q = np.linspace(0.0, 1.0, n)[None, :, None] * np.ones(model.nq)
+    long = Animation(World.of(model), "long", np.linspace(0.0, 20.0, n), q)
+    shown = long.frames(1000.0, MOST_FRAMES)
+    assert len(shown.time) == MOST_FRAMES
+    assert (shown.time[0], shown.time[-1]) == (long.time[0], long.time[-1])
+
+
+def test_what_cannot_be_shown_says_so() -> None:
+    sim = fallen().simulator
+    empty = sim.rollout(sim.state(), n_steps=2, record=False)
+    with pytest.raises(ValueError, match="no rows to show"):
+        empty.html("never.html")
+    with pytest.raises(ValueError, match="expected a model, a simulator"):
+        fw.view(3, open_browser=False)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="one configuration"):
+        fw.view(fw.models.pendulum(), np.zeros(5), open_browser=False)
+    assert not Path("never.html").exists()
+
+
+def test_missing_meshes_are_left_out_with_a_warning() -> None:
+    text = (
+        '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+        'iyz="0"/></inertial><visual><geometry><mesh filename="nowhere.stl"/></geometry></visual></link></robot>'
+    )
+    model = fw.loads(text, "urdf")
+    with pytest.warns(UserWarning, match=r"is not shown: .*nowhere\.stl"):
+        assert World.of(model).items == ()

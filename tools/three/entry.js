@@ -1,0 +1,2 @@
+export { Scene, PerspectiveCamera, WebGLRenderer, Color, Group, Mesh, MeshStandardMaterial, BufferGeometry, BufferAttribute, DirectionalLight, HemisphereLight, LineSegments, AxesHelper, ArrowHelper, InstancedMesh, SphereGeometry, Line, LineBasicMaterial, Vector3, Quaternion, Matrix4, DoubleSide, PCFSoftShadowMap, PlaneGeometry, ShadowMaterial, Fog, CylinderGeometry, ConeGeometry, REVISION, SRGBColorSpace, Box3, ACESFilmicToneMapping, MeshBasicMaterial } from 'three';
+export { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
