@@ -14,6 +14,7 @@ from ..arrays import Array
 from ..model.poses import quaternion_from_rotation
 from .world import World
 
+_FIRST_PORT = 8080
 _INSTALL = 'pip install "featherweight[view]"'
 
 
@@ -25,12 +26,12 @@ class LiveView:
 
     def __init__(self, world: World, q: Array, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
-        port = _free_port(host) if port is None else _checked_port(host, port)
+        wanted = _FIRST_PORT if port is None else _checked_port(host, port)
         self.world = world
-        self.url = f"http://{host}:{port}"
         self._server = viser.ViserServer(
-            host=host, port=port, label=f"featherweight: {world.model.name}", verbose=False
+            host=host, port=wanted, label=f"featherweight: {world.model.name}", verbose=False
         )
+        self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next one that is free
         self._server.scene.set_up_direction("+z")
         self._links = [self._server.scene.add_frame(f"/links/{k}", show_axes=False) for k in range(world.model.n_links)]
         self._by_role: dict[str, list[Any]] = {"visual": [], "collision": [], "ground": []}
@@ -125,12 +126,6 @@ def _viser() -> Any:
         return importlib.import_module("viser")
     except ImportError:
         raise ImportError(f"a live view needs viser: {_INSTALL}; trajectory.html() needs nothing") from None
-
-
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 def _checked_port(host: str, port: int) -> int:
