@@ -9,9 +9,9 @@
 #include <stdexcept>
 
 #include "gil.hpp"
+#include "runtime/cores.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/run.hpp"
-#include "runtime/thread_pool.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -22,8 +22,7 @@ constexpr std::size_t worth_releasing = 512;
 }  // namespace
 
 int thread_count(nb::handle num_threads) {
-  static const int all = available_threads();
-  if (!num_threads.is_valid() || num_threads.is_none()) return all;
+  if (!num_threads.is_valid() || num_threads.is_none()) return default_threads();
   long n = 0;
   if (nb::isinstance<nb::bool_>(num_threads) || !nb::try_cast(num_threads, n) || n < 1)
     throw std::invalid_argument("num_threads: expected a positive integer or None, got " +
@@ -141,12 +140,12 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
   const std::size_t n = batch.value_or(1);
   const int threads = thread_count(options.num_threads);
   const Kernel<T> kernel = algorithm.kernel<T>(options.isa ? *options.isa : active_isa());
-  unsigned faults;
+  unsigned faults = 0;
   if (n * static_cast<std::size_t>(nv + n_links) < worth_releasing) {
+    const InterruptibleCall uninterrupted(nullptr);  // also where a signal handler makes it, inside another call
     faults = run_kernel(model, kernel, job, n, 1);
   } else {
-    const ReleasedGil released;
-    faults = run_kernel(model, kernel, job, n, threads);
+    without_gil([&] { faults = run_kernel(model, kernel, job, n, threads); });
   }
   if (faults) {
     if (faults & fault::q) report_not_finite(model, arguments.q, job.q, static_cast<std::size_t>(nq), n, 1);

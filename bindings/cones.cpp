@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bindings.hpp"
+#include "gil.hpp"
 #include "runtime/dispatch.hpp"
 
 namespace featherweight::bindings {
@@ -144,11 +145,10 @@ nb::tuple solve_cone_problem(nb::handle G, nb::handle g, nb::sequence blocks, nb
 
   const ContactKernels& kernels = *active_isa().contact;
   SolverReport report;
-  {
-    nb::gil_scoped_release without_gil;
+  without_gil([&] {
     const NanScratch scratch(kernels.scratch_bytes(problem, options));
     report = kernels.solve(problem, options, l, scratch.data());
-  }
+  });
   nb::dict described;
   described["residual"] = report.residual;
   described["primal"] = report.primal;

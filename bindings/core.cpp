@@ -1,6 +1,7 @@
 // bindings/core.cpp -- the extension module featherweight._core.
 #include "bindings.hpp"
 #include "gil.hpp"
+#include "runtime/cores.hpp"
 #include "runtime/dispatch.hpp"
 
 namespace nb = nanobind;
@@ -8,7 +9,8 @@ namespace nb = nanobind;
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // models kept in module globals may outlive the interpreter
   featherweight::active_isa();   // chosen now: a wrong FEATHERWEIGHT_ISA is an error of the import
-  featherweight::bindings::watch_interpreter_exit();
+  featherweight::default_threads();
+  featherweight::bindings::watch_interpreter();
   m.doc() = "The C++ core of featherweight.";
   nb::module_ testing = m.def_submodule("_testing", "Parts of the core by themselves, for tests and benchmarks only.");
   featherweight::bindings::bind_model(m);

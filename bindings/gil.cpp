@@ -4,14 +4,31 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/denormals.hpp"
+
 namespace nb = nanobind;
 
 namespace featherweight::bindings {
 namespace {
 
 std::atomic<bool> closing = false;
+unsigned long main_thread = 0;
+
+// With the lock again, for as long as handlers take. What they raise stays with the thread.
+bool signal_raises() {
+  if (closing) return false;
+  const FlushDenormals usual(false);
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool raises = PyErr_CheckSignals() != 0;
+  PyGILState_Release(state);
+  return raises;
+}
 
 }  // namespace
+
+InterruptibleCall::Ask signal_question() {
+  return PyThread_get_thread_ident() == main_thread ? signal_raises : nullptr;
+}
 
 ReleasedGil::ReleasedGil() : state_(closing ? nullptr : PyEval_SaveThread()) {}
 
@@ -22,7 +39,8 @@ ReleasedGil::~ReleasedGil() {
   PyEval_RestoreThread(state_);
 }
 
-void watch_interpreter_exit() {
+void watch_interpreter() {
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { closing = true; }));
 }
 

@@ -1,6 +1,8 @@
-// bindings/gil.hpp -- running without the interpreter lock, also while the interpreter shuts down.
+// bindings/gil.hpp -- running without the interpreter lock, also while the interpreter shuts down, and until Ctrl-C.
 #pragma once
 #include <nanobind/nanobind.h>
+
+#include "runtime/interrupt.hpp"
 
 namespace featherweight::bindings {
 
@@ -18,7 +20,25 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
-// Lets ReleasedGil know when the interpreter shuts down.
-void watch_interpreter_exit();
+// What to ask during a call that should end when a signal handler raises, as that of Ctrl-C does: null in threads other
+// than the main one, where Python runs no handlers.
+InterruptibleCall::Ask signal_question();
+
+// Runs work() without the lock. Ctrl-C ends it and is raised.
+template <class Work>
+void without_gil(const Work& work) {
+  bool stopped = false;
+  {
+    const InterruptibleCall::Ask ask = signal_question();
+    const ReleasedGil released;
+    const InterruptibleCall call(ask);
+    work();
+    stopped = call.stopped();
+  }
+  if (stopped) throw nanobind::python_error();
+}
+
+// Finds out which thread is the main one, and when the interpreter shuts down.
+void watch_interpreter();
 
 }  // namespace featherweight::bindings

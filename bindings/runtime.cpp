@@ -1,10 +1,12 @@
 // bindings/runtime.cpp -- how this build runs.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "bindings.hpp"
+#include "runtime/cores.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/run.hpp"
-#include "runtime/thread_pool.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -19,7 +21,7 @@ nb::dict build_info() {
   info["available_isas"] = names;
   info["lanes_float64"] = active.f64.lanes;
   info["lanes_float32"] = active.f32.lanes;
-  info["threads"] = available_threads();
+  info["threads"] = std::min(default_threads(), available_cores());
 #if defined(__clang__)
   info["compiler"] = "clang " __clang_version__;
 #else
@@ -36,6 +38,8 @@ void bind_runtime(nb::module_& m, nb::module_& testing) {
         "How this build runs: version, instruction set in use and available, lanes, threads, compiler.");
   testing.def("use_isa", &use_isa, nb::arg("name"),
               "Switches all kernels to another instruction set of build_info()['available_isas'].");
+  testing.def("granted_cores", &granted_cores, nb::arg("proc"), nb::arg("groups"),
+              "Cores that control groups grant, as folders like /proc and /sys/fs/cgroup say; infinity: all.");
   testing.def("allocation_count", &memory_growths,
               "How often a workspace had to grow since the process started: constant over warm calls.");
 }

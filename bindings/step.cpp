@@ -75,8 +75,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
     job.v_out = record("v_out", v_out, first, n_steps, self.batch(), nv, job.v_out_stride);
     job.q_out_step = nq, job.v_out_step = nv;
   }
-  const ReleasedGil released;
-  self.rollout(job, n_threads, keep);
+  without_gil([&] { self.rollout(job, n_threads, keep); });
 }
 
 nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {

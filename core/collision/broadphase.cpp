@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collision/vector.hpp"
+#include "runtime/interrupt.hpp"
 
 namespace featherweight {
 
@@ -105,7 +106,7 @@ int Broadphase::find(const Bounds* boxes, int n, const PairFilter& filter) {
     return !filter.allowed || filter.allowed(filter.context, i, j);
   };
   pairs.clear();
-  for (auto p = order.begin(); p != order.end(); ++p) {
+  for (auto p = order.begin(); p != order.end() && !interrupted(20.0 * n); ++p) {
     const Bounds& a = p->box;
     for (auto q = p + 1; q != order.end() && q->box.lower[0] <= a.upper[0]; ++q) {
       const Bounds& b = q->box;

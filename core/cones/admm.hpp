@@ -222,6 +222,7 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
   copy(m, lambda, w.best);
   int changes = 0;
   for (int k = 0; k < max_iterations && !(best <= wanted); ++k, ++report.admm) {
+    if (interrupted((r != prepared ? m / 6.0 + 1 : 1) * operations_of_product(problem))) break;
     if (r != prepared) {
       prepared = r;
       prepare_shifted(problem, w, r, v);

@@ -74,6 +74,7 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hop
   using Tuning = GaussSeidelTuning;
   double last = 0;
   for (int k = 0; k < max_iterations; ++k) {
+    if (k > 0 && interrupted(operations_of_product(problem))) break;
     const double change = gauss_seidel_iteration(problem, w, lambda);
     if (change > 0) ++report.gauss_seidel;
     if (change * change <= last * w.aim) {

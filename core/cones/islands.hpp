@@ -78,7 +78,7 @@ inline bool solve_small_islands(const ConeProblem& problem, const SolverOptions&
   Islands islands(problem, scratch);
   islands.find(problem);
   bool any_pile = false;
-  for (int island = 0; island < islands.count(); ++island) {
+  for (int island = 0; island < islands.count() && !interrupted(0); ++island) {
     bool fits = true, solved = true;
     part.clear();
     for (const int* j = islands.begin(island); fits && j < islands.end(island); ++j) {

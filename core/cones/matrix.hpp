@@ -2,6 +2,7 @@
 #pragma once
 #include "cones/problem.hpp"
 #include "linalg/vectors.hpp"
+#include "runtime/interrupt.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -20,6 +21,14 @@ FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
   int k = G.start[j];
   while (G.neighbour[k] != j) ++k;
   return {G.values + G.at[k], block.rows};
+}
+
+// Operations of a product with the matrix, or of an iteration of Gauss-Seidel, roughly: to be announced to
+// interrupt.hpp.
+FW_INLINE double operations_of_product(const ConeProblem& problem) {
+  const double m = problem.m;
+  if (problem.G.products) return 100 * m;
+  return problem.G.start ? 18.0 * problem.G.start[problem.n_blocks] + 50 * m : 2 * m * m + 50 * m;
 }
 
 // sigma += G[:, block j] [x, y, z] of a dense matrix.

@@ -221,11 +221,12 @@ inline double cut_step(const ConeProblem& problem, ContactWorkspace& w, const Ne
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
   using Tuning = NewtonTuning;
+  const double operations = problem.m * operations_of_product(problem) / 3;
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);
   int turn = 0, since = 0;
-  for (int k = 0; k < max_steps && !(residual <= w.tolerance); ++k) {
+  for (int k = 0; k < max_steps && !(residual <= w.tolerance) && !interrupted(operations); ++k) {
     if (since == (turn == 0 ? Tuning::patience_at_first : Tuning::patience)) {
       if (++turn == Tuning::n_ratios) break;
       since = 0;

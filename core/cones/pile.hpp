@@ -43,6 +43,7 @@ inline void solve_pile(const ConeProblem& problem, const SolverOptions& options,
   anderson.start(problem, w);
   w.aim = Tuning::aim * w.tolerance;
   for (int since = 0; report.gauss_seidel < most && since < Tuning::patience; ++since) {
+    if (interrupted(operations_of_product(problem))) return;
     anderson.before_iteration(lambda);
     const double change = gauss_seidel_iteration(problem, w, lambda);
     const bool look = ++report.gauss_seidel % Tuning::between_looks == 0;

@@ -83,6 +83,7 @@ SolverReport solve_contacts(const ConeProblem& problem, const SolverOptions& opt
   SolverReport report{};
   report.converged = true;
   if (problem.m == 0) return report;
+  if (problem.G.start && interrupted(0)) return report;  // the matrix may be unfinished
   Arena scratch(memory);
   ContactWorkspace w(problem, scratch);
   w.start(problem, options);

@@ -1,4 +1,5 @@
 // runtime/denormals.hpp -- flushes denormal numbers to zero while in scope: decaying motions cost up to 2x otherwise.
+// Or does not, while code of the user runs.
 #pragma once
 #include <cstdint>
 #if defined(__x86_64__)
@@ -9,17 +10,16 @@ namespace featherweight {
 
 class FlushDenormals {
  public:
-  FlushDenormals() : saved_(read()) {
-    if (changes()) write(saved_ | flush);
+  explicit FlushDenormals(bool on = true) : saved_(read()), wanted_(on ? saved_ | flush : saved_ & ~flush) {
+    if (wanted_ != saved_) write(wanted_);  // writing costs more than asking
   }
   ~FlushDenormals() {
-    if (changes()) write(saved_);
+    if (wanted_ != saved_) write(saved_);
   }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
-  bool changes() const { return (saved_ & flush) != flush; }  // writing costs more than asking
 #if defined(__x86_64__)
   static constexpr std::uint64_t flush = 0x8040;  // FTZ and DAZ
   static std::uint64_t read() { return _mm_getcsr(); }
@@ -37,7 +37,7 @@ class FlushDenormals {
   static std::uint64_t read() { return 0; }
   static void write(std::uint64_t) {}
 #endif
-  std::uint64_t saved_;
+  std::uint64_t saved_, wanted_;
 };
 
 }  // namespace featherweight

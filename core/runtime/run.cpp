@@ -4,7 +4,9 @@
 #include <atomic>
 #include <new>
 
+#include "memory/kept.hpp"
 #include "runtime/denormals.hpp"
+#include "runtime/interrupt.hpp"
 #include "runtime/thread_pool.hpp"
 
 namespace featherweight {
@@ -18,14 +20,11 @@ struct Workspace {
   Memory memory;
   ~Workspace() { release(memory); }
 };
-Memory& workspace() {
-  thread_local Workspace instance;
-  return instance.memory;
-}
 
 template <class T>
 unsigned run_range(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std::size_t begin, std::size_t end) {
-  Memory& memory = workspace();
+  const Kept<Workspace> workspace;
+  Memory& memory = workspace->memory;
   unsigned faults = kernel(tree, job, begin, end, memory);
   if (faults & fault::memory) {
     reserve(memory, memory.required);
@@ -34,15 +33,29 @@ unsigned run_range(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std
   return faults;
 }
 
+// Very roughly: most algorithms visit every pair of degrees of freedom, or less.
+template <class T>
+std::size_t operations_per_tile(const Tree<T>& tree) {
+  const std::size_t n = static_cast<std::size_t>(tree.nv) + 1;
+  return tile_size * 10 * n * n;
+}
+// Between two looks at whether to stop, some milliseconds.
+constexpr std::size_t operations_at_once = 10'000'000;
+
 template <class T>
 unsigned run_batch(const Tree<T>& tree, Kernel<T> kernel, const Job<T>& job, std::size_t batch, int n_threads) {
   const std::size_t n_tiles = (batch + tile_size - 1) / tile_size;
   if (n_threads == 1 || n_tiles == 1) {
     const FlushDenormals flush;
-    return run_range(tree, kernel, job, 0, batch);
+    const std::size_t stretch = tile_size * (1 + operations_at_once / operations_per_tile(tree));
+    unsigned faults = 0;
+    for (std::size_t begin = 0; begin < batch && !interrupted(operations_at_once); begin += stretch)
+      faults |= run_range(tree, kernel, job, begin, std::min(begin + stretch, batch));
+    return faults;
   }
   std::atomic<unsigned> faults = 0;
   run_tiles(n_tiles, n_threads, [&](std::size_t k) {
+    if (interrupted(static_cast<double>(operations_per_tile(tree)))) return;
     const FlushDenormals flush;
     const std::size_t begin = k * tile_size;
     try {

@@ -1,27 +1,37 @@
 #include "runtime/thread_pool.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "runtime/cores.hpp"
+#include "runtime/interrupt.hpp"
+
 namespace featherweight {
 namespace {
+
+constexpr std::chrono::milliseconds between_questions(20);
+
+// Whether this thread is inside a call of the pool. A signal handler may make another call from there.
+thread_local bool is_busy = false;
 
 class ThreadPool {
  public:
   void run(std::size_t n_tiles, int n_helpers, void (*tile)(void*, std::size_t), void* context) {
     std::lock_guard turn(turn_);
+    is_busy = true;
     {
       std::lock_guard lock(mutex_);
       n_helpers = hire(n_helpers);
       tile_ = tile;
       context_ = context;
+      call_ = current_call();
       n_tiles_ = n_tiles;
       next_ = 0;
       n_helpers_ = working_ = n_helpers;
@@ -29,8 +39,8 @@ class ThreadPool {
     }
     wake_.notify_all();
     take_tiles();
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return working_ == 0; });
+    wait_for_helpers();
+    is_busy = false;
   }
 
  private:
@@ -43,7 +53,16 @@ class ThreadPool {
     return std::min(wanted, hired_);
   }
   void take_tiles() {
-    for (std::size_t k = next_++; k < n_tiles_; k = next_++) tile_(context_, k);
+    for (std::size_t k = next_++; k < n_tiles_ && !interrupted(0); k = next_++) tile_(context_, k);
+  }
+  // The caller goes on asking whether to stop.
+  void wait_for_helpers() {
+    std::unique_lock lock(mutex_);
+    while (!done_.wait_for(lock, between_questions, [this] { return working_ == 0; })) {
+      lock.unlock();
+      if (call_) call_->look();
+      lock.lock();
+    }
   }
   void serve(int id) {
     long served = 0;
@@ -52,7 +71,10 @@ class ThreadPool {
       wake_.wait(lock, [&] { return round_ != served && id < n_helpers_; });
       served = round_;
       lock.unlock();
-      take_tiles();
+      {
+        const SharedCall shared(call_);
+        take_tiles();
+      }
       lock.lock();
       if (--working_ == 0) done_.notify_one();
     }
@@ -62,6 +84,7 @@ class ThreadPool {
   std::condition_variable wake_, done_;
   void (*tile_)(void*, std::size_t) = nullptr;
   void* context_ = nullptr;
+  InterruptibleCall* call_ = nullptr;
   std::size_t n_tiles_ = 0;
   int hired_ = 0, n_helpers_ = 0, working_ = 0;
   long round_ = 0;
@@ -83,20 +106,11 @@ ThreadPool& pool() {
 
 }  // namespace
 
-int available_threads() {
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 void detail::run_tiles(std::size_t n_tiles, int n_threads, void (*tile)(void*, std::size_t), void* context) {
-  static const int cores = available_threads();
-  const int n_useful =
-      static_cast<int>(std::min<std::size_t>(n_tiles, static_cast<std::size_t>(std::min(n_threads, cores))));
+  const int most = is_busy ? 1 : std::min(n_threads, available_cores());
+  const int n_useful = static_cast<int>(std::min<std::size_t>(n_tiles, static_cast<std::size_t>(most)));
   if (n_useful > 1) return pool().run(n_tiles, n_useful - 1, tile, context);
-  for (std::size_t k = 0; k < n_tiles; ++k) tile(context, k);
+  for (std::size_t k = 0; k < n_tiles && !interrupted(0); ++k) tile(context, k);
 }
 
 }  // namespace featherweight

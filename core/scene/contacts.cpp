@@ -6,10 +6,14 @@
 #include <tuple>
 
 #include "collision/collide.hpp"
+#include "runtime/interrupt.hpp"
 #include "scene/pair_rules.hpp"
 
 namespace featherweight {
 namespace {
+
+// Of two shapes that may touch, roughly.
+constexpr double operations_per_pair = 1e4;
 
 const Shape& shape_of(const Scene& scene, std::size_t environment, int k) {
   const Shape* const own = scene.own_shapes ? scene.own_shapes[k] : nullptr;
@@ -82,7 +86,7 @@ void find_all_contacts(const Scene& scene, std::size_t environment, const Placem
   };
   const int n_pairs = broadphase.find(boxes, scene.n_shapes, filter);
   list.count = 0;
-  for (int k = 0; k < n_pairs; ++k) {
+  for (int k = 0; k < n_pairs && !interrupted(operations_per_pair); ++k) {
     int a = broadphase.pairs()[k].first, b = broadphase.pairs()[k].second;
     const int material = scene.rules->material(a, b);
     const ShapeKind kind = scene.shapes[a].shape.kind;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "collision/broadphase.hpp"
+#include "memory/kept.hpp"
 #include "runtime/denormals.hpp"
 #include "runtime/dispatch.hpp"
 #include "runtime/thread_pool.hpp"
@@ -33,10 +34,6 @@ struct ThreadMemory {
     release(memory.next);
   }
 };
-ThreadMemory& thread_memory() {
-  thread_local ThreadMemory instance;
-  return instance;
-}
 
 }  // namespace
 
@@ -189,11 +186,11 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   std::atomic<bool> out_of_memory = false;
   const auto run = [&](std::size_t begin, std::size_t end) {
     const FlushDenormals flush;
-    ThreadMemory& mine = thread_memory();
     try {
-      if (kernel(job, begin, end, mine.memory) & fault::memory) {
-        reserve(mine.memory.workspace, mine.memory.workspace.required);
-        kernel(job, begin, end, mine.memory);
+      const Kept<ThreadMemory> mine;
+      if (kernel(job, begin, end, mine->memory) & fault::memory) {
+        reserve(mine->memory.workspace, mine->memory.workspace.required);
+        kernel(job, begin, end, mine->memory);
       }
     } catch (const std::bad_alloc&) {
       out_of_memory = true;

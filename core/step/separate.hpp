@@ -25,6 +25,7 @@ void iterate_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocit
   }
   double first_change = 0;
   for (int iteration = 0; iteration < SeparateTuning::most_iterations; ++iteration) {
+    if (interrupted(operations_of_product(problem))) return;
     double change = 0;
     for (int b = 0; b < rows.n_blocks; ++b)
       for (int c = 0; c < rows.blocks[b].rows; ++c) {

@@ -34,7 +34,7 @@ class SparseAssembly {
     list_quartets_by_tree();
     list_blocks_by_quartet();
     n_neighbours_ = n_values_ = 0;
-    for (int i = 0; i < n_quartets_; ++i) {
+    for (int i = 0; i < n_quartets_ && !interrupted(static_cast<double>(n_neighbours_)); ++i) {
       Columns& own = columns_[i] = {0, 0, 0, n_values_};
       for_neighbours(i, [&](int other) { own.blocks += n_blocks(other), own.rows += quartets_[other].rows; });
       for (int j = first_block_[i]; j < first_block_[i + 1]; ++j, n_neighbours_ += own.blocks)
@@ -45,7 +45,7 @@ class SparseAssembly {
   }
 
   void write_values() {
-    for (int i = 0; i < n_quartets_; ++i)
+    for (int i = 0; i < n_quartets_ && !interrupted(50.0 * columns_[i].blocks); ++i)
       for_neighbours(i, [&](int other) {
         if (other > i) return;
         Block4 both = couple(scene_, quartets_[other], quartets_[i]);

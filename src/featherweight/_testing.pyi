@@ -32,6 +32,11 @@ def use_isa(name: str) -> None:
     Switches all kernels to another instruction set of build_info()['available_isas'].
     """
 
+def granted_cores(proc: str, groups: str) -> float:
+    """
+    Cores that control groups grant, as folders like /proc and /sys/fs/cgroup say; infinity: all.
+    """
+
 def allocation_count() -> int:
     """
     How often a workspace had to grow since the process started: constant over warm calls.

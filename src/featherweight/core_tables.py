@@ -131,10 +131,13 @@ class StepTotals:
     def __init__(self, batch: int) -> None:
         self._table = np.zeros((batch, _FIGURES.width))
 
-    def add(self, reports: StepReports) -> None:
+    def plus(self, reports: StepReports) -> StepTotals:
         n, total = len(_WORST), _REPORTS.part(reports._table, "total")
-        np.maximum(self._table[:, :n], total[:, :n], out=self._table[:, :n])
-        self._table[:, n:] += total[:, n:]
+        both = StepTotals(0)
+        both._table = np.concatenate(
+            [np.maximum(self._table[:, :n], total[:, :n]), self._table[:, n:] + total[:, n:]], 1
+        )
+        return both
 
     def figures(self) -> StepFigures:
         return _figures(self._table)

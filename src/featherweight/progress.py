@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+#: [s] Of work between two looks at a bar, or of what Ctrl-C may cost.
+_STRETCH = 0.05
+
 
 @contextmanager
 def progress_bar(total: int, label: str, *, enabled: bool = True, width: int = 30) -> Iterator[Callable[[int], None]]:
@@ -39,6 +42,19 @@ def progress_bar(total: int, label: str, *, enabled: bool = True, width: int = 3
     finally:
         if enabled:
             draw("\n")
+
+
+def stretches(steps: int, *, most: int, watched: bool) -> Iterator[int]:
+    """Splits steps into stretches of at most ``most``: as long as can be, or, if someone watches, short in time."""
+    left, n = steps, 1 if watched else steps
+    while left > 0:
+        n = min(n, most, left)
+        started = time.monotonic()
+        yield n
+        left -= n
+        if watched:
+            pace = n / max(time.monotonic() - started, 1e-9)
+            n = max(1, min(10 * n, int(_STRETCH * pace)))
 
 
 class ProgressBar:

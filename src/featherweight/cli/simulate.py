@@ -128,7 +128,9 @@ class Drop:
             try:
                 while done < steps and not interrupted:
                     started = time.perf_counter()
-                    part = sim.rollout(state, control=control, n_steps=min(every, steps - done), record=False)
+                    part = sim.rollout(
+                        state, control=control, n_steps=min(every, steps - done), record=False, on_interrupt="return"
+                    )
                     spent += time.perf_counter() - started
                     n = round((part.final.time - state.time) / sim.dt)
                     if n:

@@ -24,7 +24,7 @@ from ..constraints.constraint_set import ROWS
 from ..core_tables import StepFigures, StepReports, StepTotals
 from ..model.description import Actuator
 from ..model.model import Model
-from ..progress import progress_bar
+from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
@@ -51,7 +51,7 @@ class Simulator:
     integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is evaluated at the end
     of the step. "implicit": joint springs and servo gains are, too, which is stable however stiff they are. "rk4":
     fourth order, for scenes in which nothing can touch, without limits, dry friction or constraints.
-    num_threads: threads for a batch, all cores by default. Results do not depend on it.
+    num_threads: threads for a batch, by default all cores that the process may use. Results do not depend on it.
 
     A simulator is immutable and may be shared by threads; ``step`` returns a new state. Simulators pickle by their
     compiled scene and settings, and are equal if those are; a state may be used with any simulator equal to its own.
@@ -170,6 +170,7 @@ class Simulator:
         record: bool = True,
         record_contacts: bool = False,
         progress: bool = False,
+        on_interrupt: Literal["raise", "return"] = "raise",
     ) -> Trajectory:
         """Many steps from ``state``, which stays as it is.
 
@@ -177,7 +178,8 @@ class Simulator:
         control and f_ext likewise. Without any of them nothing is driven for ``n_steps``.
         policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
         record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
-        progress: show a bar. After Ctrl-C the trajectory up to then is returned, marked ``interrupted``.
+        progress: show a bar. on_interrupt: what Ctrl-C does: it raises KeyboardInterrupt, or ends the rollout, and the
+        trajectory up to then is returned, marked ``interrupted``.
         """
         state = self._own(state)
         if policy is not None and any(x is not None for x in (tau, control, f_ext)):
@@ -196,37 +198,41 @@ class Simulator:
             )
             for name, value in arrays.items()
         }
-        core = state._core.copy()
-        chunk = 1 if policy is not None or record_contacts else _chunk(steps, core.batch)
+        if on_interrupt not in ("raise", "return"):
+            raise ValueError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}')
         kept = steps if record else 0
-        records = tuple(np.empty((core.batch, kept, n)) for n in (self.model.nq, self.model.nv))
+        records = tuple(np.empty((state.batch_size, kept, n)) for n in (self.model.nq, self.model.nv))
+        parts = inputs["tau"], inputs["control"], inputs["f_ext"]
+        one_by_one = policy is not None or record_contacts
+        watched = progress or on_interrupt == "return"
         contacts: list[Contacts] = []
-        totals, reports = StepTotals(core.batch), state._reports
-        done = 0
+        at = _Progress(0, state._core, state._reports, StepTotals(state.batch_size))
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
-                while done < steps:
-                    n = min(chunk, steps - done)
-                    parts = inputs["tau"], inputs["control"], inputs["f_ext"]
+                for n in stretches(steps, most=1 if one_by_one else steps, watched=watched):
                     if policy is not None:
-                        now = state._with(core.copy(), time=state.time + done * self.dt, reports=reports)
+                        now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
                         parts = self._asked(policy(now), state)
-                    self._run(core, done, n, parts, records)
+                    core = at.core.copy()
+                    self._run(core, at.done, n, parts, records)
                     reports = StepReports.of(core)
-                    totals.add(reports)
                     if record_contacts:
                         contacts.append(Contacts.of(self, core))
-                    done += n
+                    # in one assignment: Ctrl-C finds all of it or nothing
+                    at = _Progress(at.done + n, core, reports, at.totals.plus(reports))
                     advance(n)
             except KeyboardInterrupt:
+                if on_interrupt == "raise":
+                    raise
                 interrupted = True
-        final = state._with(core, time=state.time + done * self.dt, reports=reports)
-        positions, velocities = (x[:, : done if record else 0] for x in records)
+        final = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
+        positions, velocities = (x[:, : at.done if record else 0] for x in records)
         if state.single:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
-        return Trajectory(self, final, time, positions, velocities, tuple(contacts), totals.figures(), interrupted)
+        touched = tuple(contacts[: at.done])
+        return Trajectory(self, final, time, positions, velocities, touched, at.totals.figures(), interrupted)
 
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
@@ -378,6 +384,16 @@ class Simulator:
         most = (gauss_seidel, pile, newton, admm)
         q, v = records if records is not None and records[0].shape[1] else (None, None)
         core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep)
+
+
+@dataclass(frozen=True, eq=False)
+class _Progress:
+    """How far a rollout is."""
+
+    done: int  # steps
+    core: _core.Environments
+    reports: StepReports
+    totals: StepTotals
 
 
 @dataclass(frozen=True)
@@ -580,8 +596,3 @@ def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state
             if len(shape) == (1 if state.single else 2) or (not state.single and len(shape) == 1):
                 return int(shape[-1])
     raise ValueError("rollout: give n_steps, or forces with one row per step")
-
-
-def _chunk(steps: int, batch: int) -> int:
-    """Steps between two checks for Ctrl-C: about 20 000 steps of single environments."""
-    return max(1, min(steps, 20_000 // batch)) if steps else 1
