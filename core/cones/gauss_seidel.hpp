@@ -72,17 +72,21 @@ FW_INLINE void catch_up(const ConeProblem& problem, const double* lambda, Contac
 inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hopeful, ContactWorkspace& w,
                          double* lambda, SolverReport& report) {
   using Tuning = GaussSeidelTuning;
-  double last = 0;
+  double last = 0, moved = 0;  // moved: since velocities were computed anew
   for (int k = 0; k < max_iterations; ++k) {
     if (k > 0 && interrupted(operations_of_product(problem))) break;
     const double change = gauss_seidel_iteration(problem, w, lambda);
+    moved += change;
     if (change > 0) ++report.gauss_seidel;
+    bool corrected = false;
     if (change * change <= last * w.aim) {
       catch_up(problem, lambda, w);
+      corrected = !problem.G.start && moved * Tuning::rounding > w.tolerance;
+      if (corrected) set_velocities(problem, lambda, w.sigma), moved = 0;
       report_residuals(problem, w.D, lambda, w.sigma, report);
       if (report.residual <= w.tolerance) return true;
     }
-    if (change <= Tuning::least_change) break;
+    if (change <= Tuning::least_change && !corrected) break;
     if (k >= Tuning::before_pace && hopeful < max_iterations) {
       const double pace = change / last;
       double expected = change;
@@ -90,9 +94,10 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hop
       if (!(expected <= w.aim)) break;
     }
     last = change;
-    if ((k + 1) % Tuning::between_refreshes == 0 && !problem.G.start) set_velocities(problem, lambda, w.sigma);
+    if ((k + 1) % Tuning::between_refreshes == 0 && !problem.G.start)
+      set_velocities(problem, lambda, w.sigma), moved = 0;
   }
-  catch_up(problem, lambda, w);
+  set_velocities(problem, lambda, w.sigma);
   return false;
 }
 

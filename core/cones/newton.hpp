@@ -241,6 +241,10 @@ inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace
     const double before = residual;
     residual = natural_residual(problem, w, lambda, w.sigma);
     if (!(residual <= Tuning::much_worse * before)) residual = cut_step(problem, w, v, lambda);
+    if (residual <= w.tolerance) {  // velocities were updated by increments
+      set_velocities(problem, lambda, w.sigma);
+      residual = natural_residual(problem, w, lambda, w.sigma);
+    }
     if (residual <= best) {
       best = residual;
       copy(problem.m, lambda, w.best);

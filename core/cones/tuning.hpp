@@ -61,6 +61,10 @@ struct GaussSeidelTuning {
   // Iterations after which velocities that are updated by increments are computed anew, since rounding accumulates.
   // Test: test_velocities_forget_a_wild_warm_start (x 100).
   static constexpr int between_refreshes = 64;
+  // [1] of all changes since velocities were computed anew: the rounding they may have left, with room for rows of
+  // other units and for many of them. Where that is above the tolerance, velocities are computed anew before they count
+  // as solved. Test: test_reports_are_true_whatever_the_start (/ 1e4).
+  static constexpr double rounding = 1e-12;
   // Iterations before the ratio of two successive changes says something about the pace.
   // Test: test_the_automatic_choice_wastes_little (x 10).
   static constexpr int before_pace = 2;

@@ -72,11 +72,11 @@ void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* chang
   }
 }
 
-// New velocities.
+// New velocities. A zero has no sign, or it would say whether neighbours of the pack touch.
 template <class S>
 void apply(const RolloutJob& job, bool touched, StepWorkspace<S>& w) {
   const int nv = job.scene->tree.nv;
-  for (int f = 0; f < nv; ++f) w.v[f] = w.motion.v_free[f];
+  for (int f = 0; f < nv; ++f) w.v[f] = w.motion.v_free[f] + S(0);
   if (touched)
     for (int f = 0; f < nv; ++f) w.v[f] = w.v[f] + w.a[f];
 }

@@ -25,6 +25,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     }
     for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
     bool moves = false;
+    S moving(0);  // positive in the lanes that do
     for (int lane = 0; lane < pack.count; ++lane) {
       if (w.closures[lane].empty()) continue;
       const double error = w.closures[lane].solve(scene, LaneOf<S>{lane}, w.placed, job.dt);
@@ -32,13 +33,21 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
       last[lane] = goes_on ? error : 0;
       if (!goes_on) continue;
       moves = true;
+      LaneOf<S>{lane}.set(moving, 1);
       ClosureSystem& own = w.closures[lane];
       add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
     }
     if (!moves) return;
     repeat_last_lane(pack, tree.nv, w.motion.correct);
+    repeat_last_lane(pack, 1, &moving);
     respond(scene, w.motion.correct, w, w.moved);
+    for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
+    for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.v[f];
     advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
+    // the others stay as they are: even advancing by nothing rounds
+    const auto goes_on = moving > S(0);
+    for (int k = 0; k < tree.nq; ++k) w.q[k] = select(goes_on, w.q[k], w.closed_q[k]);
+    for (int f = 0; f < tree.nv; ++f) w.v[f] = select(goes_on, w.v[f], w.closed_v[f]);
   }
 }
 

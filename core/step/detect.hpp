@@ -138,7 +138,7 @@ template <class S>
 bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   S beyond = suspicion(scene, w.motion, w.response, w.bounds, job.dt);
-  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), w.bounds);
+  if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), beyond, w.bounds);
   raise(beyond, limits_run_through(scene, w.motion, w.a, 1 / job.dt));
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) {

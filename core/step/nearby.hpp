@@ -48,24 +48,30 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
                      DetectTuning::joint_reach;
     return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
   };
-  // Joints are mostly far from both of their limits, in whichever direction they move.
-  const auto is_far = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
+  // Joints are mostly far from both of their limits, in whichever direction they move: where this is not negative.
+  const auto excess_of_both = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
     const S &q = motion.q[lower.term.q], below = q - lower.bound, above = S(upper.bound) - q;
     S speed = abs(motion.v_free[lower.term.dof]);
     if (change) speed = speed + abs(change[lower.term.dof]);
-    const S spare = select(below < above, below, above) * per_dt - speed;
-    return !any(spare, spare < S(DetectTuning::joint_reach));
+    return select(below < above, below, above) * per_dt - speed - DetectTuning::joint_reach;
   };
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];
     const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
                      next.kind == JointRow::upper_limit && next.term.dof == row.term.dof;
-    if (two && is_far(row, next)) {
-      ++k;
+    if (!two) {
+      const S excess = row.is_limit() ? excess_of(row, S(row.term.coefficient)) : S(-1);
+      if (any(excess, excess < S(0))) near(k, excess);
       continue;
     }
-    const S excess = row.is_limit() ? excess_of(row, S(row.term.coefficient)) : S(-1);
-    if (any(excess, excess < S(0))) near(k, excess);
+    const S of_both = excess_of_both(row, next);
+    if (any(of_both, of_both < S(0)))  // in other lanes neither is near, however the excess of one is rounded
+      for (int i = k; i < k + 2; ++i) {
+        const JointRow& limit = scene.joint_rows[i];
+        const S excess = larger(excess_of(limit, S(limit.term.coefficient)), of_both);
+        if (any(excess, excess < S(0))) near(i, excess);
+      }
+    ++k;
   }
 }
 
@@ -113,7 +119,8 @@ void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bou
       const Vec3<double> normal{b.R[2], b.R[5], b.R[8]};
       const S height = dot(apart, normal) - margin;
       distance = height - a.shape.radius;
-      if (any(distance, distance < S(0))) distance = height - reach_along(a, motion, normal);
+      // never nearer than its sphere, so that rounding does not ask the neighbours
+      if (any(distance, distance < S(0))) distance = larger(distance, height - reach_along(a, motion, normal));
     } else if (b.shape.kind == ShapeKind::plane) {
       distance = S(-1);
     } else {

@@ -35,9 +35,10 @@ template <class S>
 S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
   S most(-1), largest(0);
   for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
-  if (!any(largest, largest > S(DetectTuning::joint_reach))) return most;
+  const auto is_beyond = largest > S(DetectTuning::joint_reach);
+  if (!any(largest, is_beyond)) return most;
   for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
-  return most;
+  return select(is_beyond, most, S(-1));  // whatever the neighbours do
 }
 
 // Contacts of a shape are looked for this far beyond its bounds [m].
@@ -63,9 +64,12 @@ S suspicion(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* re
   return most;
 }
 
-// Bounds over the travel with impulses, too. Positive where a shape goes farther than its margin.
+// Bounds over the travel with impulses, too, in lanes that are suspicious. Positive where a shape goes farther than its
+// margin.
 template <class S>
-S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S& dt, Bound<S>* bounds) {
+S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, const S& dt, const S& suspicious,
+        Bound<S>* bounds) {
+  const auto is_suspicious = suspicious > S(0);
   S most(-1);
   for (int k = 0; k < scene.n_shapes; ++k) {
     const PlacedShape& shape = scene.shapes[k];
@@ -73,9 +77,9 @@ S widen(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* respon
     const S travel =
         travel_of(scene, shape, motion, with_impulses(scene, motion, response, shape.link), bounds[k].center, dt);
     raise(most, travel - bounds[k].travel - margin_of_shape);
-    raise(bounds[k].travel, travel);
+    raise(bounds[k].travel, select(is_suspicious, travel, S(0)));
   }
-  return most;
+  return select(is_suspicious, most, S(-1));
 }
 
 // Whether a limit is run through.

@@ -20,8 +20,9 @@ struct StepWorkspace {
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
-  Motion<S>* response;  // of links, about the roots of their trees
-  Pose<S>* placed;      // links at the end of the step, where there are closures
+  Motion<S>* response;     // of links, about the roots of their trees
+  Pose<S>* placed;         // links at the end of the step, where there are closures
+  S *closed_q, *closed_v;  // likewise, of environments whose closures are closed
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
@@ -61,6 +62,8 @@ struct StepWorkspace {
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
     placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
+    closed_q = arena.take<S>(scene.n_closures ? tree.nq : 0);
+    closed_v = arena.take<S>(scene.n_closures ? tree.nv : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 from helpers.cones import Cones, boxes, equality, pile, random_mixture, random_points, robot
 
+from featherweight.reference.contact.laws import ConeBlock
+from featherweight.reference.contact.residuals import natural_residual
+
 Maker = Callable[[np.random.Generator], Cones]
 
 MAKERS: dict[str, tuple[Maker, int]] = {
@@ -175,6 +178,23 @@ def test_velocities_forget_a_wild_warm_start() -> None:
         impulses, report = problem.solve(solver="gauss_seidel", lambda0=start, max_gauss_seidel=1000, tolerance=1e-14)
         dual = max(0.0, -(problem.G @ impulses + problem.g)[2::3].min())
         assert abs(report["dual"] - dual) <= 2e-9
+
+
+@pytest.mark.parametrize("solver", ["auto", "gauss_seidel", "newton", "admm"])
+@pytest.mark.parametrize("name", ["random", "mixture", "quadruped_joints", "humanoid", "light_on_heavy"])
+def test_reports_are_true_whatever_the_start(name: str, solver: str) -> None:
+    """The residual is that of the impulses returned, to rounding of their product with G: |G| |lambda| of it."""
+    rng = np.random.default_rng(9)
+    for problem in problems(name)[:20]:
+        laws = [ConeBlock(law, n, mu, normal, low, up) for law, n, normal, mu, low, up in problem.blocks]  # type: ignore[arg-type]
+        for size in (1.0, 1e4, 1e8, 1e12):
+            start = size * np.abs(rng.normal(size=len(problem.g)))
+            impulses, report = problem.solve(solver=solver, lambda0=start)
+            rounding = 1e-13 * float((np.abs(problem.G) @ np.abs(impulses) + np.abs(problem.g)).max())
+            true = natural_residual(problem.G, problem.g, laws, impulses)
+            # a point's part along its tangents is taken as a vector by one and row by row by the other
+            assert true <= report["residual"] + rounding + 1e-10 * problem.scale
+            assert report["residual"] <= 2.0 * true + rounding + 1e-10 * problem.scale
 
 
 def test_piles_take_few_iterations_and_few_patches() -> None:
