@@ -47,7 +47,7 @@ void bind_kinematics(nb::module_& m) {
       nb::arg("num_threads") = nb::none(),
       nb::sig("def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | "
               "None = None) -> numpy.typing.NDArray[typing.Any]"),
-      "Placement<double> of a link or frame in the world, (..., 4, 4).\n"
+      "Placement of a link or frame in the world, (..., 4, 4).\n"
       "\n"
       "q: configurations, (nq,) or (batch, nq). frame: name or index.");
   m.def(

@@ -15,6 +15,7 @@ SHARED = ["_core", "_testing", "errors", "arrays", "checks", "records", "core_ta
 LAYERS = [
     *SHARED,
     "model",
+    "kinematics",
     "io",
     "constraints",
     "scene",

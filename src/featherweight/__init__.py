@@ -44,6 +44,17 @@ from .constraints.terms import (
 )
 from .errors import ModelError, ModelImportError
 from .io.load import load, loads
+from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
+from .kinematics.logarithms import (
+    exp3,
+    exp6,
+    log3,
+    log6,
+    quaternion_from_rotation,
+    quaternion_multiply,
+    quaternion_slerp,
+    rotation_from_quaternion,
+)
 from .model import convert, models
 from .model.builder import ModelBuilder
 from .model.description import (
@@ -110,6 +121,7 @@ __all__ = [
     "ImportReport",
     "ImpulseSolution",
     "Inertia",
+    "InverseKinematicsSolution",
     "InverseSolution",
     "JointSensor",
     "LiveView",
@@ -155,24 +167,33 @@ __all__ = [
     "delassus_inverse",
     "draw",
     "ellipsoid",
+    "exp3",
+    "exp6",
     "forward_kinematics",
     "frame_acceleration",
     "frame_placement",
     "frame_velocity",
     "gravity_forces",
     "impulse_dynamics",
+    "inverse_kinematics",
     "jacobian",
     "kinetic_energy",
     "load",
     "loads",
+    "log3",
+    "log6",
     "mesh",
     "minverse",
     "models",
     "operational_space_inertia",
     "pose",
     "potential_energy",
+    "quaternion_from_rotation",
+    "quaternion_multiply",
+    "quaternion_slerp",
     "reference",
     "rnea",
+    "rotation_from_quaternion",
     "solid_inertia",
     "sphere",
     "view",

@@ -64,7 +64,7 @@ def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: 
 
 def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
-    Placement<double> of a link or frame in the world, (..., 4, 4).
+    Placement of a link or frame in the world, (..., 4, 4).
 
     q: configurations, (nq,) or (batch, nq). frame: name or index.
     """

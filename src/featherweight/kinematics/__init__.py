@@ -1,0 +1,1 @@
+"""Rotations and poses by their logarithms; inverse kinematics."""
