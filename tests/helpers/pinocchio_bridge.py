@@ -25,6 +25,8 @@ class PinocchioTwin:
         names = [str(name) for name in pin_model.names][1:]  # the first is the universe
         self.joints = [(pin_model.joints[i + 1], model.joint(name)) for i, name in enumerate(names)]
         assert sorted(names) == sorted(model.joint_names)
+        for theirs, ours in self.joints:  # what an import gave to joints that move no mass
+            pin_model.armature[theirs.idx_v : theirs.idx_v + theirs.nv] = ours.armature
 
     def q(self, q: Array) -> Array:
         result = np.zeros(self.pin_model.nq)

@@ -1,4 +1,4 @@
-"""URDF text of a random forest, so that peers read the same robot."""
+"""URDF text: a base with a link on a hinge to write into, and random forests, so that peers read the same robot."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from featherweight import Inertia
+from featherweight import ImportNote, Inertia, Model
 from featherweight.arrays import Array
 from featherweight.model.description import Joint, JointType
 
 from .forests import Forest, random_forest, random_inertia
 
 JOINTS_OF_URDF: tuple[JointType, ...] = ("revolute", "continuous", "prismatic", "fixed", "planar", "free")
+
+
+BODY = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+
+
+def two_links(joint: str = "", link: str = BODY, rest: str = "") -> str:
+    """A base and a link on a hinge, with ``joint`` inside the joint's element on line 4."""
+    return f"""<robot name="r">
+<link name="base"/>
+<link name="a">{link}</link>
+<joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>{joint}</joint>
+{rest}</robot>"""
+
+
+def notes_about(model: Model, text: str) -> list[ImportNote]:
+    return [note for note in model.import_report if text in f"{note.element}: {note.message}"]
 
 
 def random_urdf(seed: int, n_links: int = 12) -> str:

@@ -15,12 +15,14 @@ from ..model import saved
 from ..model.builder import ModelBuilder
 from ..model.description import ModelDescription, Severity
 from ..model.model import Model
-from . import mjcf, urdf, xml
+from . import mjcf, remedies, urdf, xml
 from .meshes import PackageDirs
 
 __all__ = ["load", "loads"]
 
 Format = Literal["urdf", "mjcf", "json"]
+
+_JOINT = re.compile(r"joint '(.*?)': (.*)", re.DOTALL)  # how the core starts its messages about one
 
 
 def load(
@@ -93,12 +95,31 @@ def _model(
 ) -> Model:
     with np.errstate(all="ignore"):  # numbers that overflow are refused afterwards, with their element
         description = _description(text, format, path, floating_base, package_dirs, directory)
-    if strict:
-        _require_honoured(description, path)
     try:
-        return Model._from_checked(description)
+        model = _compiled(description, text, format, path)
     except ValueError as error:
+        if strict:
+            _require_honoured(description, path)  # nearer to the cause than what follows from it
         raise _core_error(error, description, text, format, path) from None
+    if strict:
+        _require_honoured(model.description, path)
+    return model
+
+
+def _compiled(description: ModelDescription, text: bytes, format: Format, path: Path | None) -> Model:
+    """The model; in files of other tools, joints along which nothing has inertia get some, one after the other."""
+    while True:
+        try:
+            return Model._from_checked(description)
+        except ValueError as error:
+            idle = _JOINT.match(str(error))
+            if idle is None or "nothing it moves has inertia" not in idle.group(2) or format == "json":
+                raise
+            line = _line(idle.group(1), text, format, path)
+            remedied = remedies.carry_point_mass(description, idle.group(1), line)
+            if remedied is None:
+                raise
+            description = remedied
 
 
 def _description(
@@ -124,12 +145,17 @@ def _core_error(
     error: ValueError, description: ModelDescription, text: bytes, format: Format, path: Path | None
 ) -> ModelImportError:
     """The core refuses joints that move no mass; its message starts with the joint, whose line is looked up."""
-    culprit = re.match(r"joint '(.*?)': (.*)", str(error), re.DOTALL)
+    culprit = _JOINT.match(str(error))
     if culprit is None:
         return ModelImportError(f"model {description.name!r}", str(error), path)
-    joints = xml.parse(text, path).all("joint") if format == "urdf" else []
-    line = next((joint.line for joint in joints if joint.attributes.get("name") == culprit.group(1)), None)
+    line = _line(culprit.group(1), text, format, path)
     return ModelImportError(f"joint '{culprit.group(1)}'", culprit.group(2), path, line)
+
+
+def _line(joint: str, text: bytes, format: Format, path: Path | None) -> int | None:
+    """Where the joint called ``joint`` is in a URDF file."""
+    joints = xml.parse(text, path).all("joint") if format == "urdf" else []
+    return next((element.line for element in joints if element.attributes.get("name") == joint), None)
 
 
 def _require_honoured(description: ModelDescription, path: Path | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -14,13 +13,15 @@ from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from ..model import poses
 from ..model.builder import ROOT_JOINT, WORLD, ModelBuilder
-from ..model.description import Geometry, ImportNote, JointType, Mimic, ModelDescription, Severity
-from . import xml
+from ..model.description import Geometry, JointType, Mimic, ModelDescription, Severity
+from ..model.geometry_checks import checked_geometry
+from . import remedies, xml
 from .meshes import MeshFinder, PackageDirs
+from .reader import MOTION, NOTHING, PICTURE, Reader
+from .surfaces import Surface
+from .urdf_extensions import Extensions
+from .urdf_left_out import judge
 from .xml import Element
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_INFINITY = re.compile(r"([+-]?)inf(inity)?", re.IGNORECASE)
 
 _JOINT_TYPES: dict[str, JointType] = {
     "fixed": "fixed",
@@ -29,57 +30,14 @@ _JOINT_TYPES: dict[str, JointType] = {
     "prismatic": "prismatic",
     "planar": "planar",
     "floating": "free",
-    "spherical": "spherical",  # not in the specification, but in use
+    "spherical": "spherical",  # this and the following are not in the specification, but in use
+    "ball": "spherical",
+    "universal": "universal",
+    "screw": "helical",
 }
-_ONE_DOF = ("revolute", "continuous", "prismatic")
-
-#: Attributes and children that are read, by element. Whatever else a file holds is reported.
-_KNOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "robot": (("name", "version"), ("link", "joint", "material")),
-    "link": (("name",), ("inertial", "visual", "collision")),
-    "inertial": ((), ("origin", "mass", "inertia")),
-    "mass": (("value",), ()),
-    "inertia": (("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), ()),
-    "origin": (("xyz", "rpy"), ()),
-    "visual": (("name",), ("origin", "geometry", "material")),
-    "collision": (("name",), ("origin", "geometry")),
-    "geometry": ((), ("box", "sphere", "cylinder", "capsule", "mesh")),
-    "box": (("size",), ()),
-    "sphere": (("radius",), ()),
-    "cylinder": (("radius", "length"), ()),
-    "capsule": (("radius", "length"), ()),
-    "mesh": (("filename", "scale"), ()),
-    "material": (("name",), ("color",)),
-    "color": (("rgba",), ()),
-    "joint": (("name", "type"), ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")),
-    "parent": (("link",), ()),
-    "child": (("link",), ()),
-    "axis": (("xyz",), ()),
-    "limit": (("lower", "upper", "effort", "velocity"), ()),
-    "dynamics": (("damping", "friction"), ()),
-    "mimic": (("joint", "multiplier", "offset"), ()),
-}
-
-#: Elements that are left out without changing how the robot moves.
-_LEFT_OUT = {
-    "transmission": "actuation is not part of the model",
-    "ros2_control": "control is not part of the model",
-    "gazebo": "settings of another simulator",
-    "sensor": "sensors are not part of the model",
-    "safety_controller": "controller limits are not part of the model",
-    "calibration": "calibration is not part of the model",
-    "texture": "textures are not part of the model",
-    "material": "a collision shape has no colour",
-    "verbose": "a setting of another tool",
-}
-_HARMLESS_ATTRIBUTES = {("link", "type"), ("joint", "dont_collapse"), ("geometry", "name"), ("material", "color")}
-#: What changes it inside a <gazebo> element, and inside the others.
-_GAZEBO_PHYSICS = {
-    *("mu", "mu1", "mu2", "kp", "kd", "fdir1", "maxVel", "minDepth", "maxContacts", "surface", "selfCollide"),
-    *("gravity", "turnGravityOff", "static", "dampingFactor", "springStiffness", "springReference"),
-    *("stopCfm", "stopErp", "joint", "link", "physics"),
-}
-_ROTOR_INERTIA = {"motorInertia", "rotorInertia", "motor_inertia", "rotor_inertia"}
+_ONE_DOF = ("revolute", "continuous", "prismatic", "helical")
+_SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh", "plane", "drake:capsule", "drake:ellipsoid")
+_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def read(
@@ -95,166 +53,248 @@ def read(
     if robot.tag != "robot":
         problem = "a URDF file must have <robot> as its outermost element"
         raise ModelImportError(f"<{robot.tag}>", problem, path, robot.line)
-    return _Reader(path, MeshFinder(directory, package_dirs)).read(robot, floating_base)
+    return _UrdfReader(path, MeshFinder(directory, package_dirs)).read(robot, floating_base)
 
 
-class _Reader:
+class _UrdfReader(Reader):
     def __init__(self, path: Path | None, meshes: MeshFinder) -> None:
-        self._path = path
+        super().__init__(path)
         self._meshes = meshes
         self._lines: dict[str, int] = {}  # "joint 'elbow'" -> line
-        self._notes: list[ImportNote] = []
         self._materials: dict[str, tuple[float, float, float, float]] = {}
         self._renamed: dict[str, str] = {}
         self._declared_types: dict[str | None, str | None] = {}  # joint name -> type
 
     def read(self, robot: Element, floating_base: bool) -> ModelDescription:
         place = robot
+        robot.get("version")
+        joints = robot.all("joint", "drake:joint")
         try:
-            builder = ModelBuilder(robot.attributes.get("name") or "robot", allow_nonphysical=True)
-            self._report_unknown(robot, "robot")
+            self._extensions = Extensions(self, robot, self._meshes)
+            builder = ModelBuilder(
+                robot.get("name") or "robot", gravity=self._extensions.gravity, allow_nonphysical=True
+            )
             self._collect_materials(robot)
             self._rename_world(robot)
-            self._declared_types = {j.attributes.get("name"): j.attributes.get("type") for j in robot.all("joint")}
+            self._declared_types = {j.attributes.get("name"): j.attributes.get("type") for j in joints}
             for place in robot.all("link"):
                 self._add_link(builder, place)
-            for place in robot.all("joint"):
+            for place in joints:
                 self._add_joint(builder, place)
             place = robot
+            self._extensions.add_to(builder, self._renamed)
             description = self._rooted(builder, floating_base)
         except ModelImportError:
             raise
         except ModelError as error:
             line = place.line if place is not robot else self._lines.get(error.element, robot.line)
-            raise ModelImportError(error.element, error.problem, self._path, line) from None
-        notes = [*self._notes, *(replace(n, line=self._lines.get(n.element)) for n in description.notes)]
-        return replace(description, notes=tuple(sorted(notes, key=lambda note: note.line or 0)))
+            raise ModelImportError(error.element, error.problem, self.path, line) from None
+        self.report_unread(robot, judge)
+        return self._finished(description)
+
+    def _finished(self, description: ModelDescription) -> ModelDescription:
+        """All notes with their lines, in the order of the file, and a model that can be simulated."""
+        description = remedies.settle_inertias(description)
+        notes = [*self.notes, *(replace(n, line=n.line or self._lines.get(n.element)) for n in description.notes)]
+        description = remedies.carry_massless(replace(description, notes=tuple(notes)), self._lines.get)
+        description = remedies.ground_planes(description, self._lines.get)
+        return replace(description, notes=tuple(sorted(description.notes, key=lambda note: note.line or 0)))
 
     # -- links ---------------------------------------------------------------------------------------------------
 
     def _add_link(self, builder: ModelBuilder, link: Element) -> None:
-        source = self._attribute(link, "name")
+        source = self.attribute(link, "name")
         name = self._renamed.get(source, source)
         what = f"link {name!r}"
         self._lines.setdefault(what, link.line)
-        self._report_unknown(link, what)
-        geometries = [
-            self._geometry(shape, name, number)
-            for number, shape in enumerate(child for child in link.children if child.tag in ("visual", "collision"))
+        surface = self._extensions.surface(source, what, link)
+        shapes = [
+            self._shape(shape, name, number, surface) for number, shape in enumerate(link.all("visual", "collision"))
         ]
-        inertial = self._one(link, "inertial")
+        geometries = [shape for shape in shapes if shape is not None]
+        inertial = self.one(link, "inertial")
         if inertial is None:
-            self._note(link, what, "has no inertia: taken as massless", honoured=True)
+            self.note(link, what, "has no inertia: taken as massless", NOTHING)
             builder.link(name, geometries=geometries)
             return
-        mass, X, moments = self._inertial(inertial, what)
+        mass, X, moments = self._inertial(inertial, what, geometries)
         R = X[:3, :3]
+        moments = self._extensions.changed_moments(source, mass, moments)
         builder.link(name, mass=mass, com=X[:3, 3], inertia=_symmetric(R @ moments @ R.T), geometries=geometries)
         if mass == 0.0 and not moments.any():
-            self._note(inertial, what, "has no mass: taken as massless", honoured=True)
+            self.note(inertial, what, "has no mass: taken as massless", NOTHING)
 
-    def _inertial(self, inertial: Element, what: str) -> tuple[float, Array, Array]:
+    def _inertial(self, inertial: Element, what: str, geometries: list[Geometry]) -> tuple[float, Array, Array]:
         """Mass, pose of the inertial frame in the link, and inertia about its origin in its axes."""
-        self._report_unknown(inertial, what)
-        mass_element, inertia = self._one(inertial, "mass"), self._one(inertial, "inertia")
+        mass_element, inertia = self.one(inertial, "mass"), self.one(inertial, "inertia")
+        density = self.one(inertial, "density")
+        if mass_element is None and inertia is None and density is not None:
+            return self._inertia_of_shapes(density, what, geometries)
         mass, moments = 0.0, np.zeros((3, 3))
         if mass_element is None:
-            self._note(inertial, what, "<inertial> without <mass>: taken as zero", honoured=False)
+            self.note(inertial, what, "<inertial> without <mass>: taken as zero", MOTION)
         else:
-            self._report_unknown(mass_element, what)
-            mass = self._number(mass_element, "value")
+            mass = self.number(mass_element, "value")
         if inertia is None:
-            self._note(inertial, what, "<inertial> without <inertia>: taken as a point mass", honoured=False)
+            self.note(inertial, what, "<inertial> without <inertia>: taken as a point mass", MOTION)
         else:
-            self._report_unknown(inertia, what)
-            xx, xy, xz, yy, yz, zz = (self._number(inertia, key) for key in _KNOWN["inertia"][0])
+            xx, xy, xz, yy, yz, zz = (self.number(inertia, key) for key in _MOMENTS)
             moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return mass, self._origin(inertial), moments
 
-    def _geometry(self, shape: Element, link: str, number: int) -> Geometry:
+    def _inertia_of_shapes(self, density: Element, what: str, geometries: list[Geometry]) -> tuple[float, Array, Array]:
+        """A density instead of a mass: that of the collision shapes."""
+        value = self.number(density, "value")
+        inertia, left_out = remedies.inertia_of_shapes(geometries, value)
+        for shape in left_out:
+            self.note(density, what, f"the mass of its {shape.shape} {shape.name!r} is left out", MOTION)
+        self.note(density, what, f"has a density: its mass is {inertia.mass:g} kg, of its collision shapes", NOTHING)
+        return inertia.mass, poses.pose(inertia.com), inertia.matrix
+
+    def _shape(self, shape: Element, link: str, number: int, surface: Surface) -> Geometry | None:
+        """A shape, or None if it is left out. Pictures never stop an import."""
+        if shape.tag == "collision":
+            return self._geometry(shape, link, number, surface.copy())
+        try:
+            visual = self._geometry(shape, link, number, None)
+            return None if visual is None else checked_geometry(f"link {link!r}", visual)
+        except ModelError as error:
+            shape.settle()
+            self.note(shape, f"visual of link {link!r}", f"left out: {error.element}: {error.problem}", PICTURE)
+            return None
+
+    def _geometry(self, shape: Element, link: str, number: int, surface: Surface | None) -> Geometry | None:
         what = f"{shape.tag} of link {link!r}"
-        self._report_unknown(shape, what)
+        severity = PICTURE if surface is None else MOTION
         role = cast(Literal["visual", "collision"], shape.tag)
-        holder = self._one(shape, "geometry")
-        if holder is None:
-            raise self._error(shape, what, "has no <geometry>")
-        self._report_unknown(holder, what)
-        solids = [child for child in holder.children if child.tag in _KNOWN["geometry"][1]]
-        if len(solids) != 1:
-            raise self._error(holder, what, f"<geometry> must have one shape, got {len(solids)}")
-        solid = solids[0]
-        self._report_unknown(solid, what)
-        mesh: str | None = None
-        if solid.tag == "box":
-            size = self._numbers(solid, "size", 3)
-        elif solid.tag == "sphere":
-            size = self._numbers(solid, "radius", 1)
-        elif solid.tag == "mesh":
-            size = self._numbers(solid, "scale", 3, default=(1.0, 1.0, 1.0))
-            mesh = self._mesh_file(solid, what)
-        else:
-            size = (self._number(solid, "radius"), self._number(solid, "length"))
+        name = shape.get("name") or f"{link}_{role}_{number}"
+        placement = self._origin(shape, severity)
+        holder = self.one(shape, "geometry", severity)
+        solids = [] if holder is None else holder.all(*_SHAPES)
+        if holder is None or not solids:
+            empty = holder is None or not holder.children
+            message = (
+                "has no <geometry>: left out" if holder is None else "<geometry> has no shape known here: left out"
+            )
+            self.note(shape, what, message, NOTHING if empty else severity)
+            return None
+        for extra in solids[1:]:
+            extra.settle()
+            self.note(extra, what, f"<geometry> has {len(solids)} shapes: the first one counts", severity)
+        kind, size, turn = self._size(solids[0], what, severity)
+        mesh = self._mesh_file(solids[0], what, severity) if kind == "mesh" else None
+        if mesh is None and kind == "mesh" and role == "collision":
+            return None
+        if surface is not None and not self._has_volume(kind, size):
+            flat = any(x != 0.0 for x in size)
+            message = (
+                f"a {kind} of size {' '.join(f'{x:g}' for x in size)} has no volume: nothing can touch it, left out"
+            )
+            self.note(solids[0], what, message, MOTION if flat else NOTHING)
+            return None
+        if surface is not None:
+            self._extensions.read_shape(shape, surface)
         return Geometry(
-            name=shape.attributes.get("name") or f"{link}_{role}_{number}",
+            name=name,
             role=role,
-            shape=cast(Any, solid.tag),
+            shape=cast(Any, kind),
             size=size,
-            placement=self._origin(shape),
-            mesh=mesh,
+            placement=placement @ turn,
+            mesh=mesh or (solids[0].attributes.get("filename") if kind == "mesh" else None),
             rgba=self._colour(shape) if role == "visual" else None,
+            material=None if surface is None else surface.material(),
+            **({} if surface is None else surface.bits()),
         )
 
-    def _mesh_file(self, mesh: Element, what: str) -> str:
-        reference = self._attribute(mesh, "filename")
+    def _size(self, solid: Element, what: str, severity: Severity) -> tuple[str, tuple[float, ...], Array]:
+        """Kind and size as a :class:`Geometry` has them, and how the shape is turned."""
+        turn = np.eye(4)
+        if solid.tag == "box":
+            return "box", self.numbers(solid, "size", 3, surplus=severity), turn
+        if solid.tag == "sphere":
+            return "sphere", self.numbers(solid, "radius", 1, surplus=severity), turn
+        if solid.tag == "mesh":
+            return "mesh", self._scale(solid), turn
+        if solid.tag == "drake:ellipsoid":
+            return "ellipsoid", tuple(self.number(solid, key) for key in "abc"), turn
+        if solid.tag == "plane":
+            normal = np.array(self.numbers(solid, "normal", 3, default=(0.0, 0.0, 1.0), surplus=severity))
+            turn[:3, :3] = poses.rotation_taking_z_to(self._unit(solid, what, normal, "normal"))
+            return "plane", (), turn
+        return solid.tag.removeprefix("drake:"), (self.number(solid, "radius"), self.number(solid, "length")), turn
+
+    def _scale(self, mesh: Element) -> tuple[float, ...]:
+        text = mesh.get("scale")
+        if text is not None and len(text.split()) == 1:
+            return 3 * (self.number(mesh, "scale"),)
+        return self.numbers(mesh, "scale", 3, default=(1.0, 1.0, 1.0), surplus=NOTHING)
+
+    @staticmethod
+    def _has_volume(kind: str, size: tuple[float, ...]) -> bool:
+        return all(x != 0.0 for x in (size[:1] if kind == "capsule" else size))
+
+    def _mesh_file(self, mesh: Element, what: str, severity: Severity) -> str | None:
+        reference = self.attribute(mesh, "filename")
         found = self._meshes.find(reference)
         if found is None:
-            self._note(mesh, what, f"mesh file {reference!r} not found: the reference is kept", honoured=False)
-        return found or reference
+            rest = "the reference is kept" if severity is PICTURE else "nothing can touch it, left out"
+            self.note(mesh, what, f"mesh file {reference!r} not found: {rest}", severity)
+        return found
 
     def _collect_materials(self, robot: Element) -> None:
         """Colours by name: a material may be defined at the top or in any visual, and used in all others."""
         visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
         for material in [found for holder in (robot, *visuals) for found in holder.all("material")]:
-            name = material.attributes.get("name", "")
-            self._report_unknown(material, f"material {name!r}")
-            colour = self._one(material, "color")
-            if colour is not None and name:
-                self._materials.setdefault(name, self._rgba(colour))
+            name = material.get("name") or ""
+            colour = next(iter(material.all("color")), None)
+            if colour is not None and name and name not in self._materials:
+                rgba = self._rgba(colour)
+                if rgba is not None:
+                    self._materials[name] = rgba
 
     def _colour(self, visual: Element) -> tuple[float, float, float, float] | None:
-        material = self._one(visual, "material")
+        material = self.one(visual, "material", PICTURE)
         if material is None:
             return None
-        colour = self._one(material, "color")
+        colour = self.one(material, "color", PICTURE)
         if colour is not None:
             return self._rgba(colour)
-        name = material.attributes.get("name", "")
+        name = material.get("name") or ""
         if name not in self._materials and not material.children:
-            self._note(material, f"material {name!r}", "is not defined: no colour", honoured=True)
+            self.note(material, f"material {name!r}", "is not defined: no colour", PICTURE)
         return self._materials.get(name)
 
-    def _rgba(self, colour: Element) -> tuple[float, float, float, float]:
-        r, g, b, a = self._numbers(colour, "rgba", 4)
-        return r, g, b, a
+    def _rgba(self, colour: Element) -> tuple[float, float, float, float] | None:
+        text = colour.get("rgba") or colour.get("rgb") or ""
+        try:
+            r, g, b, *a = self.parsed(colour, "colour", text, 3 if len(text.split()) == 3 else 4, surplus=PICTURE)
+        except ModelImportError as error:
+            self.note(colour, "<color>", error.problem, PICTURE)
+            return None
+        return r, g, b, a[0] if a else 1.0
 
     # -- joints --------------------------------------------------------------------------------------------------
 
     def _add_joint(self, builder: ModelBuilder, joint: Element) -> None:
-        name = self._attribute(joint, "name")
+        name = self.attribute(joint, "name")
         what = f"joint {name!r}"
         self._lines.setdefault(what, joint.line)
-        self._report_unknown(joint, what)
-        declared = self._attribute(joint, "type")
+        declared = self.attribute(joint, "type")
         if declared not in _JOINT_TYPES:
-            raise self._error(joint, what, f"unknown type {declared!r}, the types are {', '.join(_JOINT_TYPES)}")
+            raise self.error(joint, what, f"unknown type {declared!r}, the types are {', '.join(_JOINT_TYPES)}")
         type_ = _JOINT_TYPES[declared]
         placement = self._origin(joint)
         options: dict[str, Any] = {}
         if type_ in _ONE_DOF:
             options |= self._limits(joint, type_, what) | self._dynamics(joint, what)
             options |= {"axis": self._axis(joint, what), "mimic": self._mimic(joint, what)}
+            options |= self._extensions.joint_options(name)
+            if type_ == "helical":
+                options["pitch"] = self._extensions.pitch(joint)
         else:
             self._report_unused(joint, declared, what)
+        if type_ == "universal":
+            options |= {"axis": (1.0, 0.0, 0.0), "axis2": (0.0, 1.0, 0.0)}  # as Drake has them
         if type_ == "planar":
             # The plane is across the axis; in the joint frame of the model it is across z.
             turn = np.eye(4)
@@ -264,74 +304,101 @@ class _Reader:
         builder.joint(name, type_, ends[0], ends[1], placement=placement, **options)
 
     def _end(self, joint: Element, role: str, what: str) -> str:
-        end = self._one(joint, role)
+        end = self.one(joint, role)
         if end is None:
-            raise self._error(joint, what, f"has no <{role}>")
-        self._report_unknown(end, what)
-        link = self._attribute(end, "link")
+            raise self.error(joint, what, f"has no <{role}>")
+        link = self.attribute(end, "link")
         return self._renamed.get(link, link)
 
     def _axis(self, joint: Element, what: str) -> Array:
-        axis = self._one(joint, "axis")
-        if axis is not None:
-            self._report_unknown(axis, what)
-        if axis is None or "xyz" not in axis.attributes:
-            self._note(axis or joint, what, "has no axis: x, as the specification says", honoured=True)
+        axis = self.one(joint, "axis")
+        if axis is None or axis.get("xyz") is None:
+            self.note(axis or joint, what, "has no axis: x, as the specification says", NOTHING)
             return np.array([1.0, 0.0, 0.0])
-        given = np.array(self._numbers(axis, "xyz", 3))
+        return self._unit(axis, what, np.array(self.numbers(axis, "xyz", 3)), "axis")
+
+    def _unit(self, element: Element, what: str, given: Array, word: str) -> Array:
         scale = float(np.abs(given).max())
         if scale == 0.0:
-            raise self._error(axis, what, "the axis is zero")
+            raise self.error(element, what, f"the {word} is zero")
         unit = given / scale
         unit /= np.linalg.norm(unit)
         if np.abs(unit - given).max() > 1e-3:
-            self._note(axis, what, f"axis {axis.attributes['xyz']!r} is not a unit vector: normalised", honoured=True)
-        return unit
+            shown = " ".join(f"{x:g}" for x in given)
+            self.note(element, what, f"{word} {shown!r} is not a unit vector: normalised", NOTHING)
+        return np.asarray(unit)
 
     def _limits(self, joint: Element, type_: JointType, what: str) -> dict[str, Any]:
-        limit = self._one(joint, "limit")
+        limit = self.one(joint, "limit")
         if limit is None:
             if type_ != "continuous":
-                self._note(joint, what, "has no <limit>: taken as unlimited", honoured=True)
+                self.note(joint, what, "has no <limit>: taken as unlimited", NOTHING)
             return {}
-        self._report_unknown(limit, what)
         options: dict[str, Any] = {}
         for key in ("effort", "velocity"):
-            if key in limit.attributes:
-                options[f"{key}_limit"] = self._number(limit, key, allow_infinite=True)
-            else:
-                self._note(limit, what, f"<limit> has no {key}: taken as unlimited", honoured=True)
-        if type_ != "continuous":
-            options |= {key: self._number(limit, key, default=0.0, allow_infinite=True) for key in ("lower", "upper")}
-        elif "lower" in limit.attributes or "upper" in limit.attributes:
-            self._note(limit, what, "a continuous joint has no position limits: left out", honoured=True)
-        return options
+            value = self.number(limit, key, math.inf, allow_infinite=True)
+            if key not in limit.attributes:
+                self.note(limit, what, f"<limit> has no {key}: taken as unlimited", NOTHING)
+            elif value < 0.0:
+                self.note(limit, what, f"{key} limit {value:g} is negative: taken as unlimited", MOTION)
+            options[f"{key}_limit"] = value if value >= 0.0 else math.inf
+        given = [key for key in ("lower", "upper") if limit.get(key) is not None]
+        if type_ == "continuous":
+            if given:
+                self.note(limit, what, "a continuous joint has no position limits: left out", NOTHING)
+            return options
+        if not given:
+            message = "<limit> has neither lower nor upper: taken as unlimited, as MuJoCo, Drake and PyBullet do"
+            self.note(limit, what, message, NOTHING)
+            return options
+        lower, upper = (self.number(limit, key, 0.0, allow_infinite=True) for key in ("lower", "upper"))
+        if lower > upper:
+            message = f"lower limit {lower:g} is above the upper limit {upper:g}: taken as unlimited"
+            self.note(limit, what, f"{message}, as Gazebo and PyBullet do", MOTION)
+            return options
+        return options | {"lower": lower, "upper": upper}
 
     def _dynamics(self, joint: Element, what: str) -> dict[str, Any]:
-        dynamics = self._one(joint, "dynamics")
-        if dynamics is None:
+        dynamics, old = self.one(joint, "dynamics"), self.one(joint, "joint_properties")
+        if dynamics is not None and old is not None:
+            old.settle()
+            same = xml.same_content(replace(old, tag="dynamics"), dynamics)
+            message = "<joint_properties> is an old word for <dynamics>, which counts"
+            self.note(old, what, message, NOTHING if same else MOTION)
+        source = dynamics or old
+        if source is None:
             return {}
-        self._report_unknown(dynamics, what)
-        return {key: self._number(dynamics, key, default=0.0) for key in ("damping", "friction")}
+        options = {key: self.number(source, key, 0.0) for key in ("damping", "friction")}
+        for key, vendor in (("damping", "mu_viscous"), ("friction", "mu_coulomb")):  # Franka's names
+            if source.get(key) is None and source.get(vendor) is not None:
+                options[key] = self.number(source, vendor)
+        springs = {"spring_stiffness": "stiffness", "spring_reference": "rest_position", "armature": "armature"}
+        return options | {
+            name: self.number(source, key) for key, name in springs.items() if source.get(key) is not None
+        }
 
     def _mimic(self, joint: Element, what: str) -> Mimic | None:
-        mimic = self._one(joint, "mimic")
+        mimic = self.one(joint, "mimic")
         if mimic is None:
             return None
-        self._report_unknown(mimic, what)
-        target = self._attribute(mimic, "joint")
-        if self._declared_types.get(target) not in _ONE_DOF or target == joint.attributes["name"]:
+        target = self.attribute(mimic, "joint")
+        law = Mimic(target, self.number(mimic, "multiplier", 1.0), self.number(mimic, "offset", 0.0))
+        type_ = _JOINT_TYPES.get(self._declared_types.get(target) or "")
+        if type_ not in _ONE_DOF or target == joint.attributes["name"]:
             message = f"mimics {target!r}, which is not another joint with one degree of freedom: left out"
-            self._note(mimic, what, message, honoured=False)
+            self.note(mimic, what, message, MOTION)
             return None
-        message = f"mimics {target!r}: recorded, not enforced by the dynamics of the tree"
-        self._note(mimic, what, message, honoured=False)
-        return Mimic(target, self._number(mimic, "multiplier", default=1.0), self._number(mimic, "offset", default=0.0))
+        self.note(mimic, what, f"mimics {target!r}: recorded, not enforced by the dynamics of the tree", MOTION)
+        return law
 
     def _report_unused(self, joint: Element, declared: str, what: str) -> None:
-        for child in joint.children:
-            if child.tag in ("limit", "dynamics", "mimic"):
-                self._note(child, what, f"<{child.tag}> of a {declared} joint: left out", honoured=declared == "fixed")
+        for child in joint.all("limit", "dynamics", "joint_properties", "mimic"):
+            child.settle()
+            severity = NOTHING if declared == "fixed" else MOTION
+            self.note(child, what, f"<{child.tag}> of a {declared} joint: left out", severity)
+        if declared != "planar":
+            for child in joint.all("axis"):
+                child.settle()  # exporters write it for all joints
 
     # -- the tree ------------------------------------------------------------------------------------------------
 
@@ -344,7 +411,7 @@ class _Reader:
         while name in links:
             name += "_"
         self._renamed[WORLD] = name
-        self._note(links[WORLD], f"link {WORLD!r}", f"is called {name!r}: the name is reserved", honoured=True)
+        self.note(links[WORLD], f"link {WORLD!r}", f"is called {name!r}: the name is reserved", NOTHING)
 
     def _rooted(self, builder: ModelBuilder, floating_base: bool) -> ModelDescription:
         roots = builder.root_links()
@@ -353,110 +420,18 @@ class _Reader:
         for link in roots:
             type_: JointType = "free" if floating_base else "fixed"
             builder.joint(f"{link}_{ROOT_JOINT}", type_, WORLD, link)
-            line = self._lines[f"link {link!r}"]
             message = f"is one of {len(roots)} roots: attached to the world by a {type_} joint"
-            self._notes.append(ImportNote(f"link {link!r}", line, message, Severity.NOTHING))
+            self.note(Element("link", {}, self._lines[f"link {link!r}"]), f"link {link!r}", message, NOTHING)
         return builder.describe()
 
-    # -- elements and attributes ---------------------------------------------------------------------------------
-
-    def _report_unknown(self, element: Element, what: str) -> None:
-        attributes, children = _KNOWN[element.tag]
-        for name in element.attributes:
-            if name not in attributes and not name.startswith("xmlns"):
-                message = f"<{element.tag}> has an unknown attribute {name!r}: left out"
-                self._note(element, what, message, honoured=(element.tag, name) in _HARMLESS_ATTRIBUTES)
-        for child in element.children:
-            if child.tag not in children:
-                self._report_left_out(child, what)
-
-    def _report_left_out(self, element: Element, what: str) -> None:
-        label = element.attributes.get("name") or element.attributes.get("reference")
-        named = f"{element.tag} {label!r}" if label else element.tag
-        where = named if what == "robot" else f"{named} of {what}"
-        if element.tag not in _LEFT_OUT:
-            xacro = " (is this a xacro file that was not expanded?)" if element.tag.startswith("xacro:") else ""
-            self._note(element, where, f"unknown element <{element.tag}>{xacro}: left out", honoured=False)
-            return
-        physics = sorted(_tags_inside(element) & (_GAZEBO_PHYSICS if element.tag == "gazebo" else _ROTOR_INERTIA))
-        because = f", with {', '.join(physics)}" if physics else ""
-        self._note(element, where, f"left out: {_LEFT_OUT[element.tag]}{because}", honoured=not physics)
-
-    def _origin(self, holder: Element) -> Array:
-        origin = self._one(holder, "origin")
+    def _origin(self, holder: Element, severity: Severity = MOTION) -> Array:
+        origin = self.one(holder, "origin", severity)
         if origin is None:
             return np.eye(4)
-        self._report_unknown(origin, f"<origin> of {holder.tag} {holder.attributes.get('name', '')!r}")
         zero = (0.0, 0.0, 0.0)
-        return poses.pose(self._numbers(origin, "xyz", 3, zero), rpy=self._numbers(origin, "rpy", 3, zero))
-
-    def _one(self, element: Element, tag: str) -> Element | None:
-        found = element.all(tag)
-        if len(found) > 1:
-            raise self._error(found[1], f"<{tag}> of {_label(element)}", "is given twice")
-        return found[0] if found else None
-
-    def _attribute(self, element: Element, key: str) -> str:
-        value = element.attributes.get(key)
-        if not value:
-            problem = "missing" if value is None else "empty"
-            raise self._error(element, _label(element), f"attribute {key!r} is {problem}")
-        return value
-
-    def _number(
-        self, element: Element, key: str, default: float | None = None, *, allow_infinite: bool = False
-    ) -> float:
-        if default is not None and key not in element.attributes:
-            return default
-        return self._numbers(element, key, 1, allow_infinite=allow_infinite)[0]
-
-    def _numbers(
-        self,
-        element: Element,
-        key: str,
-        count: int,
-        default: tuple[float, ...] | None = None,
-        *,
-        allow_infinite: bool = False,
-    ) -> tuple[float, ...]:
-        if default is not None and key not in element.attributes:
-            return default
-        text = self._attribute(element, key)
-        values = tuple(_parsed(token, allow_infinite) for token in text.split())
-        if len(values) != count or any(math.isnan(value) for value in values):
-            wanted = "a number" if count == 1 else f"{count} numbers"
-            raise self._error(element, _label(element), f"attribute {key!r} must be {wanted}, got {text[:100]!r}")
-        return values
-
-    def _note(self, element: Element, what: str, message: str, *, honoured: bool) -> None:
-        self._notes.append(ImportNote(what, element.line, message, Severity.NOTHING if honoured else Severity.MOTION))
-
-    def _error(self, element: Element, what: str, problem: str) -> ModelImportError:
-        return ModelImportError(what, problem, self._path, element.line)
-
-
-def _parsed(token: str, allow_infinite: bool) -> float:
-    """The number in ``token``, or NaN if it is not one. Python's float() would accept more than URDF does."""
-    if _NUMBER.fullmatch(token):
-        value = float(token)
-        return value if math.isfinite(value) else math.nan
-    infinity = _INFINITY.fullmatch(token) if allow_infinite else None
-    return math.nan if infinity is None else (-math.inf if infinity.group(1) == "-" else math.inf)
-
-
-def _label(element: Element) -> str:
-    name = element.attributes.get("name")
-    return f"{element.tag} {name!r}" if name else f"<{element.tag}>"
+        position, rpy = (self.numbers(origin, key, 3, zero, surplus=severity) for key in ("xyz", "rpy"))
+        return poses.pose(position, rpy=rpy)
 
 
 def _symmetric(matrix: Array) -> Array:
     return 0.5 * matrix + 0.5 * matrix.T
-
-
-def _tags_inside(element: Element) -> set[str]:
-    tags, pending = set(), list(element.children)
-    while pending:
-        child = pending.pop()
-        tags.add(child.tag)
-        pending += child.children
-    return tags

@@ -75,3 +75,13 @@ def nonphysical(mass: float, inertia: Array) -> str | None:
     if moments[0] < 0.0:
         return f"the inertia is not positive: its principal moments are {vector(moments)}"
     return f"the principal moments {vector(moments)} violate the triangle inequality: no body has them"
+
+
+def nearest_physical(inertia: Array) -> Array:
+    """The inertia nearest to a symmetric ``inertia`` that a body can have: its second moments of mass that are negative
+    become zero, the others and all directions stay."""
+    scale = float(np.abs(inertia).max()) or 1.0  # so that no finite number overflows on the way
+    unit = inertia / scale
+    values, axes = np.linalg.eigh(0.5 * np.trace(unit) * np.eye(3) - unit)
+    kept = (axes * np.maximum(values, 0.0)) @ axes.T
+    return np.asarray(scale * (np.trace(kept) * np.eye(3) - kept))

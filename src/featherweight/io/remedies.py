@@ -1,0 +1,231 @@
+"""Descriptions that could not be simulated as they are, and the documented reading that makes them so.
+
+What is done keeps the motion of everything else exact: see docs/importing.md and ADR 21.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from ..arrays import Array
+from ..model.builder import WORLD
+from ..model.description import Geometry, ImportNote, Inertia, Joint, Link, ModelDescription, Severity
+from ..model.solids import INERTIA_TOLERANCE, nearest_physical, nonphysical, solid_inertia
+
+#: Rotor inertia of a joint that moves nothing: about an axis [kg m^2], along one [kg]. Small beside a robot's links and
+#: large beside rounding; the rest of the robot does not feel it.
+ROTOR_ANGLE, ROTOR_TRAVEL = 1e-3, 0.1
+
+#: Moments that differ by this radius of gyration squared [m^2] are the same: it is rounding of numbers in a file.
+_NEGLIGIBLE = 1e-12
+
+#: How the builder's note about an impossible inertia starts.
+KEPT = "kept unchanged, though "
+
+_A, _T = ROTOR_ANGLE, ROTOR_TRAVEL
+_ROTORS: dict[str, tuple[float, ...]] = {
+    "revolute": (_A,),
+    "continuous": (_A,),
+    "helical": (_A,),
+    "prismatic": (_T,),
+    "universal": (_A, _A),
+    "planar": (_T, _T, _A),
+    "spherical": (_A, _A, _A),
+    "free": (_T, _T, _T, _A, _A, _A),
+}
+
+Lines = Callable[[str], int | None]  # of an element such as "joint 'knee'"
+
+
+def carry_massless(description: ModelDescription, line: Lines) -> ModelDescription:
+    """Rotor inertias for the joints that move no mass at all."""
+    parents = {joint.child: joint.parent for joint in description.joints}
+    loaded = {WORLD}  # links that have mass or carry some
+    for link in description.links:
+        name = link.name
+        while link.inertia is not None and name not in loaded:
+            loaded.add(name)
+            name = parents[name]
+    idle = [j.name for j in description.joints if j.nv and j.child not in loaded and not _has_rotor(j)]
+    moving = moving_links(description)
+    weighs = any(link.inertia is not None and link.name in moving for link in description.links)
+    severity = Severity.NOTHING if weighs else Severity.MOTION
+    alone = "" if weighs else ", and nothing else in the robot has any"
+    for name in idle:
+        description = _carry(description, name, f"moves no mass{alone}", line(f"joint {name!r}"), severity)
+    return description
+
+
+def carry_point_mass(description: ModelDescription, name: str, line: int | None) -> ModelDescription | None:
+    """A rotor inertia for a joint that moves mass, but none that resists it: points on its axis, or a base whose joints
+    have its freedom already. A free joint gets it for rotations first. None if the joint has one."""
+    joint = next(joint for joint in description.joints if joint.name == name)
+    if _has_rotor(joint):
+        return None
+    severity = Severity.NOTHING if joint.nv == 1 else Severity.MOTION
+    first = joint.armature is None or not joint.armature.any()
+    return _carry(description, name, "moves nothing that resists it", line, severity, turns_only=first)
+
+
+def _carry(
+    description: ModelDescription,
+    name: str,
+    why: str,
+    line: int | None,
+    severity: Severity,
+    *,
+    turns_only: bool = False,
+) -> ModelDescription:
+    index = next(i for i, joint in enumerate(description.joints) if joint.name == name)
+    joint = description.joints[index]
+    rotor = np.array(_ROTORS[joint.type])
+    if turns_only and joint.type in ("free", "planar"):
+        rotor[rotor == ROTOR_TRAVEL] = 0.0  # what it carries has mass
+    new = replace(joint, armature=rotor if joint.armature is None else np.maximum(joint.armature, rotor))
+    values = ", ".join(f"{value:g}" for value in dict.fromkeys(rotor.tolist()) if value)
+    message = f"{why}: it gets a rotor inertia (armature) of {values}, which nothing else feels"
+    note = ImportNote(f"joint {name!r}", line, message, severity)
+    joints = (*description.joints[:index], new, *description.joints[index + 1 :])
+    return replace(description, joints=joints, notes=(*description.notes, note))
+
+
+def _has_rotor(joint: Joint) -> bool:
+    return joint.armature is not None and bool((joint.armature > 0.0).all())
+
+
+def moving_links(description: ModelDescription) -> set[str]:
+    """Links that some joint can move."""
+    moving: set[str] = set()
+    for joint in description.joints:  # parents come first
+        if joint.nv or joint.parent in moving:
+            moving.add(joint.child)
+    return moving
+
+
+def ground_planes(description: ModelDescription, line: Lines) -> ModelDescription:
+    """Planes and height fields have no bounds and no mass: on links that move they touch nothing."""
+    moving = moving_links(description)
+    notes: list[ImportNote] = []
+
+    def kept(link: Link) -> Link:
+        endless = [g for g in link.geometries if g.role == "collision" and g.shape in ("plane", "heightfield")]
+        if link.name not in moving or not endless:
+            return link
+        what = f"link {link.name!r}"
+        for each in endless:
+            message = f"its {each.shape} {each.name!r} would move: left out"
+            notes.append(ImportNote(what, line(what), message, Severity.MOTION))
+        return replace(link, geometries=tuple(g for g in link.geometries if g not in endless))
+
+    links = tuple(kept(link) for link in description.links)
+    return replace(description, links=links, notes=(*description.notes, *notes)) if notes else description
+
+
+def settle_inertias(description: ModelDescription) -> ModelDescription:
+    """Judge the inertias that no rigid body has, which the model's builder kept and noted, by what they do.
+
+    Those of links that never move, or whose body as a whole (links that fixed joints make one) has an inertia that a
+    body can have, do nothing. Those that only rounding makes impossible, and those with a negative principal moment,
+    with which nothing could be computed, become the nearest ones that a body can have. The others are kept.
+    """
+    kept = {note.element: note for note in description.notes if note.message.startswith(KEPT)}
+    if not kept:
+        return description
+    links, notes = [], dict.fromkeys(description.notes)
+    moving, bodies = moving_links(description), _Bodies(description)
+    for link in description.links:
+        note = kept.get(f"link {link.name!r}")
+        if note is None or link.inertia is None:
+            links.append(link)
+            continue
+        moments, message, severity = _settled(link.inertia, note.message, link.name in moving, bodies.whole(link.name))
+        links.append(replace(link, inertia=replace(link.inertia, matrix=moments)))
+        notes = {(replace(note, message=message, severity=severity) if each is note else each): None for each in notes}
+    return replace(description, links=tuple(links), notes=tuple(notes))
+
+
+def _settled(inertia: Inertia, message: str, moves: bool, whole: Inertia) -> tuple[Array, str, Severity]:
+    moments, problem = inertia.matrix, message.removeprefix(KEPT)
+    if not moves:
+        return moments, f"{message}; it never moves", Severity.NOTHING
+    if np.isfinite(whole.matrix).all() and nonphysical(whole.mass, whole.matrix) is None:
+        return moments, f"{message}; with all that is fixed to it, it is a body", Severity.NOTHING
+    nearest = nearest_physical(moments)
+    if not np.isfinite(nearest).all():
+        return moments, message, Severity.MOTION
+    if float(np.abs(nearest - moments).max()) <= _NEGLIGIBLE * inertia.mass:
+        return nearest, f"{problem}, by rounding only: the nearest one is taken", Severity.NOTHING
+    if np.linalg.eigvalsh(moments)[0] < -INERTIA_TOLERANCE * float(np.abs(moments).max()):
+        return nearest, f"{problem}: the nearest one that a body can have is taken", Severity.MOTION
+    return moments, message, Severity.MOTION
+
+
+class _Bodies:
+    """Inertias of the bodies that fixed joints make of links."""
+
+    def __init__(self, description: ModelDescription) -> None:
+        self._first: dict[str, str] = {}  # link -> first link of its body
+        self._parts: dict[str, list[Inertia]] = {}  # first link -> inertias in its coordinates
+        X: dict[str, Array] = {}  # pose of a link in the first one of its body
+        for joint, link in zip(description.joints, description.links, strict=True):  # parents come first
+            fixed = joint.nv == 0 and joint.parent != WORLD
+            first = self._first[joint.parent] if fixed else link.name
+            X[link.name] = X[joint.parent] @ joint.placement @ joint.child_placement if fixed else np.eye(4)
+            self._first[link.name] = first
+            if link.inertia is not None:
+                self._parts.setdefault(first, []).append(_moved(link.inertia, X[link.name]))
+
+    def whole(self, link: str) -> Inertia:
+        return sum_of(self._parts[self._first[link]])
+
+
+def _moved(inertia: Inertia, X: Array) -> Inertia:
+    R = X[:3, :3]
+    return Inertia(inertia.mass, R @ inertia.com + X[:3, 3], R @ inertia.matrix @ R.T)
+
+
+def inertia_of_shapes(geometries: Iterable[Geometry], density: float) -> tuple[Inertia, list[Geometry]]:
+    """Inertia of the collision shapes filled with ``density`` [kg/m^3], and those whose volume is not known here."""
+    parts, left_out = [], []
+    for shape in geometries:
+        if shape.role != "collision":
+            continue
+        volume = _volume(shape)
+        if volume is None:
+            left_out.append(shape)
+        else:
+            parts.append(solid_inertia(cast(Any, shape.shape), shape.size, density * volume, shape.placement))
+    return sum_of(parts), left_out
+
+
+def sum_of(parts: list[Inertia]) -> Inertia:
+    """The inertia of bodies that move as one."""
+    mass = sum(part.mass for part in parts)
+    first = sum((part.mass * part.com for part in parts), np.zeros(3))
+    com = np.asarray(first / mass) if mass > 0.0 else first
+    matrix = np.zeros((3, 3))
+    for part in parts:
+        arm = part.com - com
+        matrix += part.matrix + part.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return Inertia(mass, com, 0.5 * (matrix + matrix.T))
+
+
+def _volume(shape: Geometry) -> float | None:
+    size = shape.size
+    match shape.shape:
+        case "box":
+            return math.prod(size)
+        case "sphere":
+            return 4.0 / 3.0 * math.pi * size[0] ** 3
+        case "ellipsoid":
+            return 4.0 / 3.0 * math.pi * math.prod(size)
+        case "cylinder":
+            return math.pi * size[0] ** 2 * size[1]
+        case "capsule":
+            return math.pi * size[0] ** 2 * (size[1] + 4.0 / 3.0 * size[0])
+    return None
