@@ -158,7 +158,7 @@ void bind_collision(nb::module_& m, nb::module_& testing) {
       "collide",
       [](const std::string& kind_a, nb::handle size_a, nb::handle pose_a, const std::string& kind_b, nb::handle size_b,
          nb::handle pose_b, double margin) {
-        ContactPoint points[max_field_points];
+        ContactPoint points[max_points];
         const int n = collide(find_shape(kind_a, size_a), find_placement("pose_a", pose_a), find_shape(kind_b, size_b),
                               find_placement("pose_b", pose_b), margin, points);
         return contact_arrays(points, n);

@@ -18,6 +18,7 @@ from featherweight.arrays import Array
 from physics.incline import EDGE, downhill, sliding_acceleration
 from physics.motion import GRAVITY, steps
 from physics.smooth import zero_crossings
+from physics.thin import lowest
 
 
 def installed() -> str | None:
@@ -134,6 +135,15 @@ def stack_drift(
     start = data.qpos.reshape(-1, 7)[:, :3].copy()
     advanced(model, data, steps(seconds, dt))
     return float(np.linalg.norm(data.qpos.reshape(-1, 7)[:, :3] - start, axis=1).max())
+
+
+def plate_depth(size: Sequence[float], height: float, *, dt: float, seconds: float) -> float:
+    """How deep a plate of ``size`` [m] dropped flat from ``height`` gets into the ground, at most [m]."""
+    half = " ".join(repr(0.5 * edge) for edge in size)
+    body = f'<geom type="plane" size="0 0 1"/><body pos="0 0 {0.5 * size[2] + height!r}"><freejoint/>'
+    model, data = compiled(f'{body}<geom type="box" size="{half}"/></body>', dt)
+    q = _followed(model, data, steps(seconds, dt), lambda: -lowest(data.qpos[[0, 1, 2, 4, 5, 6, 3]], size))
+    return float(q.max())
 
 
 def pile_penetration(

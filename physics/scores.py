@@ -11,7 +11,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.simulation.simulator import Integrator
-from physics import collisions, friction, impacts, incline, joints, mujoco_peer, resting, rolling, smooth
+from physics import collisions, friction, impacts, incline, joints, mujoco_peer, resting, rolling, smooth, thin
 
 
 @dataclass(frozen=True)
@@ -269,6 +269,38 @@ def _stacks(peer: bool) -> Iterator[Score]:
             )
 
 
+def _thin(peer: bool) -> Iterator[Score]:
+    dt, seconds = 2e-3, 1.0
+    for name, size, height in (
+        ("phone dropped flat from 1 m", (0.15, 0.07, 0.008), 1.0),
+        ("plate of 1 mm dropped flat from 5 cm", (0.1, 0.1, 1e-3), 0.05),
+        ("cube of 1 mm dropped from 1 cm", (1e-3, 1e-3, 1e-3), 1e-2),
+    ):
+        fall = thin.fallen(size, height, dt=dt, seconds=seconds)
+        depth = mujoco_peer.plate_depth(size, height, dt=dt, seconds=seconds) / size[2] if peer else 0.0
+        yield Score(
+            name,
+            "depth over thickness",
+            "0",
+            dt,
+            max(fall.depth, 0.0) / size[2],
+            1e-6,
+            {"default": depth} if peer else {},
+            note=f"turns at {fall.turning:.0e} rad/s at most",
+        )
+    for name, size in (("phones", (0.15, 0.07, 0.008)), ("cards", (0.085, 0.055, 0.0008))):
+        tumble = thin.tumbled(size, seconds=2.0)
+        yield Score(
+            f"{name} dropped in 32 attitudes",
+            "depth over what the arcs of a step explain",
+            "1 at most",
+            1e-3,
+            tumble.depth,
+            1.0,
+            note=f"fastest corner after 2 s {tumble.speed:.0e} m/s",
+        )
+
+
 def _smooth(peer: bool) -> Iterator[Score]:
     dt = 1e-3
     body = smooth.tumbling(dt=dt)
@@ -394,6 +426,7 @@ CASES: dict[str, Case] = {
     "cradle": _cradle,
     "pile": _pile,
     "stacks": _stacks,
+    "thin": _thin,
     "smooth": _smooth,
     "thresholds": _thresholds,
     "joints": _joints,

@@ -68,7 +68,7 @@ int collide(const Shape& a, const Placement<double>& X_WA, const Shape& b, const
   const bool swapped = is_ground(a.kind) || (!is_ground(b.kind) && a.kind > b.kind);
   const Vec origin = load(swapped ? X_WA.p : X_WB.p);
   const Frame frame_a = frame_of(X_WA, origin), frame_b = frame_of(X_WB, origin);
-  Touch touches[max_field_points];
+  Touch touches[max_points];
   const int n =
       swapped ? touch(b, frame_b, a, frame_a, margin, touches) : touch(a, frame_a, b, frame_b, margin, touches);
   for (int k = 0; k < n; ++k) {

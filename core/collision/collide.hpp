@@ -17,8 +17,7 @@ struct ContactPoint {
   std::uint32_t feature;  // which vertices and edges made the point: the same from step to step, unique in the pair
 };
 
-inline constexpr int max_points = 4;        // of two convex shapes
-inline constexpr int max_field_points = 8;  // of a convex shape on a height field: what `points` must have room for
+inline constexpr int max_points = 8;  // what `points` must have room for
 
 // The points where A and B are closer than `margin` [m]; returns how many.
 int collide(const Shape& a, const Placement<double>& X_WA, const Shape& b, const Placement<double>& X_WB, double margin,

@@ -24,7 +24,6 @@ struct ConvexTuning {
   // [1] sine of the tilt below which a cap needs no lowest point of its own.
   static constexpr double level_cap = 1e-7;
 };
-constexpr int cap_corners = 8;  // of the polygon that stands for a cylinder's cap
 
 int hull_support(const ConvexHull& hull, const Vec& d) {
   // climb along edges from the extreme vertex of the nearest axis
@@ -135,6 +134,7 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   const double angle = tilted ? std::atan2(l[1], l[0]) : 0;
   const double turn = 2 * M_PI / cap_corners;
   polygon.n = 0;
+  polygon.is_round = true;
   polygon.normal = top ? axis(c.frame, 2) : -axis(c.frame, 2);
   const auto add = [&](double x, double y, std::uint32_t id) {
     polygon.point[polygon.n] = place(c.frame, {x, y, h});

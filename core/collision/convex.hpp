@@ -39,12 +39,16 @@ bool edge_near(const Convex& c, const Vec& n, Vec& edge);
 
 // The flat piece of the surface that faces along n: a polygon, a segment (n = 2) or a point (n = 1).
 inline constexpr int max_polygon = max_face_vertices;
+inline constexpr int cap_corners = 8;  // of the polygon that stands for a cylinder's cap
 struct Polygon {
   int n;
   Vec normal;  // outward, n >= 3
   Vec point[max_polygon];
   std::uint32_t vertex[max_polygon];  // numbers of the vertices
   std::uint32_t edge[max_polygon];    // of the edges from each vertex to the next
+  bool is_round = false;              // a cap
+  // Every other corner of a cap.
+  bool is_spare(int k) const { return is_round && vertex[k] % (cap_corners + 1) % 2 == 1; }
 };
 void facing_polygon(const Convex& c, const Vec& n, Polygon& polygon);
 

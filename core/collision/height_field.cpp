@@ -39,10 +39,10 @@ struct HeightFieldTuning {
   static constexpr double lean = 1e-6;
   // [1] of a cell: points of two triangles that are closer are one,
   static constexpr double same = 1e-6;
-  // if [1] the cosine of the angle of their normals is larger.
+  // if [1] the cosine of the angle of their normals is larger: the ground pushes the same way there.
   static constexpr double aligned = 0.99;
-  // [1] of the best: a later point must be better by more than rounding, so that points at rest stay the same.
-  static constexpr double better = 1e-9;
+  // So many points are kept without asking whether all are needed: as many as a flat base has corners.
+  static constexpr int few = 4;
 };
 
 struct Node {
@@ -144,40 +144,31 @@ std::uint32_t on_grid(const Grid& grid, const Tile& t, std::uint32_t feature) {
   return mix(mix(3, node(0)), node(1)) | grid_feature;
 }
 
-// The deepest (of equal ones a corner of the shape), the one farthest from it, the one farthest from the line through
-// both, the one that adds most to the triangle of these; then each time the one farthest from those kept.
-int scatter(Touch* touches, int n, int wanted, double slack) {
-  if (n <= wanted) return n;
-  double worth[buffer], nearest[buffer];
-  std::fill(nearest, nearest + n, INFINITY);
-  const auto at = [&](int k) { return touches[k].at.position; };
-  for (int place = 0; place < wanted; ++place) {
-    for (int k = place; k < n; ++k) {
-      const Candidate& c = touches[k].at;
-      if (place == 0) {
-        worth[k] = -c.gap + ((c.feature & grid_feature) ? 0 : slack);
-      } else if (place == 2) {
-        worth[k] = norm(cross(at(1) - at(0), c.position - at(0)));
-      } else if (place == 3) {
-        const Vec up = cross(at(1) - at(0), at(2) - at(0));
-        worth[k] = 0;
-        for (int i = 0; i < 3; ++i) {
-          const Vec &p = at(i), &q = at((i + 1) % 3);
-          worth[k] = std::max(worth[k], -dot(up, cross(q - p, c.position - p)));
-        }
-      } else {
-        worth[k] = nearest[k];
-      }
-    }
-    int best = place;
-    for (int k = place + 1; k < n; ++k)
-      if (worth[k] > worth[best] + (place == 0 ? 0.5 * slack : HeightFieldTuning::better * std::fabs(worth[best])))
-        best = k;
-    std::swap(touches[place], touches[best]);
-    std::swap(nearest[place], nearest[best]);
-    for (int k = place + 1; k < n; ++k) nearest[k] = std::min(nearest[k], norm(at(k) - at(place)));
+// Those that hold the shape: the corners of the area of contact, across the mean normal (of equal points, corners of
+// the shape), and one for each direction of the ground that these leave out.
+int scatter(Touch* touches, int n) {
+  if (n <= HeightFieldTuning::few) return n;
+  std::stable_partition(touches, touches + n, [](const Touch& t) { return !(t.at.feature & grid_feature); });
+  Candidate at[buffer];
+  Touch all[buffer];
+  Vec sum{};
+  for (int k = 0; k < n; ++k) {
+    all[k] = touches[k];
+    at[k] = {all[k].at.position, all[k].at.gap, static_cast<std::uint32_t>(k)};
+    sum += all[k].normal;
   }
-  return wanted;
+  int kept = norm2(sum) > 0 ? spread(at, n, unit(sum)) : 0;
+  std::sort(at + kept, at + n, [](const Candidate& a, const Candidate& b) {
+    return a.gap != b.gap ? a.gap < b.gap : a.feature < b.feature;
+  });
+  for (int k = kept; k < n && kept < max_points; ++k) {
+    const auto is_alike = [&](const Candidate& other) {
+      return dot(all[at[k].feature].normal, all[other.feature].normal) > HeightFieldTuning::aligned;
+    };
+    if (std::none_of(at, at + kept, is_alike)) at[kept++] = at[k];
+  }
+  for (int k = 0; k < kept; ++k) touches[k] = all[at[k].feature];
+  return kept;
 }
 
 // A shape so deep that no normal of the ground fits is lifted straight up.
@@ -225,7 +216,7 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
         if (point.gap < kept[k].at.gap - close) kept[k] = {{point.position, point.gap, feature}, n};
         return;
       }
-    if (count == buffer) count = scatter(kept, count, max_field_points, close);
+    if (count == buffer) count = scatter(kept, count);
     kept[count++] = {{point.position, point.gap, feature}, n};
   };
 
@@ -260,7 +251,7 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
       }
     }
   if (count == 0) count = lift(a, grid, margin, kept);
-  count = scatter(kept, count, max_field_points, close);
+  count = scatter(kept, count);
   for (int k = 0; k < count; ++k) {
     // a corner of the shape may touch several triangles, and two hashes may collide
     for (int j = 0; j < k; ++j)

@@ -26,7 +26,7 @@ HeightFieldStorage build_height_field(const double* heights, int rows, int colum
 
 namespace geometry {
 
-// In the axes of the field. At most max_field_points.
+// In the axes of the field. At most max_points.
 int over_field(const Convex& a, const HeightField& field, double margin, Touch* touches);
 
 }  // namespace geometry

@@ -14,12 +14,31 @@ struct ManifoldTuning {
   static constexpr double merge = 4;
   // [1] tolerances: a corner this far outside is inside to rounding, and a height this far off is the separation.
   static constexpr double strict = 0.01;
-  // [1] of the extent of the points: how much deeper, or farther away, a later point must be to be preferred, and [1]
-  // of the extent squared, how much larger its area. Equal ones keep their places, whatever the rounding.
+  // [1] of the extent of the points: how much deeper, or farther away, a later point must be to be preferred. Equal
+  // ones keep their places, whatever the rounding.
   static constexpr double deeper = 1e-7;
   static constexpr double farther = 1e-6;
-  static constexpr double larger = 1e-6;
+  // [1] tilts of a patch, as what they lift its ends by: at least this share of its smaller extent, at which what is
+  // flat to rounding is flat;
+  static constexpr double level = 1e-4;
+  // from this share of the difference of its gaps on, each time so many times larger.
+  static constexpr double first_tilt = 1.0 / 512;
+  static constexpr double next_tilt = 8;
+  // [1] of what a tilt lifts: what a point must add to be worth a place.
+  static constexpr double gain = 0.01;
 };
+constexpr double diagonal = 0.70710678118654752;
+// Directions of tilts, the most different first.
+constexpr struct Direction {
+  double along, aside;
+} around[8] = {{1, 0},
+               {-1, 0},
+               {0, 1},
+               {0, -1},
+               {diagonal, diagonal},
+               {-diagonal, -diagonal},
+               {diagonal, -diagonal},
+               {-diagonal, diagonal}};
 constexpr int max_candidates = 4 * max_polygon;
 
 double square(double x) { return x * x; }
@@ -85,29 +104,52 @@ struct Projected {
 }  // namespace
 
 int spread(Candidate* c, int n_candidates, const Vec& n) {
-  if (n_candidates <= 4) return n_candidates;
-  double extent = 0;
-  for (int k = 1; k < n_candidates; ++k) extent = std::max(extent, norm(c[k].position - c[0].position));
-  // A later one must be better by more than rounding, so that equal ones keep their places.
+  // A later one must be better by more than the slack, so that equal ones keep their places.
   const auto pick = [&](int place, double slack, const auto& value) {
     int best = place;
     for (int k = place + 1; k < n_candidates; ++k)
-      if (value(c[k]) > value(c[best]) + slack) best = k;
+      if (value(c[k].position, c[k].gap) > value(c[best].position, c[best].gap) + slack) best = k;
     std::swap(c[place], c[best]);
-    return value(c[place]);
+    return value(c[place].position, c[place].gap);
   };
-  const auto area = [&](const Candidate& p, const Candidate& q, const Candidate& r) {
-    return dot(n, cross(q.position - p.position, r.position - p.position));
+  double extent = 0, highest = c[0].gap;
+  for (int k = 1; k < n_candidates; ++k) {
+    extent = std::max(extent, norm(c[k].position - c[0].position));
+    highest = std::max(highest, c[k].gap);
+  }
+  pick(0, ManifoldTuning::deeper * extent, [](const Vec&, double gap) { return -gap; });
+  // Axes across n: towards the farthest, and at right angles. Lengths along each are measured by how far the patch
+  // reaches, so that what is found does not depend on how long and narrow it is.
+  const Vec origin = c[0].position;
+  const auto across = [&](const Vec& p) { return p - origin - dot(n, p - origin) * n; };
+  const double far = pick(1, ManifoldTuning::farther * extent, [&](const Vec& p, double) { return norm(across(p)); });
+  if (!(far > ManifoldTuning::farther * extent)) return 1;
+  const Vec u = (1 / far) * across(c[1].position), v = cross(n, u);
+  const auto half_range = [&](const Vec& axis) {
+    double low = 0, high = 0;
+    for (int k = 1; k < n_candidates; ++k) {
+      const double x = dot(axis, c[k].position - origin);
+      low = std::min(low, x), high = std::max(high, x);
+    }
+    return 0.5 * (high - low);
   };
-  pick(0, ManifoldTuning::deeper * extent, [](const Candidate& p) { return -p.gap; });
-  pick(1, ManifoldTuning::farther * extent, [&](const Candidate& p) { return norm(p.position - c[0].position); });
-  const double slack = ManifoldTuning::larger * extent * extent;
-  if (pick(2, slack, [&](const Candidate& p) { return std::fabs(area(c[0], c[1], p)); }) < slack) return 2;
-  const double sign = area(c[0], c[1], c[2]) < 0 ? -1 : 1;
-  const double gain = pick(3, slack, [&](const Candidate& p) {
-    return std::max({-sign * area(c[0], c[1], p), -sign * area(c[1], c[2], p), -sign * area(c[2], c[0], p)});
-  });
-  return gain < slack ? 3 : 4;
+  const double length = half_range(u), width = std::max(half_range(v), ManifoldTuning::farther * length);
+  // Whatever turns the shapes against each other tilts the gaps. Those that come first for any tilt are found, small
+  // tilts first: no other can touch before them.
+  const double least = ManifoldTuning::level * std::min(length, width), most = std::max(highest - c[0].gap, least);
+  const int wanted = std::min(n_candidates, max_points);
+  int kept = 1;
+  for (double tilt = std::max(least, most * ManifoldTuning::first_tilt);; tilt *= ManifoldTuning::next_tilt) {
+    for (const Direction& d : around) {
+      if (kept == wanted) return kept;
+      const Vec slope = (tilt * d.along / length) * u + (tilt * d.aside / width) * v;
+      const auto height = [&](const Vec& p, double gap) { return -gap - dot(slope, p - origin); };
+      double first = -INFINITY;
+      for (int j = 0; j < kept; ++j) first = std::max(first, height(c[j].position, c[j].gap));
+      if (pick(kept, ManifoldTuning::farther * tilt, height) > first + ManifoldTuning::gain * tilt) ++kept;
+    }
+    if (!(tilt < most)) return kept;
+  }
 }
 
 int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec& pa, const Vec& pb, double margin,
@@ -124,15 +166,16 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   struct Corner {
     double x, y, ha, hb;
     std::uint32_t feature;
-    bool inside;
+    bool inside, spare;
   };
   Corner corner[max_candidates];
   int count = 0;
-  const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside) {
+  const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside,
+                       bool spare = false) {
     if (count == max_candidates) return;
     for (int k = 0; k < count; ++k)
       if (square(corner[k].x - x) + square(corner[k].y - y) <= square(ManifoldTuning::merge * tolerance)) return;
-    corner[count++] = {x, y, ha, hb, feature, inside};
+    corner[count++] = {x, y, ha, hb, feature, inside, spare};
   };
   // distances of the corners of each from the edges of the other
   double b_in_a[max_polygon][max_polygon], a_in_b[max_polygon][max_polygon];
@@ -141,17 +184,26 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
   for (int j = 0; j < B.n_edges(); ++j)
     for (int i = 0; i < polygon_a.n; ++i) a_in_b[i][j] = B.inward(j, A.point[i]);
   const bool two_points = polygon_a.n == 1 && polygon_b.n == 1;
+  // a rim that lies on the other shape all around needs only every other corner
+  const auto lies_on = [&](const Projected& p, const Projected& other, const auto& distance) {
+    for (int k = 0; k < p.polygon.n; ++k)
+      if (other.outside(p.point[k], distance[k]) > tolerance) return false;
+    return p.polygon.is_round;
+  };
+  const bool a_is_whole = lies_on(A, B, a_in_b), b_is_whole = lies_on(B, A, b_in_a);
   for (int i = 0; i < polygon_a.n && !two_points; ++i) {
     const Flat& p = A.point[i];
     const double outside = B.outside(p, a_in_b[i]);
     if (outside <= tolerance)
-      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict);
+      add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict,
+          a_is_whole && polygon_a.is_spare(i));
   }
   for (int j = 0; j < polygon_b.n && !two_points; ++j) {
     const Flat& p = B.point[j];
     const double outside = A.outside(p, b_in_a[j]);
     if (outside <= tolerance)
-      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict);
+      add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict,
+          b_is_whole && polygon_b.is_spare(j));
   }
   for (int i = 0; i < A.n_edges(); ++i) {
     const int i_next = i + 1 == polygon_a.n ? 0 : i + 1;
@@ -180,11 +232,11 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
     const double gap = std::max(c.ha - c.hb, s);  // nothing is closer than s; a corner in a sliver may seem to be
     reached = reached || gap <= limit;
     exactly = exactly || (c.inside && gap <= limit);
-    if (gap - radii < margin)
+    if (gap - radii < margin && !c.spare)
       candidate[kept++] = {c.x * u + c.y * v + (0.5 * (c.ha + c.hb) + shift) * n, gap - radii, c.feature};
   }
   if (attained) *attained = exactly;
-  kept = spread(candidate, kept, n);
+  if (kept > max_points) kept = spread(candidate, kept, n);
   if (!reached && s - radii < margin) {
     if (kept == max_points) --kept;
     // supports that face each other are the points, to rounding; so is the support of a corner or of a smooth surface

@@ -18,7 +18,8 @@ struct Candidate {
   std::uint32_t feature;
 };
 
-// Keeps the deepest and those that span the largest area across n; returns how many, at most 4.
+// Keeps those that can touch first when the shapes turn against each other a little: the deepest, and the first ones
+// for tilts of growing size all around; returns how many, at most max_points.
 int spread(Candidate* candidates, int n_candidates, const Vec& n);
 
 // Contact points of two convex shapes along n. `s`: separation of the cores along n; (a, b): points of the cores that

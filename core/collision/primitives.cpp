@@ -19,6 +19,11 @@ struct PrimitivesTuning {
   static constexpr double coincident = 1e-12;
   // [1] sine of the angle above which coincident segments are parted across both.
   static constexpr double crossed = 1e-9;
+  // [1] squared sine of the largest turn after which a corner of a box or a hull may be the lowest: 51 degrees, more
+  // than any step that can be trusted. None of the ways in which a box lies or stands is near the border.
+  static constexpr double steepest_turn = 0.6;
+  // [1] sine of the angle: an edge at right angles to a direction to rounding.
+  static constexpr double as_far = 1e-9;
 };
 constexpr int buffer = 64;  // candidates kept before they are reduced
 
@@ -58,6 +63,39 @@ Vec direction(const Convex& a, const Convex& b, const Vec& pa, const Vec& pb, do
   return straight.core == Core::segment ? axis(straight.frame, 0) : axis(b.frame, 2);
 }
 
+// Corners that could touch a plane first, if the shape turned by less than `steepest_turn`; the others are above these
+// and carry nothing, however thin the shape. `down`: towards the plane, in the axes of the shape.
+bool faces(const Vec& corner, const Vec& down) {
+  // the direction nearest to down along which the corner is farthest: down without the components that point away
+  double turned = 0;
+  for (int k = 0; k < 3; ++k)
+    if ((corner[k] < 0) == (down[k] > 0)) turned += down[k] * down[k];
+  return turned <= PrimitivesTuning::steepest_turn;
+}
+bool faces(const ConvexHull& hull, int v, const Vec& down) {
+  // likewise: down itself, or the normal of a face, or down without its component along an edge
+  constexpr double least = 1 - PrimitivesTuning::steepest_turn;
+  for (int k = hull.vertex_face_start[v]; k < hull.vertex_face_start[v + 1]; ++k) {
+    const double cosine = dot(load(hull.face_normal + 3 * hull.vertex_face[k]), down);
+    if (cosine > 0 && cosine * cosine >= least) return true;
+  }
+  const Vec p = load(hull.vertices + 3 * v);
+  const auto is_farthest = [&](const Vec& direction) {
+    for (int k = hull.neighbour_start[v]; k < hull.neighbour_start[v + 1]; ++k) {
+      const Vec edge = load(hull.vertices + 3 * hull.neighbour[k]) - p;
+      if (dot(direction, edge) > PrimitivesTuning::as_far * norm(edge)) return false;
+    }
+    return true;
+  };
+  if (is_farthest(down)) return true;
+  for (int k = hull.neighbour_start[v]; k < hull.neighbour_start[v + 1]; ++k) {
+    const Vec edge = unit(load(hull.vertices + 3 * hull.neighbour[k]) - p);
+    const Vec across = down - dot(down, edge) * edge;
+    if (norm2(across) >= least && is_farthest(across)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, Touch* touches) {
@@ -69,23 +107,27 @@ int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, 
     if (count == buffer) count = spread(candidate, count, n);
     candidate[count++] = {p - (a.radius + 0.5 * gap) * n, gap, feature};
   };
+  const Vec down = -unrotate(a.frame, n);
   if (a.core == Core::hull) {
-    for (int v = 0; v < a.hull->n_vertices; ++v)
-      add(place(a.frame, load(a.hull->vertices + 3 * v)), static_cast<std::uint32_t>(v));
+    for (int v = 0; v < a.hull->n_vertices; ++v) {
+      const Vec p = place(a.frame, load(a.hull->vertices + 3 * v));
+      if (dot(n, p - origin) < margin && faces(*a.hull, v, down)) add(p, static_cast<std::uint32_t>(v));
+    }
   } else if (a.core == Core::box) {
-    for (int v = 0; v < 8; ++v)
-      add(place(a.frame,
-                {v & 1 ? a.size[0] : -a.size[0], v & 2 ? a.size[1] : -a.size[1], v & 4 ? a.size[2] : -a.size[2]}),
-          static_cast<std::uint32_t>(v));
+    for (int v = 0; v < 8; ++v) {
+      const Vec corner{v & 1 ? a.size[0] : -a.size[0], v & 2 ? a.size[1] : -a.size[1], v & 4 ? a.size[2] : -a.size[2]};
+      if (faces(corner, down)) add(place(a.frame, corner), static_cast<std::uint32_t>(v));
+    }
   } else if (a.core == Core::segment) {
     add(a.frame.p + half_axis(a), 0);
     add(a.frame.p - half_axis(a), 1);
   } else {
     Polygon polygon;
     facing_polygon(a, -n, polygon);
-    for (int k = 0; k < polygon.n; ++k) add(polygon.point[k], polygon.vertex[k]);
+    for (int k = 0; k < polygon.n; ++k)
+      if (!polygon.is_spare(k)) add(polygon.point[k], polygon.vertex[k]);
   }
-  count = spread(candidate, count, n);
+  if (count > max_points) count = spread(candidate, count, n);
   for (int k = 0; k < count; ++k) touches[k] = {candidate[k], n};
   return count;
 }

@@ -12,7 +12,8 @@ struct Touch {
   Vec normal;
 };
 
-// A convex shape over the half space below (origin, normal): all its corners that are near, reduced to four.
+// A convex shape over the half space below (origin, normal): all its corners that are near and may touch when it turns,
+// at most max_points.
 int over_plane(const Convex& a, const Vec& origin, const Vec& normal, double margin, Touch* touches);
 // Spheres and capsules (cores are points and segments): one point; where capsules lie side by side, nearly parallel,
 // the ends of the stretch and, if it is elsewhere, the closest point.

@@ -55,7 +55,7 @@ void set_frame(const double* n, double* frame) {
 
 void find_contacts(const Scene& scene, std::size_t environment, int a, int b, int material,
                    const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list) {
-  ContactPoint points[max_field_points];
+  ContactPoint points[max_points];
   const int n = collide(shape_of(scene, environment, a), X_Wa, shape_of(scene, environment, b), X_Wb, margin, points);
   level(scene.shapes[b].shape, n, points);
   reserve(list, list.count + n);

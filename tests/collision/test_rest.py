@@ -27,13 +27,14 @@ def standing(kind: str, height: float, shift: npt.ArrayLike = (0, 0)) -> Placed:
 @pytest.mark.parametrize("lower", ["plane", "box", "convex", "cylinder"])
 @pytest.mark.parametrize("upper", ["box", "convex", "cylinder"])
 @pytest.mark.parametrize("shift", [(0, 0), (0.2, 0), (0.3, 0.1)])
-def test_stacks_keep_their_four_points(upper: str, lower: str, shift: tuple[float, float]) -> None:
+def test_stacks_keep_their_points(upper: str, lower: str, shift: tuple[float, float]) -> None:
     rng = np.random.default_rng(21)
     base = placed("plane", []) if lower == "plane" else standing(lower, -1)
     top = standing(upper, 0, shift)
     world = pose_of(random_rotation(rng), rng.normal(size=3))
     expected = collide(top.moved(world), base.moved(world), 1e-3)
-    assert len(expected) == 4
+    # rims that are cut or cross each other have more corners
+    assert len(expected) == 4 or ("cylinder" in (upper, lower) and 4 < len(expected) <= 8)
     for size in (1e-14, 1e-12, 1e-10):
         for _ in range(30):
             actual = collide(
@@ -58,15 +59,15 @@ def test_tilting_box_keeps_the_points_that_stay_near() -> None:
 
 
 def test_points_span_the_overlap_of_turned_boxes() -> None:
-    """A square turned by 45 degrees on a square overlaps in an octagon: four of its corners remain, well apart."""
+    """A square turned by 45 degrees on a square overlaps in an octagon, and can tip over each of its edges."""
     c = np.sqrt(0.5)
     turned = placed("box", [0.5, 0.5, 0.5], [[c, -c, 0], [c, c, 0], [0, 0, 1]], (0, 0, 1))
     contacts = collide(turned, placed("box", [0.5, 0.5, 0.5]), 1e-3)
     x, y = contacts.position[:, :2].T
     order = np.argsort(np.arctan2(y, x))
     x, y = x[order], y[order]
-    assert len(contacts) == 4
-    assert 0.5 * (x @ np.roll(y, -1) - y @ np.roll(x, -1)) > 0.55  # of 0.828
+    assert len(contacts) == 8
+    assert 0.5 * (x @ np.roll(y, -1) - y @ np.roll(x, -1)) == pytest.approx(2 * (np.sqrt(2) - 1))
 
 
 @pytest.mark.parametrize("upper", ["box", "convex", "cylinder"])
