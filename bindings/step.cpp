@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "bindings.hpp"
+#include "forces/forces.hpp"
 #include "gil.hpp"
 #include "step/environments.hpp"
 
@@ -75,7 +76,10 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
     job.v_out = record("v_out", v_out, first, n_steps, self.batch(), nv, job.v_out_stride);
     job.q_out_step = nq, job.v_out_step = nv;
   }
-  without_gil([&] { self.rollout(job, n_threads, keep); });
+  without_gil([&] {
+    self.rollout(job, n_threads, keep);
+    if (keep) replace_impulses(simulation.scene(), read_impulses(self, n_threads), self, *keep);
+  });
 }
 
 nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {
@@ -126,6 +130,15 @@ Contact contact_of(const Scene& scene, const double* integers, const double* num
   c.gap = numbers[12];
   std::memcpy(c.impulse, numbers + 13, sizeof c.impulse);
   return c;
+}
+
+// The impulses that are read: of contacts (n, 6), and of joint rows and rows of closures (batch, rows).
+nb::object get_read_impulses(Environments& self, nb::handle num_threads) {
+  const int n_threads = thread_count(num_threads);
+  ReadImpulses read;
+  without_gil([&] { read = read_impulses(self, n_threads); });
+  return nb::make_tuple(doubles({read.contacts.size() / 6, 6}, read.contacts),
+                        doubles({self.batch(), read.joints.size() / self.batch()}, read.joints));
 }
 
 void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> start,
@@ -335,6 +348,12 @@ void bind_step(nb::module_& m) {
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))
+      .def(
+          "read_impulses", &get_read_impulses, nb::arg("num_threads").none(),
+          nb::sig("def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                  "numpy.typing.NDArray[numpy.float64]]"),
+          "The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; "
+          "of joint rows and rows of closures, (batch, rows) [N s, N m s].")
       .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
       .def(
           "reports",

@@ -16,6 +16,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from physics.incline import EDGE, downhill, sliding_acceleration
+from physics.loads import TABLE_FOOT, TABLE_HALF, TABLE_HEIGHT, TABLE_MASS
 from physics.motion import GRAVITY, steps
 from physics.smooth import zero_crossings
 from physics.thin import lowest
@@ -144,6 +145,25 @@ def plate_depth(size: Sequence[float], height: float, *, dt: float, seconds: flo
     model, data = compiled(f'{body}<geom type="box" size="{half}"/></body>', dt)
     q = _followed(model, data, steps(seconds, dt), lambda: -lowest(data.qpos[[0, 1, 2, 4, 5, 6, 3]], size))
     return float(q.max())
+
+
+def table_error(*, dt: float = 2e-3, seconds: float = 1.0, friction: float = 0.8) -> float:
+    """Largest force on a foot that is not its quarter of the weight, over that."""
+    import mujoco
+
+    (x, y), r = TABLE_HALF, TABLE_FOOT
+    body = f'<geom type="plane" size="0 0 1" friction="{friction} 0 0" {_DIM}/><body><freejoint/>'
+    body += f'<inertial pos="0 0 {TABLE_HEIGHT}" mass="{TABLE_MASS}" diaginertia="0.2 0.4 0.5"/>'
+    for sx, sy in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        body += (
+            f'<geom type="sphere" size="{r}" pos="{sx * x} {sy * y} {r}" mass="0" friction="{friction} 0 0" {_DIM}/>'
+        )
+    model, data = compiled(body + "</body>", dt)
+    advanced(model, data, steps(seconds, dt))
+    force, share = np.zeros((data.ncon, 6)), 0.25 * TABLE_MASS * GRAVITY
+    for k in range(data.ncon):
+        mujoco.mj_contactForce(model, data, k, force[k])  # along the normal first
+    return float(np.hypot(force[:, 0] - share, np.hypot(force[:, 1], force[:, 2])).max() / share)
 
 
 def pile_penetration(

@@ -11,7 +11,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.simulation.simulator import Integrator
-from physics import collisions, friction, impacts, incline, joints, mujoco_peer, resting, rolling, smooth, thin
+from physics import collisions, friction, impacts, incline, joints, loads, mujoco_peer, resting, rolling, smooth, thin
 
 
 @dataclass(frozen=True)
@@ -301,6 +301,20 @@ def _thin(peer: bool) -> Iterator[Score]:
         )
 
 
+def _loads(peer: bool) -> Iterator[Score]:
+    for name, height in (("table at rest", 0.0), ("table put down from 3 cm", 0.03)):
+        yield Score(
+            name,
+            "worst force on a foot, over its share",
+            "a quarter of the weight, upward",
+            2e-3,
+            loads.table_error(loads.table(height=height)),
+            1e-6,
+            {"default": mujoco_peer.table_error()} if peer and height == 0.0 else {},
+            note="four feet, mu 0.8: least forces",
+        )
+
+
 def _smooth(peer: bool) -> Iterator[Score]:
     dt = 1e-3
     body = smooth.tumbling(dt=dt)
@@ -427,6 +441,7 @@ CASES: dict[str, Case] = {
     "pile": _pile,
     "stacks": _stacks,
     "thin": _thin,
+    "loads": _loads,
     "smooth": _smooth,
     "thresholds": _thresholds,
     "joints": _joints,

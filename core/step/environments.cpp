@@ -122,6 +122,19 @@ void find_inertias(const Simulation& simulation, std::size_t batch, Parameters& 
 
 }  // namespace
 
+double Environments::fall(std::size_t environment) const {
+  const double* const g =
+      parameters_->gravity.empty() ? simulation_->scene().tree.gravity : parameters_->gravity.data() + 3 * environment;
+  return std::hypot(g[0], g[1], g[2]) * simulation_->dt();
+}
+double Environments::friction(std::size_t environment) const {
+  return parameters_->friction.empty() ? 1.0 : parameters_->friction[environment];
+}
+const double* Environments::inertias(std::size_t environment) const {
+  const std::size_t n = static_cast<std::size_t>(inertia_numbers * simulation_->scene().tree.n_links);
+  return parameters_->inertias.empty() ? nullptr : parameters_->inertias.data() + environment * n;
+}
+
 void Environments::set_friction(const double* factors) {
   change_parameters([&](Parameters& p) { p.friction = rows(factors, 1); });
 }

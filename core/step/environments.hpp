@@ -75,6 +75,9 @@ class Environments {
   std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv per environment
   std::vector<ContactList>& contacts() { return contacts_; }
   std::vector<StepReport>& reports() { return reports_; }
+  double fall(std::size_t environment) const;             // what gravity adds to velocities in a step [m/s]
+  double friction(std::size_t environment) const;         // factor on all coefficients of friction
+  const double* inertias(std::size_t environment) const;  // of its links (RolloutJob), or null: the scene's
 
   // Parameters of the environments, one row each; copies share them until one is changed.
   void set_friction(const double* factors);  // (batch)

@@ -357,6 +357,11 @@ class Environments:
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 
+    def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; of joint rows and rows of closures, (batch, rows) [N s, N m s].
+        """
+
     def set_contacts(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], integers: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, 19), order='C', writable=False)]) -> None: ...
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:

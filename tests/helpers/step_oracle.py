@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import featherweight as fw
 from featherweight.arrays import Array
+from featherweight.core_tables import ContactTable
 from featherweight.reference import ContactPoint, StepScene, contact_points, step_scene
 from featherweight.reference.spatial import quaternion_rotation
 from featherweight.reference.stages.apply import apply
@@ -91,24 +92,26 @@ def in_old_axes(model: fw.Model, q0: Array, q1: Array, v1: Array) -> Array:
 
 
 def impulses_of(problem: StepProblem, after: fw.State) -> Array:
-    """(m,) the simulator's, in the order of the twin. It keeps those of joints, then of closures, then of contacts."""
+    """(m,) those of the solver, in the order of the twin. It keeps those of joints, then of closures, of contacts."""
     kinds = [(block.kind, block.law.rows) for block in problem.blocks]
     n_closures = sum(rows for kind, rows in kinds if kind == "closure")
     n_contacts = sum(rows for kind, rows in kinds if kind == "contact")
     kept = np.asarray(after._core.impulses)[0]
     n_joints = len(problem.g) - n_closures - n_contacts
     assert len(kept) == n_joints + n_closures
-    return np.concatenate([kept[n_joints:], kept[:n_joints], *_of_contacts(problem, after.contacts)])
+    return np.concatenate(
+        [kept[n_joints:], kept[:n_joints], *_of_contacts(problem, ContactTable.of(after._core).numbers("impulse"))]
+    )
 
 
-def _of_contacts(problem: StepProblem, contacts: fw.Contacts) -> list[Array]:
-    result, unused, k = list[Array](), contacts.impulse.copy(), -1
+def _of_contacts(problem: StepProblem, impulse: Array) -> list[Array]:
+    result, unused, k = list[Array](), impulse.copy(), -1
     for law in (block.law for block in problem.blocks if block.kind == "contact"):
         k += law.law != "disc"  # discs follow the contact they belong to
         own = {"point": [0, 1, 2], "unilateral": [2]}.get(law.law, [5] if law.rows == 1 else [3, 4])
-        result.append(contacts.impulse[k, own])
+        result.append(impulse[k, own])
         unused[k, own] = 0.0
-    assert k == len(contacts) - 1
+    assert k == len(impulse) - 1
     assert not unused.any(), "an impulse along a row the law does not have"
     return result
 

@@ -23,6 +23,7 @@ LAYERS = (
     "cones",
     "scene",
     "step",
+    "forces",
 )
 
 

@@ -42,7 +42,7 @@ def test_a_ball_pressed_into_a_corner_stays_as_it_is() -> None:
     state = sim.rollout(state, f_ext=push, n_steps=50).final
     impulses, negligible = state.contacts.impulse, 0.01 * 9.81 * DT**2
     assert impulses.shape == (2, 6)
-    assert np.all(impulses[:, 2] > 4e-3)
+    assert np.all(impulses[:, 2] > 3e-3)  # the least that keep it there
     for gap in (1e-11, 1e-9, 0.9 * negligible):
         moved = sim.step(state.replace(q=np.array(state.q) + np.array((gap, 0, 0, 0, 0, 0, 0))), f_ext=push)
         assert moved.converged

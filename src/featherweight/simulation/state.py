@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, files
 from ..arrays import Array
+from ..checks import frozen
 from ..core_tables import ContactTable, StepFigures, StepReports
 from ..records import Packed, Record, packed, same_values, unpacked
 from . import saved
@@ -43,7 +44,8 @@ class Contacts(Record):
     dt: float
 
     @classmethod
-    def of(cls, simulator: Simulator, core: _core.Environments) -> Contacts:
+    def of(cls, simulator: Simulator, core: _core.Environments, impulse: Array | None = None) -> Contacts:
+        """impulse: as it is read, if that is known already."""
         table = ContactTable.of(core)
         counts = table.counts
         return cls(
@@ -54,7 +56,7 @@ class Contacts(Record):
             position=table.numbers("position"),
             frame=table.numbers("frame"),
             gap=table.numbers("gap"),
-            impulse=table.numbers("impulse"),
+            impulse=core.read_impulses(simulator.num_threads)[0] if impulse is None else impulse,
             dt=simulator.dt,
         )
 
@@ -149,7 +151,7 @@ class State:
     @property
     def contacts(self) -> Contacts:
         """What touched in the last step, and with what force."""
-        return Contacts.of(self.simulator, self._core)
+        return Contacts.of(self.simulator, self._core, self._read[0])
 
     @property
     def residual(self) -> Any:
@@ -353,6 +355,12 @@ class State:
         view = values[0] if self.single else values[...]
         view.setflags(write=False)
         return view
+
+    @cached_property
+    def _read(self) -> tuple[Array, Array]:
+        """Impulses of contacts (n, 6), and of joint rows and rows of constraints (batch, rows)."""
+        contacts, rows = self._core.read_impulses(self.simulator.num_threads)
+        return frozen(contacts), frozen(rows)
 
     @cached_property
     def _last(self) -> StepFigures:
