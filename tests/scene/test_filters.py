@@ -215,13 +215,12 @@ def test_filters_and_laws_are_mujocos() -> None:
             assert_close([law.friction, law.torsional, law.rolling], [friction, spin, roll], tolerance=1e-15)
 
 
-def test_welds_to_the_world_still_carry_their_neighbours() -> None:
-    """MuJoCo lets a link touch the base it hangs on if that is welded to the world; here they never do."""
+def test_neighbours_of_what_is_welded_to_the_world_touch_it_as_in_mujoco() -> None:
     text = """<mujoco><worldbody><body name="base"><geom name="base" size="0.1"/>
     <body name="arm"><joint/><geom name="arm" size="0.1"/></body></body></worldbody></mujoco>"""
     scene = Scene()
-    scene.add(fw.loads(text, "mjcf"))
-    assert pairs(scene.compile()) == set()
+    scene.add(fw.loads(text, "mjcf"), name="m")
+    assert pairs(scene.compile()) == {("arm", "base")}
 
 
 @pytest.mark.parametrize("build", [fw.models.quadruped, fw.models.humanoid, fw.models.arm, fw.models.four_bar])

@@ -257,7 +257,7 @@ UNTYPED: Any = fw
         (lambda scene: scene.add(fw.sphere(1.0), "world"), "reserved"),
         (lambda scene: scene.add(fw.sphere(1.0), "arm/base"), "has a link or frame 'arm/base' already"),
         (lambda scene: scene.add(fw.models.arm(), q=[0.0] * 6), "q must be 7 numbers"),
-        (lambda scene: scene.add(fw.sphere(1.0), q=[0.0] * 7), "q belongs to models"),
+        (lambda scene: scene.add(fw.sphere(1.0), q=[0.0] * 7), "q and keyframes belong to models"),
         (lambda scene: scene.add(fw.sphere(1.0), pose=(0, 0)), "pose must be a 4x4 pose"),
         (lambda scene: scene.add(fw.models.arm(), self_collision="no"), "self_collision must be"),
         (lambda scene: scene.exclude("arm", "crat"), r"no part, link or shape 'crat' \(did you mean 'crate'"),

@@ -53,6 +53,8 @@ def describe(model: Model) -> str:
     parts = [head, _joint_table(model), _link_table(model)]
     if model.description.frames:
         parts.append(_table([("frame", "on"), *((frame.name, frame.link) for frame in model.description.frames)]))
+    if model.keyframes:
+        parts.append(f"keyframes: {', '.join(model.keyframes)}")
     if len(model.import_report):
         parts.append(str(model.import_report))
     return "\n\n".join(part for part in parts if part)
@@ -62,8 +64,8 @@ def _joint_table(model: Model) -> str:
     if not model.joints:
         return "no joint moves"
     head = (
-        "joint", "type", "parent", "child", "axis", "q", "v", "limits", "effort", "speed", "damping", "stiffness",
-        "armature",
+        "joint", "type", "parent", "child", "axis", "q", "v", "start", "limits", "effort", "speed", "damping",
+        "stiffness", "armature",
     )  # fmt: skip
     rows = [
         (
@@ -74,6 +76,7 @@ def _joint_table(model: Model) -> str:
             _axis(joint.axis),
             _place(joint.q_slice),
             _place(joint.v_slice),
+            "" if joint.description.start is None else " ".join(f"{x:.4g}" for x in joint.description.start),
             _limits(joint),
             _numbers(joint.effort_limit, unlimited="-"),
             _numbers(joint.velocity_limit, unlimited="-"),

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..model.model import Model
 from ..progress import ProgressBar
 from .checkout import import_from_checkout
 from .info import builtin_models, describe, find_model
+
+if TYPE_CHECKING:
+    from .simulate import Drop
 
 #: Errors larger than this, relative to what was to be simulated, mean that something is wrong.
 DEMO_TOLERANCE = 1e-4
@@ -80,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument(
         "--height", type=_height, default=None, metavar="M", help="of the lowest point above the ground [m], or auto"
     )
+    simulate.add_argument("--keyframe", metavar="NAME", help="of the file, to start at (where the file starts)")
     simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
     simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
     simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
@@ -172,9 +177,14 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         integrator=options.integrator,
         ground=options.ground == "plane",
         height=options.height,
+        keyframe=options.keyframe,
     )
-    print(f"{model!r}, base {'free' if drop.free else 'fixed'}")
-    if not drop.simulator.scene.shapes[options.ground == "plane" :]:
+    print(f"{model!r}, base {_base(drop)}")
+    if model.keyframes and options.keyframe is None:
+        print(f"keyframes to start at: {', '.join(model.keyframes)}")
+    if drop.has_ground and options.ground == "plane":
+        print("it stands on the ground of its file")
+    if all(shape.static for shape in drop.simulator.scene.shapes):
         print("it has no collision shapes: nothing can touch it")
     if model.import_report.not_honoured:
         count = len(model.import_report.not_honoured)
@@ -202,6 +212,11 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     if record.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_CHECK_FAILED if record.failed else 0
+
+
+def _base(drop: Drop) -> str:
+    kinds = {joint.type for base in drop.bases for joint in base.joints}
+    return "fixed" if not drop.bases else "free" if "free" in kinds else "free in some directions"
 
 
 def _check_size(model: Model, options: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ from ..model.model import Model
 from ..progress import progress_bar
 from ..scene.scene import Scene
 from ..scene.shapes import Plane
-from ..simulation.posture import free_roots, holding_gains, lowest_point, start_posture
+from ..simulation.posture import bases, holding_gains, lowest_point, start_posture
 from ..simulation.simulator import Integrator, Simulator
 from ..simulation.state import State
 from ..viewer.animation import Animation, ContactArrows
@@ -39,10 +39,12 @@ PUSH = 0.2  # [m/s]: initial speed of free bases
 class Drop:
     """A scene with one robot just above the ground, its simulator, and what keeps its posture.
 
-    height: of its lowest point above the ground [m], for robots with a free base. Under a fixed base the ground is at
-    zero, or lower if the robot reaches below that in its initial posture.
-    controller: "hold": position servos keep the posture, the robot's own or, on joints without, new ones; "zero": no
-    forces, controls at zero.
+    ground: a plane under the robot, unless its file has a ground: then it starts exactly where the file says.
+    height: of its lowest point above the ground [m], for robots whose base is not fixed. Under a fixed base the ground
+    is at zero, or lower if the robot reaches below that in its initial posture.
+    keyframe: of the robot, to start at; else it starts at ``start_posture``.
+    controller: "hold": position servos keep the posture, the robot's own or, on joints without, new ones, and
+    actuators are told what the keyframe says; "zero": no forces, controls at zero.
     """
 
     def __init__(
@@ -54,34 +56,50 @@ class Drop:
         integrator: Integrator = "implicit",
         ground: bool = True,
         height: float | None = None,
+        keyframe: str | None = None,
     ) -> None:
         self.robot = model
         self.clearance = CLEARANCE if height is None else height
-        self.free = bool(free_roots(model))
-        q = start_posture(model)
+        self.bases = bases(model)
+        self.keyframe = None if keyframe is None else model.keyframe(keyframe)
+        self.posture = q = start_posture(model) if self.keyframe is None else np.array(self.keyframe.q)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated anyway
             scene = Scene(gravity=model.gravity)
             scene.add(model, name="robot", q=q, self_collision="apart")
             self._lowest = scene.compile()
+            self.has_ground = any(s.static and s.kind in ("plane", "heightfield") for s in self._lowest.shapes)
+            ground = ground and not self.has_ground
+            self._lifts = height is not None or not self.has_ground
             scene = Scene(ground=Plane(offset=self._ground_level(q)) if ground else None, gravity=model.gravity)
             robot = scene.add(model, name="robot", q=self._lifted(q), self_collision="apart")
         targets = self._hold(scene, robot.name, q) if controller == "hold" else {}
+        if self.keyframe is not None and controller == "hold":
+            own = zip(model.description.actuators, self.keyframe.control.tolist(), strict=True)
+            targets |= {f"{robot.name}/{actuator.name}": control for actuator, control in own}
         self.simulator = Simulator(scene, dt, integrator=integrator)
         # The length of an actuator at the posture: the target of a position servo. Motors are told zero.
         self.control = np.array([targets.get(actuator.name, 0.0) for actuator in self.simulator.actuators])
+
+    @property
+    def free(self) -> bool:
+        """Whether the robot can go somewhere."""
+        return bool(self.bases)
 
     def _ground_level(self, q: Array) -> float:
         lowest = float(lowest_point(self._lowest, q))
         return 0.0 if self.free or not np.isfinite(lowest) else min(0.0, lowest - self.clearance)
 
     def _lifted(self, q: Array) -> Array:
-        """``q`` (..., nq) with free bases so high that the lowest shape is just above the ground."""
+        """``q`` (..., nq) with bases so high that the lowest shape is just above the ground."""
+        if not self._lifts:
+            return q
         lowest = lowest_point(self._lowest, q)
         lifted = q.copy()
         if np.isfinite(lowest).all():
-            for root in free_roots(self.robot):
-                lifted[..., root.q_slice.start + 2] += self.clearance - lowest
+            for base in self.bases:
+                if base.height is not None:
+                    lifted[..., base.height] += self.clearance - lowest
         return lifted
 
     def _hold(self, scene: Scene, part: str, q: Array) -> dict[str, float]:
@@ -89,7 +107,8 @@ class Drop:
         own = [actuator for actuator in self.robot.description.actuators if actuator.kind == "position"]
         targets = {f"{part}/{each.name}": each.gear * float(q[self.robot.joint(each.joint).q_slice][0]) for each in own}
         kp, kd = holding_gains(self.robot, q)
-        free = [j for j in self.robot.joints if j.nv == 1 and j.name not in {actuator.joint for actuator in own}]
+        left = {actuator.joint for actuator in own} | {joint.name for base in self.bases for joint in base.joints}
+        free = [joint for joint in self.robot.joints if joint.nv == 1 and joint.name not in left]
         if free:
             at = [joint.v_slice.start for joint in free]
             names = scene.servo([f"{part}/{joint.name}" for joint in free], kp=kp[at], kd=kd[at])
@@ -102,13 +121,18 @@ class Drop:
         rng = np.random.default_rng(seed)
         change = SPREAD * rng.standard_normal((batch, robot.nv))
         v = np.zeros((batch, robot.nv))
-        for root in free_roots(robot):
-            change[:, root.v_slice] = 0.0
-            v[:, root.v_slice.start : root.v_slice.start + 3] = PUSH * rng.standard_normal((batch, 3))
+        for joint in (joint for base in self.bases for joint in base.joints):
+            change[:, joint.v_slice] = 0.0
+            if joint.type == "free":
+                v[:, joint.v_slice.start : joint.v_slice.start + 3] = PUSH * rng.standard_normal((batch, 3))
         change[0] = v[0] = 0.0
-        posture = np.tile(start_posture(robot), (batch, 1))
+        if self.keyframe is not None:
+            v += self.keyframe.v
+        posture = np.tile(self.posture, (batch, 1))
         for _ in range(6):  # differences that make limbs overlap are reduced
-            q = self._lifted(np.clip(robot.integrate(posture, change), robot.lower, robot.upper))
+            within = np.clip(robot.integrate(posture, change), robot.lower, robot.upper)
+            within[0] = self.posture  # exactly, even where a file starts beyond its limits
+            q = self._lifted(within)
             state = sim.state(batch, q=q, v=v)
             overlap = sim.step(state).penetration
             change[overlap > overlap[0] + OVERLAP] *= 0.5
@@ -191,13 +215,13 @@ class Record:
 
     @property
     def base_height(self) -> Array:
-        """(n, batch) [m]: of the first free base, else of the centre of mass."""
-        q: Array = self.columns["q"]
-        roots = free_roots(self.drop.simulator.model)
-        if roots:
-            return q[..., roots[0].q_slice.start + 2]
-        flat = _core.center_of_mass(self.drop.simulator.model, q.reshape(-1, q.shape[-1]))
-        return np.asarray(flat)[:, 2].reshape(q.shape[:2])
+        """(n, batch) [m]: of the first base that is not fixed, else of the centre of mass."""
+        q, model = self.columns["q"], self.drop.simulator.model
+        flat = q.reshape(-1, q.shape[-1])
+        if self.drop.bases:
+            base = np.asarray(_core.frame_placement(model, flat, f"robot/{self.drop.bases[0].link}"))
+            return base[:, 2, 3].reshape(q.shape[:2])
+        return np.asarray(_core.center_of_mass(model, flat))[:, 2].reshape(q.shape[:2])
 
     def energy(self, row: int) -> float:
         """Kinetic and potential, springs included [J], the mean over environments, at a recorded row."""

@@ -1,201 +1,165 @@
-"""Contact, closures and motors of a compiled MJCF model: what our records can hold, and notes about the rest."""
+"""Contact and closures of a compiled MJCF file: what our records can hold, and notes about the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD, ModelBuilder
+from ..model.builder import WORLD
 from ..model.description import Severity
-from ..model.materials import ContactLaw, Material
+from ..model.materials import ContactLaw
+from .mjcf_shapes import ShapeTranslation
+from .mjcf_source import MjcfSource, given, mjcf_pose
 
-#: note(kind of element, its number, message, severity)
-Note = Callable[[str, int, str, Severity], None]
-
-#: How MuJoCo's solver softens contacts; another value than the default is reported, not carried over.
-_SOFT_CONTACT: dict[str, Any] = {"solref": (0.02, 1.0), "solimp": (0.9, 0.95, 0.001, 0.5, 2.0), "solmix": 1.0}
-_SOFT = "contact is rigid here: the softness of MuJoCo's solver"
-
-
-def material(m: Any, geom: int) -> Material:
-    slide, spin, roll = (float(x) for x in m.geom_friction[geom])
-    return Material(friction=slide, torsional=spin, rolling=roll, dim=int(m.geom_condim[geom]))
-
-
-def hull_vertices(m: Any, mesh: int) -> Array:
-    """Corners (n, 3) of the hull that MuJoCo made of the mesh; all vertices where it made none."""
-    first, count, graph = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh]), int(m.mesh_graphadr[mesh])
-    vertices = np.asarray(m.mesh_vert[first : first + count], dtype=np.float64)
-    if graph < 0:
-        return vertices
-    n = int(m.mesh_graph[graph])  # the graph starts: corners, faces, an address and a vertex for each corner
-    return np.asarray(vertices[m.mesh_graph[graph + 2 + n : graph + 2 + 2 * n]])
-
-
-def heights(m: Any, field: int) -> tuple[tuple[float, float], Array]:
-    """Full extents (x, y) and the table (nx, ny) of heights."""
-    x, y, z, _ = (float(value) for value in m.hfield_size[field])
-    rows, columns, first = int(m.hfield_nrow[field]), int(m.hfield_ncol[field]), int(m.hfield_adr[field])
-    table = np.asarray(m.hfield_data[first : first + rows * columns], dtype=np.float64).reshape(rows, columns)
-    return (2.0 * x, 2.0 * y), z * table.T  # its rows go along y
+#: How MuJoCo's solver softens what is rigid here; other values than these are told, as settings.
+_SOFT: dict[str, Any] = {
+    "solref": (0.02, 1.0),
+    "solimp": (0.9, 0.95, 0.001, 0.5, 2.0),
+    "solmix": 1.0,
+    "solreffriction": (0.0, 0.0),
+}
+_SETTING = "is rigid here: how soft MuJoCo's solver makes it ({}) is a setting of that solver"
 
 
 class ContactTranslation:
-    """Adds contact, closures and motors of ``m`` to ``builder``, under the names that ``builder`` has."""
+    """Excluded pairs, pairs with laws of their own, closures; and what softness the file asks for."""
 
-    def __init__(
-        self, mujoco: Any, m: Any, builder: ModelBuilder, bodies: Sequence[str], world_link: str | None, note: Note
-    ) -> None:
-        self._mujoco, self._m, self._builder, self._note = mujoco, m, builder, note
-        self._bodies = bodies  # names by number; the first is the world
-        self._links = [world_link, *bodies[1:]]  # links with the geoms of each body; None: the world has none
+    def __init__(self, source: MjcfSource, shapes: ShapeTranslation) -> None:
+        self._source, self._m, self._shapes = source, source.m, shapes
+
+    def add(self) -> None:
+        if not self._source.disabled("CONTACT"):
+            self._add_excludes()
+            self._add_pairs()
+            self._report_surfaces()
+        self._add_closures()
+        self._report_softness()
 
     # -- contact -------------------------------------------------------------------------------------------------
 
-    def add_excludes(self) -> None:
+    def _add_excludes(self) -> None:
         for signature in self._m.exclude_signature:
-            a, b = self._links[int(signature) >> 16], self._links[int(signature) & 0xFFFF]
+            a, b = (self._source.link_of(body) for body in (int(signature) >> 16, int(signature) & 0xFFFF))
             if a is not None and b is not None:
-                self._builder.exclude(a, b)
+                self._source.builder.exclude(a, b)
 
-    def add_pairs(self, geom_name: Callable[[int], str], left_out: set[int]) -> None:
-        m = self._m
+    def _add_pairs(self) -> None:
+        m, source = self._m, self._source
         for pair in range(m.npair):
             ends = int(m.pair_geom1[pair]), int(m.pair_geom2[pair])
-            if left_out & set(ends):
-                self._note("contact pair", pair, "is left out with one of its shapes", Severity.MOTION)
+            if source.left_out_geoms & set(ends):
+                source.note("contact pair", pair, "is left out with one of its shapes", Severity.MOTION)
+                continue
+            welded = [int(m.body_weldid[m.geom_bodyid[geom]]) for geom in ends]
+            if welded[0] == welded[1]:
+                source.note("contact pair", pair, "cannot move relative to each other: left out", Severity.NOTHING)
                 continue
             slide, slide2, spin, roll, roll2 = (float(x) for x in m.pair_friction[pair])
             if slide != slide2 or roll != roll2:
                 message = f"friction that depends on direction is taken as {slide:g} (sliding), {roll:g} (rolling)"
-                self._note("contact pair", pair, message, Severity.MOTION)
+                source.note("contact pair", pair, message, Severity.MOTION)
+            if np.any(given(m, "pair_adhesion", pair)):
+                source.note("contact pair", pair, "adhesion is not imported", Severity.MOTION)
             law = ContactLaw(slide, spin, roll, margin=float(m.pair_margin[pair]), dim=int(m.pair_dim[pair]))
-            (a, name_a), (b, name_b) = ((self._links[m.geom_bodyid[geom]], geom_name(geom)) for geom in ends)
+            (a, name_a), (b, name_b) = (
+                (source.link_of(int(m.geom_bodyid[geom])), source.geom_name(geom)) for geom in ends
+            )
             assert a is not None and b is not None  # they have these geoms
-            self._builder.pair(a, name_a, b, name_b, law)
-            changed = [key for key in ("solref", "solimp") if not _is_default(m, "pair", pair, key)]
-            if changed or m.pair_gap[pair] != 0.0:
-                listed = ", ".join([*changed, *(["gap"] if m.pair_gap[pair] != 0.0 else [])])
-                self._note("contact pair", pair, f"{_SOFT} ({listed}) is not imported", Severity.MOTION)
+            source.builder.pair(a, name_a, b, name_b, law)
 
-    def report_softness(self, geoms: list[int]) -> None:
-        """One note for all geoms that differ from the defaults in the same way."""
+    def _report_surfaces(self) -> None:
+        m, colliding = self._m, self._shapes.colliding()
+        for field, what in (("surfacevel", "the velocity of the surface (surfacevel)"), ("adhesion", "adhesion")):
+            found = [geom for geom in colliding if np.any(given(m, f"geom_{field}", geom))]
+            self._source.note_all("geom", found, f"{what} is not imported", Severity.MOTION)
+        message = "contacts that exert no force are not listed in the gap beyond the margin"
+        for kind, prefix, numbers in (("geom", "geom", colliding), ("contact pair", "pair", list(range(m.npair)))):
+            wide = [number for number in numbers if getattr(m, f"{prefix}_gap")[number] != 0.0]
+            severity = Severity.NOTHING if gap_only_lists(self._source.mujoco) else Severity.MOTION
+            self._source.note_all(kind, wide, message, severity)
+
+    def _report_softness(self) -> None:
+        m = self._m
+        contact = self._shapes.colliding()
+        limited = [joint for joint in range(m.njnt) if m.jnt_limited[joint]]
+        self._report_soft("geom", "contact", "geom", contact, ("solref", "solimp", "solmix"))
+        self._report_soft("contact pair", "contact", "pair", range(m.npair), ("solref", "solimp", "solreffriction"))
+        self._report_soft("joint", "the limit", "jnt", limited, ("solref", "solimp"))
+        self._report_soft("equality", "the closure", "eq", range(m.neq), ("solref", "solimp"))
+        rubbing = [dof for dof in range(m.nv) if m.dof_frictionloss[dof] > 0.0]
+        soft = {key: [dof for dof in rubbing if not _is_default(m, "dof", dof, key)] for key in ("solref", "solimp")}
+        listed = ", ".join(f"{key}friction" for key, dofs in soft.items() if dofs)
+        joints = {int(m.dof_jntid[dof]) for dofs in soft.values() for dof in dofs}
+        self._source.note_all("joint", joints, f"dry friction {_SETTING.format(listed)}", Severity.NOTHING)
+
+    def _report_soft(self, kind: str, what: str, prefix: str, numbers: Any, keys: tuple[str, ...]) -> None:
+        """One note for all elements that differ from the defaults in the same way."""
         groups: dict[str, list[int]] = {}
-        for geom in geoms:
-            changed = [key for key in _SOFT_CONTACT if not _is_default(self._m, "geom", geom, key)]
-            if self._m.geom_gap[geom] != 0.0:
-                changed.append("gap")
+        for number in numbers:
+            changed = [key for key in keys if not _is_default(self._m, prefix, number, key)]
             if changed:
-                groups.setdefault(", ".join(changed), []).append(geom)
+                groups.setdefault(", ".join(changed), []).append(number)
         for listed, members in groups.items():
-            more = f" (and for {len(members) - 1} more geoms)" if len(members) > 1 else ""
-            self._note("geom", members[0], f"{_SOFT} ({listed}) is not imported{more}", Severity.MOTION)
+            self._source.note_all(kind, members, f"{what} {_SETTING.format(listed)}", Severity.NOTHING)
 
     # -- closures ------------------------------------------------------------------------------------------------
 
-    def add_closures(self, name: Callable[[int], str]) -> None:
-        m, types = self._m, self._mujoco.mjtEq
-        known = {int(types.mjEQ_CONNECT), int(types.mjEQ_WELD)}
+    def _add_closures(self) -> None:
+        m, types = self._m, self._source.mujoco.mjtEq
+        names = self._source.names("equality", m.neq)
         for number in range(m.neq):
-            if int(m.eq_type[number]) not in known:
-                kind = types(int(m.eq_type[number])).name[5:].lower()
-                self._note("equality", number, f"equality constraints of type {kind} are not imported", Severity.MOTION)
-            elif not m.eq_active0[number]:
-                self._note("equality", number, "is not active: left out", Severity.NOTHING)
+            if int(m.eq_type[number]) not in (int(types.mjEQ_CONNECT), int(types.mjEQ_WELD)):
+                continue  # mjcf_couplings.py
+            if self._source.disabled("EQUALITY") or not m.eq_active0[number]:
+                self._source.note("equality", number, "is not active: left out", Severity.NOTHING)
             else:
-                self._add_closure(number, name(number))
+                self._add_closure(number, names[number])
 
     def _add_closure(self, number: int, name: str) -> None:
-        m = self._m
-        weld = m.eq_type[number] == self._mujoco.mjtEq.mjEQ_WELD
+        source = self._source
+        weld = self._m.eq_type[number] == source.mujoco.mjtEq.mjEQ_WELD
         (link, X), (to, Y) = self._ends(number, weld)
         if link == WORLD:
             link, X, to, Y = to, Y, link, X
         if link == WORLD:
-            self._note("equality", number, "connects the world to itself: left out", Severity.NOTHING)
+            source.note("equality", number, "connects the world to itself: left out", Severity.NOTHING)
             return
+        if weld and self._m.eq_data[number][10] != 1.0:
+            message = "a weld is as rigid about axes as along them here: torquescale is not imported"
+            source.note("equality", number, message, Severity.NOTHING)
         rows = ("x", "y", "z", "rx", "ry", "rz")[: 6 if weld else 3]
-        self._builder.close(name, link, to, placement=X, to_placement=Y, rows=rows)
-        if not (_is_default(m, "eq", number, "solref") and _is_default(m, "eq", number, "solimp")):
-            message = "the closure is rigid here: the softness of MuJoCo's solver (solref, solimp) is not imported"
-            self._note("equality", number, message, Severity.MOTION)
+        source.builder.close(name, link, to, placement=X, to_placement=Y, rows=rows)
 
     def _ends(self, number: int, weld: bool) -> list[tuple[str, Array]]:
         """Body and frame in it, of both sides."""
-        m = self._m
+        m, bodies = self._m, self._source.bodies
         ids = int(m.eq_obj1id[number]), int(m.eq_obj2id[number])
-        if m.eq_objtype[number] == self._mujoco.mjtObj.mjOBJ_SITE:
-            frames = [poses.pose(m.site_pos[site], xyzw=np.roll(m.site_quat[site], -1)) for site in ids]
-            return [(self._bodies[m.site_bodyid[site]], X) for site, X in zip(ids, frames, strict=True)]
+        if m.eq_objtype[number] == self._source.mujoco.mjtObj.mjOBJ_SITE:
+            frames = [mjcf_pose(m.site_pos[site], m.site_quat[site]) for site in ids]
+            return [(bodies[m.site_bodyid[site]], X) for site, X in zip(ids, frames, strict=True)]
         data = m.eq_data[number]
         if weld:  # the anchor of the second body comes first, then the pose that the first one has for it
-            X, Y = poses.pose(data[3:6], xyzw=np.roll(data[6:10], -1)), poses.pose(data[0:3])
+            X, Y = mjcf_pose(data[3:6], data[6:10]), poses.pose(data[0:3])
         else:
             X, Y = poses.pose(data[0:3]), poses.pose(data[3:6])
-        return [(self._bodies[ids[0]], X), (self._bodies[ids[1]], Y)]
+        return [(bodies[ids[0]], X), (bodies[ids[1]], Y)]
 
-    # -- motors --------------------------------------------------------------------------------------------------
 
-    def add_actuators(self, joints: Sequence[str], name: Callable[[int], str]) -> None:
-        m, transmissions, types = self._m, self._mujoco.mjtTrn, self._mujoco.mjtJoint
-        on_joint = {int(transmissions.mjTRN_JOINT), int(transmissions.mjTRN_JOINTINPARENT)}
-        single = {int(types.mjJNT_HINGE), int(types.mjJNT_SLIDE)}
-        for number in range(len(m.actuator_trntype)):
-            joint = int(m.actuator_trnid[number][0])
-            if int(m.actuator_trntype[number]) not in on_joint or int(m.jnt_type[joint]) not in single:
-                message = "is not imported: only motors on joints with one degree of freedom are"
-                self._note("actuator", number, message, Severity.MOTION)
-                continue
-            law = self._control_law(number)
-            if law is None:
-                message = "is not imported: only motor, position and velocity actuators without dynamics are"
-                self._note("actuator", number, message, Severity.MOTION)
-                continue
-            self._builder.actuator(
-                name(number),
-                joints[joint],
-                law[0],
-                gear=float(m.actuator_gear[number][0]),
-                kp=law[1],
-                kd=law[2],
-                ctrl_range=self._range(number, "ctrl"),
-                force_range=self._range(number, "force"),
-            )
-            extra = [key for key in ("armature", "damping", "delay") if np.any(_given(m, f"actuator_{key}", number))]
-            if extra:
-                self._note("actuator", number, f"{', '.join(extra)} of the actuator is not imported", Severity.MOTION)
-
-    def _control_law(self, number: int) -> tuple[Any, float, float] | None:
-        """Kind, kp and kd of an actuator with the force ``gain u + b0 + b1 length + b2 rate``, if it is one of ours."""
-        m, mujoco = self._m, self._mujoco
-        gain = float(m.actuator_gainprm[number][0])
-        has_state = m.actuator_dyntype[number] != mujoco.mjtDyn.mjDYN_NONE
-        if has_state or m.actuator_gaintype[number] != mujoco.mjtGain.mjGAIN_FIXED or gain < 0.0:
-            return None
-        if m.actuator_biastype[number] == mujoco.mjtBias.mjBIAS_NONE:
-            return "motor", gain, 0.0
-        b0, b1, b2 = (float(x) for x in m.actuator_biasprm[number][:3])
-        if m.actuator_biastype[number] != mujoco.mjtBias.mjBIAS_AFFINE or b0 != 0.0 or b2 > 0.0:
-            return None
-        if b1 == -gain:
-            return "position", gain, -b2
-        return ("velocity", 0.0, gain) if (b1, b2) == (0.0, -gain) else None
-
-    def _range(self, number: int, what: str) -> tuple[float, float] | None:
-        if not getattr(self._m, f"actuator_{what}limited")[number]:
-            return None
-        low, up = getattr(self._m, f"actuator_{what}range")[number]
-        return float(low), float(up)
+@cache
+def gap_only_lists(mujoco: Any) -> bool:
+    """Whether MuJoCo's gap widens the list of contacts, instead of taking from the margin as it once did."""
+    geom = '<geom size="1" margin="0.2" gap="0.1"/>'
+    m = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody>{geom}<body pos="2.3 0 0"><freejoint/>{geom}</body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(m)
+    mujoco.mj_forward(m, data)
+    return bool(data.contact[0].includemargin > 0.3)  # 0.2 if it takes, 0.4 if not
 
 
 def _is_default(m: Any, prefix: str, number: int, key: str) -> bool:
-    return np.array_equal(getattr(m, f"{prefix}_{key}")[number], _SOFT_CONTACT[key])
-
-
-def _given(m: Any, field: str, number: int) -> Any:
-    """A field that older versions of MuJoCo do not have."""
-    return getattr(m, field)[number] if hasattr(m, field) else 0.0
+    return np.array_equal(given(m, f"{prefix}_{key}", number), _SOFT[key])

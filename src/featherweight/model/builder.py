@@ -6,7 +6,7 @@ there is one place where a robot is judged valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -21,6 +21,7 @@ from .description import (
     Actuator,
     Closure,
     ContactPair,
+    Coupling,
     Frame,
     Geometry,
     ImportNote,
@@ -31,9 +32,11 @@ from .description import (
     Mimic,
     ModelDescription,
     Severity,
+    Tendon,
 )
 from .geometry_checks import checked_geometry, checked_pose
-from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, per_dof
+from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, checked_start, per_dof
+from .keyframes import KeyframeParts, by_joint
 from .materials import ContactLaw
 from .solids import Shape, nonphysical, solid_inertia
 
@@ -45,6 +48,7 @@ ROOT_JOINT = "root_joint"
 
 
 _ROWS = ("x", "y", "z", "rx", "ry", "rz")
+_TENDON_JOINTS = ("name", "joints", "coefficients")
 
 
 class ModelBuilder:
@@ -80,6 +84,9 @@ class ModelBuilder:
         self._excludes: dict[tuple[str, str], None] = {}
         self._pairs: list[ContactPair] = []
         self._closures: dict[str, Closure] = {}
+        self._keyframes: dict[str, KeyframeParts] = {}
+        self._couplings: dict[str, Coupling] = {}
+        self._tendons: dict[str, Tendon] = {}
 
     @classmethod
     def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
@@ -161,14 +168,17 @@ class ModelBuilder:
         friction: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         mimic: Mimic | None = None,
+        start: ArrayLike | None = None,
+        parent_contact: bool = False,
     ) -> ModelBuilder:
         """Let ``child`` move relative to ``parent``; the links may be added before or after.
 
         placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
         moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
-        lower, upper: limits of q; the others: one number for all degrees of freedom of the joint, or one for each. The
-        force of a spring is -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and
-        dry friction act in the simulator only: ``aba`` and the other functions of a model ignore them.
+        lower, upper: limits of q; start: (nq,) where it starts, zero by default; parent_contact: whether the shapes of
+        both links may touch each other; the others: one number for all degrees of freedom of the joint, or one for
+        each. The force of a spring is -stiffness (q - rest_position); ball and free joints cannot have one. Damping,
+        springs and dry friction act in the simulator only: ``aba`` and the other functions of a model ignore them.
         Units as in :class:`featherweight.model.description.Joint`.
         """
         element = f"joint {checked_name('joint', name)!r}"
@@ -218,6 +228,8 @@ class ModelBuilder:
             friction=per_dof(element, "friction", friction, nv),
             armature=per_dof(element, "armature", armature, nv),
             mimic=mimic,
+            start=checked_start(element, type, start),
+            parent_contact=bool(parent_contact),
         )
         self._carrier[child] = name
         return self
@@ -294,6 +306,60 @@ class ModelBuilder:
         )
         return self
 
+    def couple(self, name: str, joint: str, to: str | None, polynomial: Iterable[float]) -> ModelBuilder:
+        """Record that a joint follows another, or stays where it is without one. Arguments as in :class:`Coupling`."""
+        element = f"coupling {checked_name('coupling', name)!r}"
+        if name in self._couplings:
+            raise ModelError(element, "the name is used twice")
+        coefficients = tuple(number(element, "polynomial", x) for x in polynomial)
+        self._couplings[name] = Coupling(name, joint, to, coefficients)
+        return self
+
+    def tendon(
+        self,
+        name: str,
+        joints: Mapping[str, float],
+        *,
+        range: tuple[float, float] | None = None,
+        stiffness: float = 0.0,
+        rest_range: tuple[float, float] | None = None,
+        damping: float = 0.0,
+        friction: float = 0.0,
+    ) -> ModelBuilder:
+        """Record a length that several joints make, by their coefficients. Arguments as in :class:`Tendon`."""
+        element = f"tendon {checked_name('tendon', name)!r}"
+        if name in self._tendons:
+            raise ModelError(element, "the name is used twice")
+        self._tendons[name] = Tendon(
+            name,
+            tuple(joints),
+            tuple(number(element, f"coefficient of {joint!r}", x) for joint, x in joints.items()),
+            checked_range(element, "range", range),
+            not_negative(element, "stiffness", stiffness),
+            checked_range(element, "rest_range", rest_range),
+            not_negative(element, "damping", damping),
+            not_negative(element, "friction", friction),
+        )
+        return self
+
+    def keyframe(
+        self,
+        name: str,
+        *,
+        q: Mapping[str, ArrayLike] | None = None,
+        v: Mapping[str, ArrayLike] | None = None,
+        control: Mapping[str, float] | None = None,
+    ) -> ModelBuilder:
+        """Name a state to start from: coordinates and velocities by joint, controls by actuator.
+
+        Joints that are not named are where they start and at rest, other actuators are told zero. A keyframe may be
+        given in several calls, each of which adds to it.
+        """
+        parts = self._keyframes.setdefault(checked_name("keyframe", name), KeyframeParts(name))
+        for kept, given in ((parts.q, q), (parts.v, v), (parts.control, control)):
+            kept.update(cast(Any, given or {}))
+        return self
+
     # -- frames, whole models, notes -----------------------------------------------------------------------------
 
     def frame(self, name: str, link: str, placement: ArrayLike | None = None) -> ModelBuilder:
@@ -350,12 +416,16 @@ class ModelBuilder:
                 friction=kept.friction,
                 armature=kept.armature,
                 mimic=mimic,
+                start=kept.start,
+                parent_contact=joint.parent_contact,
             )
         for frame in description.frames:
             on_world = frame.link == WORLD
             at = base @ frame.placement if on_world and placement is not None else frame.placement
             self.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
         self._add_contacts(description, prefix, parent, base)
+        self._add_keyframes(description, prefix)
+        self._add_couplings(description, prefix)
         for note in description.notes:
             self.note(note)
         if not np.array_equal(description.gravity, self._gravity):
@@ -382,6 +452,27 @@ class ModelBuilder:
                 to_placement=base @ closure.to_placement if on_world else closure.to_placement,
                 rows=closure.rows,
             )
+
+    def _add_keyframes(self, description: ModelDescription, prefix: str) -> None:
+        for keyframe in description.keyframes:
+            q, v = by_joint(description, keyframe.q, 0), by_joint(description, keyframe.v, 1)
+            control = zip(description.actuators, keyframe.control.tolist(), strict=True)
+            self.keyframe(
+                prefix + keyframe.name,
+                # Without roots that were freed or fixed on the way.
+                q={prefix + name: part for name, part in q.items() if self._joints[prefix + name].nq == len(part)},
+                v={prefix + name: part for name, part in v.items() if self._joints[prefix + name].nv == len(part)},
+                control={prefix + actuator.name: number for actuator, number in control},
+            )
+
+    def _add_couplings(self, description: ModelDescription, prefix: str) -> None:
+        for coupling in description.couplings:
+            to = None if coupling.to is None else prefix + coupling.to
+            self.couple(prefix + coupling.name, prefix + coupling.joint, to, coupling.polynomial)
+        for tendon in description.tendons:
+            joints = {prefix + joint: x for joint, x in zip(tendon.joints, tendon.coefficients, strict=True)}
+            fields = {key: value for key, value in vars(tendon).items() if key not in _TENDON_JOINTS}
+            self.tendon(prefix + tendon.name, joints, **fields)
 
     def note(self, note: ImportNote) -> ModelBuilder:
         """Record what an importer decided or left out; the same note twice is kept once."""
@@ -424,6 +515,9 @@ class ModelBuilder:
             excludes=tuple(self._excludes),
             pairs=tuple(self._pairs),
             closures=tuple(self._closures.values()),
+            couplings=tuple(self._couplings.values()),
+            tendons=tuple(self._tendons.values()),
+            keyframes=tuple(parts.joined(ordered, self._actuators) for parts in self._keyframes.values()),
         )
 
     def link_names(self) -> list[str]:
@@ -506,6 +600,12 @@ class ModelBuilder:
 
         for actuator in self._actuators.values():
             self._check_actuator(actuator)
+        for coupling in self._couplings.values():
+            for name in filter(None, (coupling.joint, coupling.to)):
+                self._check_axis_joint(f"coupling {coupling.name!r}", "couples", name)
+        for tendon in self._tendons.values():
+            for name in tendon.joints:
+                self._check_axis_joint(f"tendon {tendon.name!r}", "runs over", name)
         for link, other in self._excludes:
             for name in (link, other):
                 self._require_link(f"contact exclusion of {link!r} and {other!r}", name)
@@ -517,12 +617,14 @@ class ModelBuilder:
                 self._require_link(f"closure {closure.name!r}", closure.to)
 
     def _check_actuator(self, actuator: Actuator) -> None:
-        element, joint = f"actuator {actuator.name!r}", self._joints.get(actuator.joint)
+        self._check_axis_joint(f"actuator {actuator.name!r}", "acts on", actuator.joint)
+
+    def _check_axis_joint(self, element: str, verb: str, name: str) -> None:
+        joint = self._joints.get(name)
         if joint is None:
-            hint = close_names(actuator.joint, self._joints)
-            raise ModelError(element, f"acts on an unknown joint {actuator.joint!r}{hint}")
+            raise ModelError(element, f"{verb} an unknown joint {name!r}{close_names(name, self._joints)}")
         if joint.nv != 1:
-            raise ModelError(element, f"acts on joint {joint.name!r}, which has {joint.nv} degrees of freedom, not one")
+            raise ModelError(element, f"{verb} joint {name!r}, which has {joint.nv} degrees of freedom, not one")
 
     def _check_pair(self, pair: ContactPair) -> None:
         element = f"contact pair of {pair.geometry!r} and {pair.other_geometry!r}"

@@ -128,6 +128,8 @@ class Joint(Record):
     friction: Array | None = None  # dry friction [N] or [N m]
     armature: Array | None = None  # rotor inertia seen at the joint [kg] or [kg m^2]
     mimic: Mimic | None = None
+    start: Array | None = None  # (nq,) coordinates that it starts with; None: zero, without rotation
+    parent_contact: bool = False  # whether the shapes of child and parent may touch
 
     @property
     def nq(self) -> int:
@@ -163,6 +165,43 @@ class Actuator(Record):
     kd: float = 0.0  # [N s/m] or [N m s/rad]
     ctrl_range: tuple[float, float] | None = None  # the control is clamped to it
     force_range: tuple[float, float] | None = None  # [N] or [N m]
+
+
+@dataclass(frozen=True)
+class Coupling(Record):
+    """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
+
+    The joints have one degree of freedom; ``polynomial`` starts with the constant.
+    """
+
+    name: str
+    joint: str
+    to: str | None
+    polynomial: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Tendon(Record):
+    """A length, the sum of coefficients times coordinates, with limits and forces: recorded, not enforced."""
+
+    name: str
+    joints: tuple[str, ...]  # each with one degree of freedom
+    coefficients: tuple[float, ...]  # [m/rad] or 1
+    range: tuple[float, float] | None = None  # of the length
+    stiffness: float = 0.0  # of a spring
+    rest_range: tuple[float, float] | None = None  # lengths between which the spring pulls nothing
+    damping: float = 0.0
+    friction: float = 0.0  # dry friction
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe(Record):
+    """A state that a model has a name for, in the order of its joints and actuators."""
+
+    name: str
+    q: Array  # (nq,)
+    v: Array  # (nv,)
+    control: Array  # (nu,) one number for each actuator
 
 
 @dataclass(frozen=True)
@@ -234,6 +273,19 @@ class ModelDescription(Record):
     excludes: tuple[tuple[str, str], ...] = ()  # pairs of links whose shapes never touch
     pairs: tuple[ContactPair, ...] = ()
     closures: tuple[Closure, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+
+
+def start_of(joint: Joint) -> Array:
+    """The coordinates that a joint starts with."""
+    if joint.start is not None:
+        return joint.start
+    neutral = np.zeros(joint.nq)
+    if joint.type in ("spherical", "free"):
+        neutral[-1] = 1.0
+    return neutral
 
 
 def freeze(part: object) -> None:

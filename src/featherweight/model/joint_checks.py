@@ -94,6 +94,21 @@ def checked_spring(
     return k, rest
 
 
+def checked_start(element: str, type: JointType, start: ArrayLike | None) -> Array | None:
+    if start is None:
+        return None
+    nq = JOINT_SIZES[type][0]
+    values = numbers(element, "start", start, (nq,), f"{nq} coordinates")
+    if type not in ("spherical", "free"):
+        return values
+    length = float(np.linalg.norm(values[-4:]))
+    if abs(length - 1.0) > 1e-6:  # as everywhere: rounding is corrected, nothing else
+        raise ModelError(element, f"start has a quaternion of length {length:g}, expected 1")
+    if abs(length - 1.0) <= 1e-15:  # keep its bits
+        return values
+    return frozen(np.concatenate([values[:-4], values[-4:] / length]))
+
+
 def per_dof(
     element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False
 ) -> Array | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import _core, files
 from ..arrays import Array
 from ..checks import close_names
 from ..records import Record, packed, unpacked
-from . import saved
+from . import poses, saved
 from .builder import WORLD, ModelBuilder
 from .description import (
     Frame,
@@ -24,12 +26,15 @@ from .description import (
     Inertia,
     Joint,
     JointType,
+    Keyframe,
     Link,
     Mimic,
     ModelDescription,
     Severity,
     freeze,
+    start_of,
 )
+from .geometry_checks import checked_pose
 
 _T = TypeVar("_T")
 
@@ -318,9 +323,36 @@ class Model(_core.Model):
         return _look_up("frame", name, self._frames)
 
     @cached_property
+    def q0(self) -> Array:
+        """Where the model starts, (nq,): as its file says, or neutral."""
+        return _joined([start_of(joint.description) for joint in self.joints])
+
+    @cached_property
+    def keyframes(self) -> Mapping[str, Keyframe]:
+        """States that the model has names for."""
+        return MappingProxyType({keyframe.name: keyframe for keyframe in self.description.keyframes})
+
+    def keyframe(self, name: str) -> Keyframe:
+        """The keyframe called ``name``."""
+        return _look_up("keyframe", name, self.keyframes)
+
+    @cached_property
     def import_report(self) -> ImportReport:
         """What the importer decided or left out."""
         return ImportReport(self.description.notes)
+
+    def placed(self, link: str, pose: ArrayLike) -> Model:
+        """The model with a link that is fixed to the world, such as a table or a mocap body, at another place.
+
+        pose: (4, 4) or a position, in the model's world.
+        """
+        joint = self.joint(self.link(link).joint).description
+        if joint.type != "fixed" or joint.parent != WORLD:
+            raise ValueError(f"link {link!r} is not fixed to the world: its coordinates place it")
+        X = checked_pose(f"link {link!r}", "pose", pose)
+        moved = replace(joint, placement=X @ poses.inverse(joint.child_placement))
+        joints = tuple(moved if each is joint else each for each in self.description.joints)
+        return type(self)._from_checked(replace(self.description, joints=joints))
 
     # -- configurations ------------------------------------------------------------------------------------------
 
@@ -412,7 +444,7 @@ def _joined(parts: list[Array]) -> Array:
     return result
 
 
-def _look_up(kind: str, name: str, known: dict[str, _T]) -> _T:
+def _look_up(kind: str, name: str, known: Mapping[str, _T]) -> _T:
     if name in known:
         return known[name]
     raise ValueError(f"unknown {kind} {name!r}{close_names(str(name), known)}")

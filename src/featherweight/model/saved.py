@@ -20,7 +20,21 @@ from .. import files
 from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from .builder import ModelBuilder
-from .description import Actuator, Closure, Geometry, ImportNote, Inertia, Joint, Mimic, ModelDescription, Severity
+from .description import (
+    Actuator,
+    Closure,
+    Coupling,
+    Geometry,
+    ImportNote,
+    Inertia,
+    Joint,
+    Keyframe,
+    Mimic,
+    ModelDescription,
+    Severity,
+    Tendon,
+)
+from .keyframes import by_joint
 from .materials import ContactLaw, Material
 
 FORMAT = "featherweight-model"
@@ -33,7 +47,7 @@ _CONTACT_FIELDS: dict[str, Any] = {"contype": 1, "conaffinity": 1, "margin": 0.0
 
 _POSES = ("placement", "child_placement")
 _LIMITS = ("lower", "upper", "effort_limit", "velocity_limit")
-_JOINT_ARRAYS = ("axis", "axis2", "damping", "stiffness", "rest_position", "friction", "armature")
+_JOINT_ARRAYS = ("axis", "axis2", "damping", "stiffness", "rest_position", "friction", "armature", "start")
 
 
 def encode(description: ModelDescription) -> str:
@@ -53,6 +67,9 @@ def encode(description: ModelDescription) -> str:
         "excludes": [list(links) for links in description.excludes],
         "pairs": [{**vars(pair), "law": _encode_surface(pair.law)} for pair in description.pairs],
         "closures": [_encode_fields(closure) for closure in description.closures],
+        "couplings": [_encode_fields(coupling) for coupling in description.couplings],
+        "tendons": [_encode_fields(tendon) for tendon in description.tendons],
+        "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
     }
     document |= {key: records for key, records in contacts.items() if records}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -108,10 +125,23 @@ def _encode_joint(joint: Joint) -> dict[str, Any]:
     result = _encode_fields(joint)
     if joint.mimic is not None:
         result["mimic"] = vars(joint.mimic)
+    if not joint.parent_contact:
+        del result["parent_contact"]
     return result
 
 
-def _encode_fields(record: Geometry | Joint | Actuator | Closure) -> dict[str, Any]:
+def _encode_keyframe(keyframe: Keyframe, description: ModelDescription) -> dict[str, Any]:
+    """By name, since a reader may sort joints."""
+    q, v = (by_joint(description, values, which) for which, values in enumerate((keyframe.q, keyframe.v)))
+    return {
+        "name": keyframe.name,
+        "q": {name: part.tolist() for name, part in q.items()},
+        "v": {name: part.tolist() for name, part in v.items()},
+        "control": dict(zip((each.name for each in description.actuators), keyframe.control.tolist(), strict=True)),
+    }
+
+
+def _encode_fields(record: Geometry | Joint | Actuator | Closure | Coupling | Tendon) -> dict[str, Any]:
     return {key: _plain(value) for key, value in vars(record).items() if value is not None}
 
 
@@ -139,6 +169,9 @@ def _decode_model(document: object) -> ModelDescription:
     builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
     actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
+    keyframes, couplings, tendons = (
+        fields.records(key, optional=True) for key in ("keyframes", "couplings", "tendons")
+    )
     excludes = fields.take("excludes", list, [])
     fields.finish()
     for note in notes:
@@ -157,6 +190,20 @@ def _decode_model(document: object) -> ModelDescription:
         builder.frame(frame.take("name", str), frame.take("link", str), frame.take("placement", _numbers))
         frame.finish()
     _decode_contacts(builder, actuators, excludes, pairs, closures)
+    for coupling in couplings:
+        ends = coupling.take("name", str), coupling.take("joint", str), coupling.take("to", str, None)
+        builder.couple(*ends, coupling.take("polynomial", _floats))
+        coupling.finish()
+    for tendon in tendons:
+        over = dict(zip(tendon.take("joints", list), tendon.take("coefficients", _floats), strict=False))
+        options: dict[str, Any] = {key: tendon.take(key, _number, 0.0) for key in ("stiffness", "damping", "friction")}
+        options |= {key: tendon.take(key, _any, None) for key in ("range", "rest_range")}
+        builder.tendon(tendon.take("name", str), over, **options)
+        tendon.finish()
+    for keyframe in keyframes:
+        parts = {key: keyframe.take(key, dict) for key in ("q", "v", "control")}
+        builder.keyframe(keyframe.take("name", str), **parts)
+        keyframe.finish()
     if builder.root_links():
         raise ModelError(f"link {builder.root_links()[0]!r}", "has no joint")
     return builder.describe()
@@ -243,6 +290,7 @@ def _decode_joint(builder: ModelBuilder, fields: _Fields) -> None:
             mimic.take("joint", str), mimic.take("multiplier", _number), mimic.take("offset", _number)
         )
         mimic.finish()
+    options["parent_contact"] = fields.take("parent_contact", bool, False)
     builder.joint(name, cast(Any, type_), parent, child, pitch=fields.take("pitch", _number, 0.0), **options)
     fields.finish()
 
@@ -304,7 +352,13 @@ class _Fields:
             raise ModelError(self._element, f"unknown key {next(iter(self._left))!r}")
 
 
-_KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "true or false", list: "a list"}
+_KIND_NAMES: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def _any(value: Any) -> Any:
@@ -327,6 +381,12 @@ def _numbers(value: object) -> Array:
     if result.size and result.dtype.kind not in "if":
         raise TypeError
     return result.astype(np.float64)
+
+
+def _floats(value: object) -> list[float]:
+    if not isinstance(value, list):
+        raise TypeError
+    return [_number(x) for x in value]
 
 
 def _limits(value: object) -> Array:

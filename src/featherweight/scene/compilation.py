@@ -17,6 +17,7 @@ from ..model import poses
 from ..model.builder import WORLD, ModelBuilder
 from ..model.description import Actuator, Closure, Geometry, Joint, ModelDescription
 from ..model.geometry_checks import checked_pose
+from ..model.keyframes import by_joint
 from ..model.materials import ContactLaw
 from ..model.model import Model
 from ..records import Record
@@ -70,7 +71,7 @@ class Compilation:
     def __init__(self, entries: dict[str, SceneEntry], gravity: Array, actuators: Iterable[Actuator]) -> None:
         self._entries = list(entries.values())
         self._model = _forest(self._entries, gravity, actuators)
-        self._q0 = frozen(np.concatenate([np.zeros(0), *(_start(entry) for entry in self._entries)]))
+        self._q0 = self._model.q0
         self._placements = _core.forward_kinematics(self._model, self._q0)
         self._bodies = _Bodies(self._model.description)
         self._surfaces = SurfaceTable()
@@ -146,7 +147,9 @@ class Compilation:
     def _add_link_shapes(self, entry: SceneEntry, number: int, k: int) -> None:
         link = self._model.description.links[k]
         body, parent = self._bodies.body[k], self._bodies.parent_body[k]
-        identity = (body, -1 if entry.self_collision == "adjacent" else parent, -1 if entry.self_collision else number)
+        # A floor or a table in the file of a robot is no part of the robot.
+        family = -1 if entry.self_collision or self._bodies.surrounds[k] else number
+        identity = (body, -1 if entry.self_collision == "adjacent" else parent, family)
         static = not self._bodies.moves[k]
         for geometry in link.geometries:
             if geometry.role == "collision":
@@ -276,12 +279,12 @@ def _forest(entries: list[SceneEntry], gravity: Array, actuators: Iterable[Actua
     for entry in entries:
         name, content = entry.handle.name, entry.handle.content
         if isinstance(content, Model):
-            builder.add(_moved(content.description, entry.pose), prefix=f"{name}/")
+            builder.add(_placed(entry, content), prefix=f"{name}/")
         elif content.static:
             builder.frame(name, WORLD, entry.pose)
         else:
             builder.link(name, inertia=content.inertia, geometries=content.geometries)
-            builder.joint(name, "free", WORLD, name)
+            builder.joint(name, "free", WORLD, name, start=_free_coordinates(entry.pose))
     for actuator in actuators:
         fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint")}
         builder.actuator(actuator.name, actuator.joint, **fields)
@@ -290,14 +293,21 @@ def _forest(entries: list[SceneEntry], gravity: Array, actuators: Iterable[Actua
     return builder.build()
 
 
-def _moved(description: ModelDescription, X: Array) -> ModelDescription:
-    """``description`` with its world at ``X``. Free roots stay: it is their coordinates that start elsewhere."""
+def _placed(entry: SceneEntry, model: Model) -> ModelDescription:
+    """The model with its world where the entry puts it, starting as the entry says.
+
+    Free roots stay: it is their coordinates that start elsewhere, those of keyframes as well.
+    """
+    description, X = model.description, entry.pose
+    moves = not np.array_equal(X, np.eye(4))
+    start = by_joint(description, _moved_coordinates(model, model.q0 if entry.q is None else entry.q, X), 0)
 
     def joint(each: Joint) -> Joint:
-        fixed_there = each.parent == WORLD and each.type != "free"
-        return replace(each, placement=X @ each.placement) if fixed_there else each
+        stays = each.parent != WORLD or each.type == "free"
+        given = start.get(each.name) if entry.q is not None or moves else each.start
+        return replace(each, placement=each.placement if stays or not moves else X @ each.placement, start=given)
 
-    if np.array_equal(X, np.eye(4)):
+    if not moves and entry.q is None:
         return description
     return replace(
         description,
@@ -306,23 +316,21 @@ def _moved(description: ModelDescription, X: Array) -> ModelDescription:
         closures=tuple(
             replace(c, to_placement=X @ c.to_placement) if c.to == WORLD else c for c in description.closures
         ),
+        keyframes=tuple(replace(k, q=_moved_coordinates(model, k.q, X)) for k in description.keyframes),
     )
 
 
-def _start(entry: SceneEntry) -> Array:
-    """The coordinates that put the content where its entry wants it."""
-    content, X = entry.handle.content, entry.pose
-    if isinstance(content, Body):
-        return np.zeros(0) if content.static else _free_coordinates(X)
-    q = content.neutral() if entry.q is None else entry.q.copy()
+def _moved_coordinates(model: Model, q: Array, X: Array) -> Array:
+    """The coordinates ``q`` of a model whose world is at ``X``: those of free roots are in the world of the scene."""
     if np.array_equal(X, np.eye(4)):
         return q
-    for joint in content.joints:
+    moved = q.copy()
+    for joint in model.joints:
         if joint.type == "free" and joint.parent == WORLD:
             at, own = joint.description.placement, q[joint.q_slice]
-            moved = poses.inverse(at) @ X @ at @ poses.pose(own[:3], xyzw=own[3:])
-            q[joint.q_slice] = _free_coordinates(moved)
-    return q
+            pose = poses.inverse(at) @ X @ at @ poses.pose(own[:3], xyzw=own[3:])
+            moved[joint.q_slice] = _free_coordinates(pose)
+    return moved
 
 
 def _free_coordinates(X: Array) -> Array:
@@ -340,6 +348,11 @@ class _Bodies:
         for k, (joint, parent) in enumerate(zip(description.joints, parents, strict=True)):
             self.moves.append(joint.nv > 0 or (parent >= 0 and self.moves[parent]))
             self.body.append(k if joint.nv > 0 or parent < 0 else self.body[parent])
+        root: list[int] = []  # per link: the first link of its tree
+        for k, parent in enumerate(parents):
+            root.append(k if parent < 0 else root[parent])
+        moving = {root[k] for k, moves in enumerate(self.moves) if moves}
+        self.surrounds = [k not in moving for k in root]  # per link: whether nothing in its tree moves
         # Massless bodies without shapes stand between the joints of one body: the parent is beyond them.
         solid = {
             self.body[k]
@@ -350,7 +363,8 @@ class _Bodies:
         for body in dict.fromkeys(self.body):  # parents come first
             above = -1 if parents[body] < 0 else self.body[parents[body]]
             carrier[body] = above if above < 0 or above in solid else carrier[above]
-        self.parent_body = [carrier[body] for body in self.body]
+        touching = {k for k, joint in enumerate(description.joints) if joint.parent_contact}
+        self.parent_body = [-1 if body in touching else carrier[body] for body in self.body]
 
 
 def _compiled_geometry(what: str, geometry: Geometry) -> tuple[Any, tuple[float, ...], dict[str, Any]]:

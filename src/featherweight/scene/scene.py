@@ -65,6 +65,7 @@ class Scene:
         *,
         pose: ArrayLike | None = None,
         q: ArrayLike | None = None,
+        keyframe: str | None = None,
         self_collision: SelfCollision = True,
     ) -> SceneObject:
         """Put a model or a body into the scene, as often as you like, and get a handle to it.
@@ -72,9 +73,10 @@ class Scene:
         name: unique; by default that of the content, with a number if it is taken. Links, frames and joints of a model
         are called "name/link" in the scene; a body is a link called ``name`` on a free joint called ``name``.
         pose: (4, 4) or a position; where the model's world is, or the body starts (instead of the body's own pose).
-        q: (nq,) where a model starts, relative to the pose; neutral by default.
-        self_collision: False: the links of a model never touch each other; "adjacent": even those joined by one joint
-        do; "apart": only those that do not overlap where the model starts, as shapes of many robots do by design.
+        q: (nq,) where a model starts, relative to the pose; ``model.q0`` by default, or that of the ``keyframe``.
+        self_collision: False: the links of a model never touch each other, only what never moves in its file, as a
+        floor; "adjacent": even those joined by one joint do; "apart": only those that do not overlap where the model
+        starts, as shapes of many robots do by design.
         """
         if not isinstance(content, Model | Body):
             raise ValueError(f"scene: expected a Model or a body such as fw.box(...), got {content!r}")
@@ -87,12 +89,16 @@ class Scene:
         if isinstance(content, Model):
             if self._entries:  # alone in the world, nothing could touch it anyway
                 _warn_if_untouchable(name, content)
+            if keyframe is not None:
+                if q is not None:
+                    raise ValueError(f"{what}: give q or a keyframe, not both")
+                q = content.keyframe(keyframe).q
             q = None if q is None else numbers(what, "q", q, (content.nq,))
             new = {f"{name}/{frame}" for frame in content.frame_names}
             shapes = {f"{name}/{link.name}/{g.name}" for link in content.description.links for g in link.geometries}
         else:
-            if q is not None:
-                raise ValueError(f"{what}: q belongs to models; give a body a pose")
+            if q is not None or keyframe is not None:
+                raise ValueError(f"{what}: q and keyframes belong to models; give a body a pose")
             new = {name}
             shapes = {f"{name}/{geometry.name}" for geometry in content.geometries}
         taken = next(iter(new & self._frames), None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from .. import _core
 from ..arrays import Array
 from ..model.builder import WORLD
 from ..model.model import Model, ModelJoint
+from ..records import Record
 from ..scene.compiled import CompiledScene, CompiledShape
 
 #: Angles [rad] in which the built-in robots stand, by the end of the joint's name; other joints are at zero.
@@ -23,8 +26,10 @@ OUTWARD, INWARD = 4.0, 1.5
 
 
 def start_posture(model: Model) -> Array:
-    """Coordinates (nq,): standing for built-in robots that can stand; else zero, or mid-range where zero is outside the
-    limits."""
+    """Coordinates (nq,): where its file says that it starts; standing for built-in robots that can stand; else zero, or
+    mid-range where zero is outside the limits."""
+    if any(joint.description.start is not None for joint in model.joints):
+        return np.array(model.q0)
     angles = STANDING.get(model.name, {})
     q = model.neutral()
     for joint in model.joints:
@@ -38,6 +43,56 @@ def start_posture(model: Model) -> Array:
             middle = np.where(np.isfinite(low) & np.isfinite(up), 0.5 * (low + up), np.where(np.isfinite(low), low, up))
         q[at] = np.where(outside, middle, q[at])
     return q
+
+
+@dataclass(frozen=True, eq=False)
+class Base(Record):
+    """What carries a robot: the joints between the world and its first link with mass, if nothing drives them.
+
+    A free joint, or slides and hinges one after the other, as robots that move in a plane have them.
+    """
+
+    link: str  # the first with mass
+    joints: tuple[ModelJoint, ...]
+    height: int | None  # coordinate that lifts it; None: there is none
+
+
+def bases(model: Model) -> list[Base]:
+    """Of all trees whose base can travel without a motor."""
+    carried: dict[str, list[ModelJoint]] = {}
+    for joint in (model.joint(each.name) for each in model.description.joints):
+        carried.setdefault(joint.parent, []).append(joint)
+    found = []
+    for root in carried.get(WORLD, []):
+        joints = [root]
+        while model.link(joints[-1].child).inertia is None and len(carried.get(joints[-1].child, ())) == 1:
+            joints += carried[joints[-1].child]
+        if any(_travels(model, joint) for joint in joints):
+            moving = tuple(joint for joint in joints if joint.nv)
+            found.append(Base(joints[-1].child, moving, _height(model, moving)))
+    return found
+
+
+def _travels(model: Model, joint: ModelJoint) -> bool:
+    """Whether a joint lets a whole robot go anywhere: no motor, no limits, no spring."""
+    if joint.type not in ("free", "planar", "prismatic"):
+        return False
+    driven = any(actuator.joint == joint.name for actuator in model.description.actuators)
+    return not (driven or np.isfinite([joint.lower, joint.upper]).any() or joint.stiffness.any())
+
+
+def _height(model: Model, joints: Sequence[ModelJoint]) -> int | None:
+    """The coordinate of a base along the vertical."""
+    up = -np.asarray(model.gravity)
+    up = up / np.linalg.norm(up) if up.any() else np.array([0.0, 0.0, 1.0])
+    R = np.eye(3)
+    for joint in joints:  # slides come before hinges
+        R = R @ joint.description.placement[:3, :3]
+        if joint.type == "free":
+            return int(joint.q_slice.start) + 2
+        if joint.type == "prismatic" and joint.axis is not None and (R @ joint.axis) @ up > 0.999:
+            return int(joint.q_slice.start)
+    return None
 
 
 def free_roots(model: Model) -> list[ModelJoint]:

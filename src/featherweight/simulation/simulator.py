@@ -22,7 +22,7 @@ from .. import _core, files
 from ..arrays import Array
 from ..constraints.constraint_set import ROWS
 from ..core_tables import StepFigures, StepReports, StepTotals
-from ..model.description import Actuator
+from ..model.description import Actuator, Keyframe
 from ..model.model import Model
 from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
@@ -106,12 +106,34 @@ class Simulator:
         """Number of actuators: the length of ``control``."""
         return len(self.actuators)
 
-    def state(self, batch: int | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+    def keyframe(self, name: str) -> Keyframe:
+        """A keyframe of a model in the scene, as coordinates, velocities and controls of the whole scene.
+
+        name: "part/keyframe", or the keyframe alone if one part has it. Everything else is where the scene put it.
+        """
+        known = self.model.keyframes
+        found = [each for each in known if name in (each, each.partition("/")[2])]
+        if len(found) > 1 and name not in known:
+            raise ValueError(f"keyframe {name!r} is in several parts: {', '.join(map(repr, found))}")
+        return self.model.keyframe(found[0] if found and name not in known else name)
+
+    def state(
+        self,
+        batch: int | None = None,
+        *,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        keyframe: str | None = None,
+    ) -> State:
         """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
 
         batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
-        (batch, nv). q and v may have either shape.
+        (batch, nv). q and v may have either shape. keyframe: start at the q and v of :meth:`keyframe` instead; its
+        control is for the steps.
         """
+        if keyframe is not None:
+            at = self.keyframe(keyframe)
+            q, v = at.q if q is None else q, at.v if v is None else v
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
             raise ValueError(f"batch must be a positive integer or None, got {batch!r}")
         core = self._environments(1 if batch is None else batch)
