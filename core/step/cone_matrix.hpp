@@ -20,6 +20,7 @@ class ConeMatrix {
   double* lambda;  // padded by zeros
   double* sigma;   // scratch of m numbers
   double* mu;      // scratch of m numbers, padded by zeros
+  double* give;    // scratch of m numbers
   void* scratch;   // of the solver
 
   ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
@@ -58,6 +59,7 @@ class ConeMatrix {
       lambda = pieces.take<double>(m + 8);
       sigma = pieces.take<double>(m + 8);
       mu = pieces.take<double>(m + 8);
+      give = pieces.take<double>(m);
       more(pieces);
       if (scratch_bytes == 0) scratch_bytes = kernels.scratch_bytes(problem(), options);
       scratch = pieces.take<char>(scratch_bytes);

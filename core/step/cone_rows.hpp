@@ -20,6 +20,7 @@ struct ConeRow {
   double compliance;
   double slack;  // what the position asks of the velocity [m/s]
   Slack slack_kind;
+  int contact;   // whose normal it is, or -1
   double* kept;  // where its impulse is kept from step to step
 };
 
@@ -48,9 +49,10 @@ class ConeRows {
   Quartet* quartets;
   ConeBounce* bounces;
   ConeRow* rows;
-  double* g;                // velocity without impulses of each row, and the shift of its law
-  RowForces<Rows>* forces;  // of both ends of each quartet, on their links; null if the matrix is formed
-  JointPush* pushes;        // of the rows of joints; null as well
+  const Contact* contacts = nullptr;  // of the environment
+  double* g;                          // velocity without impulses of each row, and the shift of its law
+  RowForces<Rows>* forces;            // of both ends of each quartet, on their links; null if the matrix is formed
+  JointPush* pushes;                  // of the rows of joints; null as well
   int n_pushes = 0;
   double scale;             // [m/s]
   double deepest = 0;       // overlap [m]
@@ -73,6 +75,7 @@ class ConeRows {
     const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_closure_rows;
     carve_out(memory, [&](Arena& arena) FW_LAMBDA_INLINE {
       next_y_ = arena.take<Rows>(n_y);
+      spare_y_ = arena.take<Rows>(scene_.most_contact_dofs);
       more(arena);
       quartets = arena.take<Quartet>(most_quartets);
       bounces = arena.take<ConeBounce>(n);
@@ -90,6 +93,8 @@ class ConeRows {
   LaneOf<S> lane() const { return lane_; }
   BallPoints<S>& balls() const { return balls_; }
   double per_dt() const { return per_dt_; }
+  // Room for the rows of one link.
+  Rows* spare_y() const { return spare_y_; }
 
   FW_INLINE Place place(int link, const Vec3<double>& point, const Motion<S>* velocity) const {
     return {point - lane_(motion_.pose[scene_.root[link]].p), lane_(velocity[link])};
@@ -97,7 +102,7 @@ class ConeRows {
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
     g[m] = velocity + shift;
-    rows[m++] = {velocity, softness, 0, Slack::none, impulse};
+    rows[m++] = {velocity, softness, 0, Slack::none, -1, impulse};
     is_soft |= softness != 0;
   }
   // Of the row added last.
@@ -159,7 +164,7 @@ class ConeRows {
   BallPoints<S>& balls_;
   LaneOf<S> lane_;
   double per_dt_;
-  Rows* next_y_;
+  Rows *next_y_, *spare_y_;
 };
 
 }  // namespace featherweight::FW_ISA

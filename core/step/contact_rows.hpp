@@ -36,6 +36,7 @@ class ContactRows {
         reach_(reach) {}
 
   void add(ContactList& contacts, Approach* approaches) {
+    rows_.contacts = contacts.data;
     for (int k = 0; k < contacts.count; ++k) approach(contacts.data[k], approaches[k]);
     for (int k = 0; k < contacts.count; ++k) add(contacts.data[k], approaches[k]);
   }
@@ -173,7 +174,9 @@ class ContactRows {
     if (normal.bounces) rows_.bounces[rows_.n_bounces++] = {rows_.m, normal.shift};
     rows_.add_row(velocity, normal.shift, normal.softness, c.impulse + 2);
     rows_.see(velocity);
-    if (normal.softness == 0) rows_.ask_position(rows_.wanted(c.gap), Slack::one_sided);
+    if (normal.softness != 0) return;
+    rows_.ask_position(rows_.wanted(c.gap), Slack::one_sided);
+    rows_.rows[rows_.m - 1].contact = static_cast<int>(&c - rows_.contacts);
   }
   FW_INLINE void add_disc(int rows, int normal, double mu) {
     Block& disc = rows_.add_block(Law::disc, rows);

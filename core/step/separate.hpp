@@ -3,26 +3,43 @@
 // By impulses mu whose velocities move the environment in this step and are then forgotten, so they add no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
 // for normals and limits, and equality for closures. A few iterations of Gauss-Seidel; the next step takes what they
-// leave.
+// leave. Where nothing but a detour would help, overlaps stay (yielding.hpp).
 #pragma once
 #include "step/row_velocities.hpp"
+#include "step/yielding.hpp"
 
 namespace featherweight::FW_ISA {
 
+// By how much each row yields, per impulse. Closures do a little to those they contradict.
+template <class S>
+void set_give(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
+  const ConeProblem problem = matrix.problem();
+  Yielding<S> yielding(scene, rows);
+  for (int b = 0; b < rows.n_blocks; ++b) {
+    const Block& block = rows.blocks[b];
+    const DiagonalBlock G = diagonal_block(problem, b);
+    double largest = 0;
+    for (int c = 0; c < block.rows; ++c) largest = G(c, c) > largest ? G(c, c) : largest;
+    for (int c = 0; c < block.rows; ++c) {
+      const int i = block.first + c;
+      const Slack kind = rows.rows[i].slack_kind;
+      matrix.give[i] = kind == Slack::both_sided  ? SeparateTuning::closures_yield * largest
+                       : kind == Slack::one_sided ? yielding.of(i, G(c, c))
+                                                  : 0;
+    }
+  }
+}
+
 // The iterations; `velocities` knows sigma of every row with the impulses so far. Leaves the impulses in matrix.mu.
 template <class S, class Velocities>
-void iterate_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocities velocities) {
+void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocities velocities) {
   const ConeProblem problem = matrix.problem();
   double* const mu = matrix.mu;
   for (int i = 0; i < rows.m; ++i) mu[i] = 0;
   for (int b = 0; b < rows.n_blocks; ++b)
     for (int c = 0; c < rows.blocks[b].rows; ++c)
       if (const double x = matrix.lambda[rows.blocks[b].first + c]; x != 0) velocities.add(b, c, x);
-  double largest = 0;
-  for (int b = 0; b < rows.n_blocks; ++b) {
-    const double G_ii = diagonal_block(problem, b)(0, 0);
-    largest = G_ii > largest ? G_ii : largest;
-  }
+  set_give(scene, rows, matrix);
   double first_change = 0;
   for (int iteration = 0; iteration < SeparateTuning::most_iterations; ++iteration) {
     if (interrupted(operations_of_product(problem))) return;
@@ -33,7 +50,7 @@ void iterate_apart(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, Velocit
         const ConeRow& row = rows.rows[i];
         if (row.slack_kind == Slack::none) continue;
         const bool one_sided = row.slack_kind == Slack::one_sided;
-        const double give = (one_sided ? SeparateTuning::yielding : SeparateTuning::closures_yield) * largest;
+        const double give = matrix.give[i];
         const double G_ii = diagonal_block(problem, b)(c, c) + give;
         if (!(G_ii > 0)) continue;  // nothing moves
         const double x = mu[i] - (velocities(b, c) + give * mu[i] + row.slack) / G_ii;
@@ -55,9 +72,9 @@ bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& 
   if (!(rows.deepest > SeparateTuning::negligible_overlap || rows.drift > SeparateTuning::negligible_drift))
     return false;
   if (matrix.G.products)
-    iterate_apart(rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
+    iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
   else
-    iterate_apart(rows, matrix, KeptVelocities<S>(rows, matrix));
+    iterate_apart(scene, rows, matrix, KeptVelocities<S>(rows, matrix));
   return true;
 }
 

@@ -44,9 +44,14 @@ struct SeparateTuning {
   // Share of an overlap that goes in a step [1], and the largest speed at which it does [m/s]: things that start inside
   // each other come apart without being thrown. tests/simulation/test_robustness.py.
   static constexpr double share_per_step = 0.5, fastest = 0.5;
-  // Contacts whose mobility is below this share of the largest are not forced apart, however deep they are [1];
-  // closures yield this much to those they contradict. tests/simulation/test_closures_hold.py.
-  static constexpr double yielding = 1e-3, closures_yield = 1e-12;
+  // Contacts yield where links would move faster than this times what the overlap asks for [1]: a rail that rises by
+  // less than four degrees. tests/simulation/test_separation.py.
+  static constexpr double free_detour = 16;
+  // Shapes are larger than this only if they have no end [m]. tests/simulation/test_separation.py.
+  static constexpr double endless = 1e100;
+  // Closures yield by this share of the mobility of the frames they hold to those they contradict [1].
+  // tests/simulation/test_closures_hold.py.
+  static constexpr double closures_yield = 1e-12;
   // Iterations at most, and the share of the first change at which they end [1]: the next step takes the rest.
   static constexpr int most_iterations = 50;
   static constexpr double last_change = 1e-3;

@@ -13,8 +13,8 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.predict import FreeMotion
-from featherweight.reference.stages.rows import RowBlock
-from featherweight.reference.stages.scene import ContactPoint, StepScene
+from featherweight.reference.stages.rows import RowBlock, TouchingEnd
+from featherweight.reference.stages.scene import ContactPoint, StepScene, rigid_masses
 
 
 def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, first: int) -> list[RowBlock]:
@@ -23,6 +23,11 @@ def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, firs
     slide = contact.frame @ (bodies.point(contact.link, x) - bodies.point(contact.to, x))
     turn = contact.frame @ (bodies.turn(contact.link) - bodies.turn(contact.to))
     shift, compliance, bounces = _normal(scene, free, contact, slide[2])
+    masses = rigid_masses(scene.model)
+    ends = tuple(
+        TouchingEnd(bodies.point(link, x), bodies.turn(link), radius, float(masses[link]))
+        for link, radius in zip((contact.link, contact.to), contact.radii, strict=True)
+    )
     rubs, gap = contact.friction > 0, np.nan if compliance > 0 else contact.gap
     law, own = (ConeBlock("point", 3, contact.friction), slide) if rubs else (ConeBlock("unilateral", 1), slide[2:])
 
@@ -30,7 +35,7 @@ def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, firs
         return np.append(np.full(law.rows - 1, elsewhere), value)
 
     blocks = [
-        RowBlock("contact", law, own, at_normal(shift), at_normal(compliance), at_normal(gap, np.nan), bounces, slide)
+        RowBlock("contact", law, own, at_normal(shift), at_normal(compliance), at_normal(gap, np.nan), bounces, ends)
     ]
     normal = first + law.rows - 1
     if contact.torsional > 0:

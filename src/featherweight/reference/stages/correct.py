@@ -15,10 +15,11 @@ from featherweight.reference.stages.assemble import StepProblem
 from featherweight.reference.stages.bodies import place
 from featherweight.reference.stages.closure_rows import closure_errors
 from featherweight.reference.stages.predict import FreeMotion
+from featherweight.reference.stages.rows import TouchingEnd
 from featherweight.reference.stages.scene import StepScene
 
 FASTEST = 0.5  # [m/s] at which overlaps leave
-YIELDING = 1e-3  # of the mobility of its point: a normal that moves less yields instead of being forced
+DETOUR = 16.0  # speed of a link over what its overlap asks for, from which on the overlap yields instead
 
 
 def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, v: Array) -> tuple[Array, Array]:
@@ -52,16 +53,26 @@ def separation(scene: StepScene, free: FreeMotion, problem: StepProblem, impulse
 
 
 def _give(free: FreeMotion, problem: StepProblem) -> Array:
-    """(m,) compliance of the rows that separate, relative to the mobility of all points, or of all joints."""
-    mobility = np.zeros(len(problem.blocks))
-    for k, block in enumerate(problem.blocks):
-        J = block.J if block.around is None else block.around
-        mobility[k] = np.max(np.diag(J @ free.response(J)))
-    give = np.zeros(len(problem.g))
-    for kind, share in (("contact", YIELDING), ("limit", YIELDING), ("closure", 1e-12)):
-        own = np.array([block.kind == kind for block in problem.blocks], dtype=bool)
-        give[problem.where(list(own))] = share * np.max(mobility[own], initial=0.0)
-    return give
+    """(m,) compliance of the rows that separate: of closures next to none, of contacts where links would go far."""
+    give, row = list[float](), 0
+    for block in problem.blocks:
+        mobility = np.diag(problem.G)[row : row + block.law.rows] - problem.compliance[row : row + block.law.rows]
+        own = [1e-12 * float(mobility.max()) if block.kind == "closure" else 0.0] * block.law.rows
+        gap = problem.gap[row + block.law.rows - 1]
+        if block.ends and gap < 0:
+            own[-1] = _yielding(block.ends, free.response(block.J[-1:]), float(mobility[-1]))
+        give, row = give + own, row + block.law.rows
+    return np.array(give)
+
+
+def _yielding(ends: tuple[TouchingEnd, ...], response: Array, G: float) -> float:
+    """What is added to the mobility G of a normal, from the motion by a unit impulse along it."""
+    detour = 0.0
+    for end in ends:
+        if G > 0 and end.mass * G * DETOUR**2 < 1:
+            speeds = np.linalg.norm(end.point @ response), end.radius * np.linalg.norm(end.turn @ response)
+            detour = max(detour, float(max(speeds)) / G)
+    return 0.25 * G * max((detour / DETOUR) ** 2 - 1.0, 0.0)
 
 
 def close(scene: StepScene, free: FreeMotion, problem: StepProblem, q: Array, v: Array) -> tuple[Array, Array]:

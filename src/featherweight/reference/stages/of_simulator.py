@@ -6,6 +6,7 @@ import numpy as np
 
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.reference.stages.scene import ContactPoint, StepScene
+from featherweight.scene.compiled import CompiledShape
 from featherweight.simulation.simulator import Simulator
 from featherweight.simulation.state import Contacts, State
 
@@ -32,8 +33,21 @@ def contact_points(sim: Simulator, before: State, after: State) -> list[ContactP
         link, to, law, gap = scene.shapes[a].link, scene.shapes[b].link, scene.law(a, b), float(found.gap[k])
         stays = law.restitution == 0 and gap <= negligible and {link, to} <= bodies
         rolls_open = stays and _was_loaded(before.contacts, found, k)
-        points.append(ContactPoint(link, to, found.position[k], found.frame[k], gap, law, rolls_open))
+        radii = _radius(scene.shapes[a]), _radius(scene.shapes[b])
+        points.append(ContactPoint(link, to, found.position[k], found.frame[k], gap, law, rolls_open, radii))
     return points
+
+
+def _radius(shape: CompiledShape) -> float:
+    """Of the sphere around a shape [m]; of what has no end, zero."""
+    if shape.vertices is not None:
+        center = (shape.vertices.min(axis=0) + shape.vertices.max(axis=0)) / 2
+        return float(np.linalg.norm(shape.vertices - center, axis=1).max())
+    if shape.kind == "capsule":
+        return sum(shape.size)
+    if shape.kind in ("sphere", "ellipsoid"):
+        return max(shape.size)
+    return float(np.linalg.norm(shape.size))
 
 
 def _was_loaded(earlier: Contacts, found: Contacts, k: int) -> bool:

@@ -14,6 +14,16 @@ Kind = Literal["closure", "limit", "dry_friction", "servo", "contact"]
 
 
 @dataclass(frozen=True, eq=False)
+class TouchingEnd:
+    """A link at the point where it touches."""
+
+    point: Array  # (3, nv) velocity there, world axes
+    turn: Array  # (3, nv) angular velocity
+    radius: float  # [m] around its shape
+    mass: float  # [kg] of the link and what is fixed to it
+
+
+@dataclass(frozen=True, eq=False)
 class RowBlock:
     """Rows of one law. A single number stands for all of them."""
 
@@ -24,4 +34,4 @@ class RowBlock:
     compliance: Array | float = 0.0  # velocity by which the rows yield, per impulse
     gap: Array | float = np.nan  # what is left to close, or the error of a closure [m or rad]; nan: none
     bounces: bool = False  # the shift is that of restitution
-    around: Array | None = None  # (k, nv) motions of the same point, by which the mobility of the rows is judged
+    ends: tuple[TouchingEnd, ...] = ()  # of a contact

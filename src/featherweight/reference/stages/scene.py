@@ -38,6 +38,7 @@ class ContactPoint:
     gap: float  # [m] at the start of the step, negative where they overlap
     law: ContactLaw
     rolls_open: bool = False  # a tiny gap that rolling has opened at a loaded contact between bodies: it stays open
+    radii: tuple[float, float] = (0.0, 0.0)  # [m] of spheres around the two shapes that touch; endless: 0
 
     @property
     def friction(self) -> float:
@@ -50,6 +51,15 @@ class ContactPoint:
     @property
     def rolling(self) -> float:
         return self.law.rolling if self.law.dim == 6 else 0.0
+
+
+def rigid_masses(model: ModelDescription) -> Array:
+    """(n_links + 1,) [kg] of each link and all that is fixed to it, of the world at the end."""
+    group, masses = {"world": "world"}, {"world": np.inf}
+    for joint, link in zip(model.joints, model.links, strict=True):  # parents come first
+        group[link.name] = group[joint.parent] if joint.type == "fixed" else link.name
+        masses[group[link.name]] = masses.get(group[link.name], 0.0) + (link.inertia.mass if link.inertia else 0.0)
+    return np.array([masses[group[name]] for name in [*(link.name for link in model.links), "world"]])
 
 
 def per_dof(model: ModelDescription, field: str) -> Array:

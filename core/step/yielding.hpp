@@ -1,0 +1,71 @@
+// step/yielding.hpp -- overlaps that would take too much to undo yield instead.
+//
+// Where a mechanism hardly moves along the normal of a contact, an impulse that takes its overlap out sends the links
+// elsewhere: a slider along its rail, a bar whose hinge is on the normal around and around. Let u be the speed of a
+// link by a unit impulse, where it touches or, by its turning, at the far side of its shape. The detour is u / G, one
+// where it moves straight along the normal. From `free_detour` = k on the normal counts as more mobile,
+//   G (1 + (u / G)^2 / (2 k)^2 - 1/4)   instead of   G,
+// so that no link moves faster than 1.2 k times what its overlap asks for, and not at all where that would be in vain.
+// The energy of a motion that gives the normal unit velocity is 1 / (2 G), of which a link of mass m has its part:
+// where m G > 1 / k^2 there is no such detour, and nothing to look at. Cost: O(depth) for each contact that is looked
+// at. Oracle: the twin.
+#pragma once
+#include "step/cone_matrix.hpp"
+
+namespace featherweight::FW_ISA {
+
+// What is added to the mobility G of the normal of a contact that overlaps.
+template <class S>
+class Yielding {
+ public:
+  Yielding(const Scene& scene, const ConeRows<S>& rows) : scene_(scene), rows_(rows), quartet_(rows.quartets) {}
+
+  // Rows in rising order.
+  double of(int row, double G) {
+    const int contact = rows_.rows[row].contact;
+    if (contact < 0 || rows_.rows[row].slack >= 0) return 0;  // limits move what they are on; gaps need nothing
+    while (row >= quartet_->first + quartet_->rows) ++quartet_;
+    constexpr double k2 = SeparateTuning::free_detour * SeparateTuning::free_detour;
+    double most = 0;
+    for (int e = 0; G > 0 && e < quartet_->n_ends; ++e) {
+      if (scene_.tree.links[quartet_->ends[e].link].mass * G * k2 >= 1) continue;
+      const double detour = speed_of(e, row - quartet_->first, rows_.contacts[contact]) / G;
+      most = detour > most ? detour : most;
+    }
+    return most * most > k2 ? 0.25 * G * (most * most / k2 - 1) : 0;
+  }
+
+ private:
+  const Scene& scene_;
+  const ConeRows<S>& rows_;
+  const Quartet* quartet_;  // of the last row
+
+  double y(const QuartetEnd& end, int k, int row) const {
+    if (quartet_->ball < 0) return end.y[k][row];
+    return rows_.lane()(rows_.balls().walked(quartet_->ball).y[k].e[row]);
+  }
+  // How fast an end moves by a unit impulse along the row, as seen by six rows of its link.
+  double speed_of(int e, int row, const Contact& c) const {
+    const QuartetEnd &end = quartet_->ends[e], &other = quartet_->ends[quartet_->n_ends - 1 - e];
+    const bool both = quartet_->n_ends == 2 && end.root == other.root;
+    const int shared = both ? shared_dofs(scene_, end.link, other.link) : 0;
+    const Vec3<double> x{1, 0, 0}, y_axis{0, 1, 0}, z{0, 0, 1};
+    const RowAxes axes = row_axes(x, y_axis, z);
+    const Place place = rows_.place(end.link, vec3(c.position), rows_.motion().velocity);
+    double size[2];
+    for (int turns = 0; turns < 2; ++turns) {
+      Rows* const path = rows_.spare_y();
+      walk_inward(scene_, rows_.lane(), rows_.dofs(), end.link, turns ? moments_about(axes) : forces_at(axes, place.r),
+                  path);
+      Rows sum = {};
+      for (int k = 0; k < end.count; ++k) sum += path[k] * (y(end, k, row) + (k < shared ? y(other, k, row) : 0));
+      size[turns] = root(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);
+    }
+    const int own = scene_.shapes[c.a].link == end.link ? c.a : c.b;
+    const double radius = scene_.shapes[own].shape.radius;
+    if (!(radius < SeparateTuning::endless)) return size[0];  // a plane that moves
+    return size[1] * radius > size[0] ? size[1] * radius : size[0];
+  }
+};
+
+}  // namespace featherweight::FW_ISA
