@@ -70,6 +70,7 @@ template <class S, class C>
     x[k] = problem.tau[l.v + k] - left.lin[k] - a_joint[k] * l.armature[k];
     x[3 + k] = problem.tau[l.v + 3 + k] - left.ang[k] - a_joint[3 + k] * l.armature[3 + k];
   }
+  add_armature_bias(Free{}, l, v, C(-1), x);
   if (const int passing = plan.of_link[i].group; passing >= 0)
     for (int slot = plan.groups[passing].begin, g = plan.of_link[i].entries; slot < plan.groups[passing].end; ++slot)
       for (int k = 0; k < 6; ++k, ++g) x[k] = x[k] + w.G[g] * w.f[slot];

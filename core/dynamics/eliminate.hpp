@@ -107,6 +107,13 @@ template <class S>
 struct BiasInputs {
   const Motion<S>* v = nullptr;
   const S *rate = nullptr, *tau = nullptr;
+
+  // tau less what the armature of a ball joint takes
+  template <class J, class C>
+  FW_INLINE void drive(J joint, const Link<C>& l, S* out) const {
+    for (int k = 0; k < J::nv; ++k) out[k] = tau[k];
+    add_armature_bias(joint, l, rate, C(-1), out);
+  }
 };
 
 // The bias force on its way through an axis joint: p <- p + U D^-1 u + I c, block by block as those of I become known.
@@ -269,9 +276,11 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
   I += body(own, l);
   const Ldl<3, S> D = ldl(I.C, l.armature);
   factor.D_inverse = inverse(D);
+  S tau[3];
   if constexpr (biased) {
+    bias.drive(Spherical{}, l, tau);
     add_velocity_bias(out.p, body(own, l), *bias.v);
-    factor.D_inverse_u = {bias.tau[0] - out.p.ang[0], bias.tau[1] - out.p.ang[1], bias.tau[2] - out.p.ang[2]};
+    factor.D_inverse_u = {tau[0] - out.p.ang[0], tau[1] - out.p.ang[1], tau[2] - out.p.ang[2]};
     D.solve(factor.D_inverse_u.e);
   }
   Mat3<S> BD = I.B;
@@ -287,7 +296,7 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
   // A loses B D^-1 B^T one rotation after the other, so that each cancels no more than its own part.
   if constexpr (biased) {
     out.p.lin += I.B * factor.D_inverse_u;
-    for (int k = 0; k < 3; ++k) out.p.ang[k] = bias.tau[k] - factor.D_inverse_u[k] * l.armature[k];
+    for (int k = 0; k < 3; ++k) out.p.ang[k] = tau[k] - factor.D_inverse_u[k] * l.armature[k];
   }
   Mat3<S> W = I.B;
   for (int r = 0; r < 3; ++r) D.solve_lower(W.rows[r].e);
@@ -329,12 +338,14 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
   if constexpr (leaf) I = zero_inertia<S>();
   I += body(own, l);
   factor.D = ldl(I, l.armature);
+  S tau[6];
   if constexpr (biased) {
+    bias.drive(Free{}, l, tau);
     add_velocity_bias(out.p, body(own, l), *bias.v);
 #pragma GCC unroll 3
     for (int k = 0; k < 3; ++k) {
-      factor.u[k] = bias.tau[k] - out.p.lin[k];
-      factor.u[3 + k] = bias.tau[3 + k] - out.p.ang[k];
+      factor.u[k] = tau[k] - out.p.lin[k];
+      factor.u[3 + k] = tau[3 + k] - out.p.ang[k];
     }
   }
   if (l.parent < 0) return;
@@ -353,7 +364,7 @@ template <bool leaf, class S, class C, class Own, class Out, class... Given>
   if constexpr (biased) {
     Motion<S> c = zero_motion<S>();
     Free::add_velocity_product(l, *bias.v, bias.rate, c);
-    Force<S> p = passed_by_free_joint(l, factor, bias.tau, factor.u);
+    Force<S> p = passed_by_free_joint(l, factor, tau, factor.u);
     p += I * c;
     out.p = Free::to_parent(l, state, p);
   }

@@ -42,12 +42,13 @@ template <class J, class S, class C>
 // Force through joint i, projected on its degrees of freedom and handed to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void rnea_inward(J, const Link<C>& l, const S* state, const Motion<S>& v, const Motion<S>& a,
-                                   const S* acceleration, S* tau, Force<S>& carry) {
+                                   const S* rate, const S* acceleration, S* tau, Force<S>& carry) {
   Force<S> f = carry;
   f += body(l) * a;
   add_velocity_bias(f, body(l), v);
   J::project(l, f, tau);
   for (int k = 0; k < J::nv; ++k) tau[k] = tau[k] + acceleration[k] * l.armature[k];
+  add_armature_bias(J{}, l, rate, C(1), tau);
   if (l.parent >= 0) carry = J::to_parent(l, state, f);
 }
 
@@ -74,7 +75,7 @@ void rnea(const Tree<C>& tree, const S* q, const S* v, const S* a, const Force<S
     take_over(l, w.accumulators, nothing, carry);
     if (f_ext) carry -= f_ext[i];
     visit(l.kind, [&](auto joint) {
-      rnea_inward(joint, l, w.state + l.state, w.links[i].v, w.links[i].a, a + l.v, tau + l.v, carry);
+      rnea_inward(joint, l, w.state + l.state, w.links[i].v, w.links[i].a, v + l.v, a + l.v, tau + l.v, carry);
     });
     hand_over(l, carry, w.accumulators);
   }

@@ -287,6 +287,10 @@ class Compiler {
     for (int k = 0; k < 3; ++k) l.p[k] = static_cast<double>(at.pose.p[k]);
     for (int k = 0; k < l.nv && first_dof + k < static_cast<int>(joint.armature.size()); ++k)
       l.armature[k] = joint.armature[static_cast<std::size_t>(first_dof + k)];
+    for (int k = 0; k < l.nv && l.nv > 1; ++k) {
+      l.ball_armature[k] = l.armature[k];
+      if (l.armature[k] != 0) l.turns_armature = 1;
+    }
     if (step.kind == Step::ball) out_.quaternions.push_back(l.q);
     if (step.kind == Step::free) out_.quaternions.push_back(l.q + 3);
     out_.tree.nq += sizes.nq;
@@ -382,6 +386,7 @@ void convert(const TreeStorage<double>& from, TreeStorage<float>& to) {
     b.mass = static_cast<float>(a.mass);
     b.subtree_mass = static_cast<float>(a.subtree_mass);
     copy(a.R, b.R), copy(a.p, b.p), copy(a.h, b.h), copy(a.inertia, b.inertia), copy(a.armature, b.armature);
+    copy(a.ball_armature, b.ball_armature), b.turns_armature = a.turns_armature;
     to.links.push_back(b);
   }
   for (const Mount<double>& a : from.mounts) {

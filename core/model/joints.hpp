@@ -198,6 +198,28 @@ struct Ball {
 using Spherical = Ball<false>;
 using Free = Ball<true>;
 
+// out += s (rate x* (R rate)): what the armature R of a ball joint takes as its axes turn (Kirchhoff's equations). An
+// axis joint, whose axis stays, has none.
+template <int K, bool turned, bool rotates, bool travels, class S, class C>
+FW_INLINE void add_armature_bias(AxisJoint<K, turned, rotates, travels>, const Link<C>&, const S*, C, S*) {}
+template <bool travels, class S, class C>
+FW_INLINE void add_armature_bias(Ball<travels>, const Link<C>& l, const S* rate, C s, S* out) {
+  if (!l.turns_armature) return;
+  constexpr int turn = travels ? 3 : 0;
+  const auto carried = [&](int k) FW_LAMBDA_INLINE {  // R rate, three of it
+    return Vec3<S>{rate[k] * (l.ball_armature[k] * s), rate[k + 1] * (l.ball_armature[k + 1] * s),
+                   rate[k + 2] * (l.ball_armature[k + 2] * s)};
+  };
+  const Vec3<S> w{rate[turn], rate[turn + 1], rate[turn + 2]};
+  Vec3<S> moment = cross(w, carried(turn));
+  if constexpr (travels) {
+    const Vec3<S> p = carried(0), force = cross(w, p);
+    add_cross(moment, Vec3<S>{rate[0], rate[1], rate[2]}, p);
+    for (int k = 0; k < 3; ++k) out[k] = out[k] + force[k];
+  }
+  for (int k = 0; k < 3; ++k) out[turn + k] = out[turn + k] + moment[k];
+}
+
 // Calls f with the joint type of a link.
 template <class F>
 FW_INLINE void visit(JointKind kind, F&& f) {

@@ -28,26 +28,28 @@ enum class JointKind : int {
 template <class C>
 struct Link {
   JointKind kind;
-  int parent;         // -1: world
-  int subtree_end;    // links [i, subtree_end) are i and everything outboard
-  int q, v;           // first coordinate in configurations and in velocities
-  int nv;             // degrees of freedom of the joint
-  int state;          // first scalar of the joint's state (model/joints.hpp)
-  int factor;         // first scalar of the joint's elimination (dynamics/eliminate.hpp)
-  int carries;        // 1: link i+1 is a child and hands its quantities over directly
-  int collects;       // accumulator where further children add theirs, -1: none
-  int adds_to;        // accumulator of the parent this link adds to, -1: it hands over directly (or to the world)
-  int arrives_first;  // 1: in an inward sweep it is the first to reach that accumulator
-  C sign;             // +1 or -1: direction of the user's axis along the coordinate axis
-  C offset;           // constant angle added to that of an axis joint [rad]
-  C pitch;            // helical: travel per angle [m/rad]
-  C R[9];             // constant rotation, joint to parent axes, row-major (turned, helical, spherical, free)
-  C p[3];             // joint origin in the parent [m]
-  C mass;             // [kg]
-  C h[3];             // mass times centre of mass [kg m]
-  C inertia[6];       // about the link origin, xx xy xz yy yz zz [kg m^2]
-  C armature[6];      // rotor inertia per degree of freedom [kg m^2] or [kg]
-  C subtree_mass;     // of the link and everything outboard [kg]
+  int parent;          // -1: world
+  int subtree_end;     // links [i, subtree_end) are i and everything outboard
+  int q, v;            // first coordinate in configurations and in velocities
+  int nv;              // degrees of freedom of the joint
+  int state;           // first scalar of the joint's state (model/joints.hpp)
+  int factor;          // first scalar of the joint's elimination (dynamics/eliminate.hpp)
+  int carries;         // 1: link i+1 is a child and hands its quantities over directly
+  int collects;        // accumulator where further children add theirs, -1: none
+  int adds_to;         // accumulator of the parent this link adds to, -1: it hands over directly (or to the world)
+  int arrives_first;   // 1: in an inward sweep it is the first to reach that accumulator
+  C sign;              // +1 or -1: direction of the user's axis along the coordinate axis
+  C offset;            // constant angle added to that of an axis joint [rad]
+  C pitch;             // helical: travel per angle [m/rad]
+  C R[9];              // constant rotation, joint to parent axes, row-major (turned, helical, spherical, free)
+  C p[3];              // joint origin in the parent [m]
+  C mass;              // [kg]
+  C h[3];              // mass times centre of mass [kg m]
+  C inertia[6];        // about the link origin, xx xy xz yy yz zz [kg m^2]
+  C armature[6];       // rotor inertia per degree of freedom [kg m^2] or [kg]
+  C ball_armature[6];  // the same of a ball joint, whose axes turn: it has products of velocities; zero for others
+  int turns_armature;  // 1: and some of it is not zero
+  C subtree_mass;      // of the link and everything outboard [kg]
 };
 
 // Whose axes and origin a frame's motion is expressed in; local_world_aligned has the frame's origin and world axes.

@@ -77,6 +77,7 @@ struct Scene {
   const int* root;        // of each link: the root of its tree
   const int* shared;      // of every two links: degrees of freedom inboard of both; null if there are too many
   const int* touchable;   // of each link: 1 if something acts on its tree, be it contacts, limits or closures
+  const int* limited;     // of each link: 1 if its joint has limits, so that it cannot go on turning
   int n_balls;            // pairs whose rows are found on lanes
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_closure_rows, n_springs, n_actuators;
   const PlacedShape* shapes;

@@ -131,6 +131,10 @@ void Simulation::add_rows(const SceneSpec& spec) {
                a.kd + dt_ * a.kp > 0;
     if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k)});
   }
+  limited_.assign(links_.size(), 0);
+  for (const JointRow& row : joint_rows_)
+    if (row.is_limit()) limited_[static_cast<std::size_t>(row.term.link)] = 1;
+  scene_.limited = limited_.data();
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());

@@ -71,7 +71,7 @@ class Simulation {
   std::vector<double> rotors_;       // the first armature of each link, without that of servos
   std::vector<ServoInertia> servo_inertias_;
   std::vector<double> damping_;
-  std::vector<int> depth_, last_dof_, root_, shared_, touchable_;
+  std::vector<int> depth_, last_dof_, root_, shared_, touchable_, limited_;
   std::vector<PlacedShape> shapes_;
   std::shared_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;

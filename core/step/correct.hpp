@@ -55,7 +55,7 @@ template <class S>
 void correct(const RolloutJob& job, const Pack& pack, bool separated, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
-  for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.v[f];
+  for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.tumbles ? w.v[f] + w.bend[f] : w.v[f];
   if (separated) {
     repeat_last_lane(pack, tree.nv, w.motion.correct);
     respond(scene, w.motion.correct, w, w.separating);

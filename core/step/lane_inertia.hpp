@@ -48,13 +48,15 @@ void load_inertias(const RolloutJob& job, const Pack& pack, LaneInertia<S>* iner
   load(Input<double>{job.inertias, n}, pack, n, reinterpret_cast<S*>(inertias), watch);
 }
 
-// Centres of mass of links on free joints, in their coordinates.
+// Centres of mass of links on free joints, in their coordinates: what goes straight if nothing acts. The armature of
+// the joint is a mass at its origin, which is in them but has no weight.
 template <class S>
 void find_centers(const Tree<double>& tree, const LaneInertia<S>* inertias, Vec3<S>* centers) {
   for (int i = 0; i < tree.n_links; ++i) {
     if (tree.links[i].kind != JointKind::free) continue;
     const RigidInertia<S>& b = inertias[i].body;
-    centers[i] = b.h * select(b.m > S(0), S(1) / b.m, S(0));
+    const S m = b.m + S(tree.links[i].ball_armature[0]);
+    centers[i] = b.h * select(m > S(0), S(1) / select(m > S(0), m, S(1)), S(0));
   }
 }
 

@@ -3,7 +3,7 @@
 //   out   w.motion: velocities at the end, and in world axes where links are and how they move; the eliminated tree
 #pragma once
 #include "step/advance.hpp"
-#include "step/workspace.hpp"
+#include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -36,9 +36,12 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
 template <class S>
 void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
-  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.f_ext, w.aba, w.a);
-  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  add_turning_of_axes(tree, w.centers, w.v, dt, w.motion.v_free);
+  turn_by_midpoint(scene, dt, w);
+  const S* const v = w.tumbles ? w.explicit_v : w.v;
+  const S* const turned = w.tumbles ? w.turned : w.v;
+  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.f_ext, w.aba, w.a);
+  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = turned[f] + w.a[f] * dt;
+  add_turning_of_axes(tree, w.centers, v, dt, w.motion.v_free);
 }
 
 // Placements, degrees of freedom and velocities in world axes.

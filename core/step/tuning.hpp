@@ -23,6 +23,23 @@ struct DetectTuning {
   static constexpr double rounding = 1e-9;
 };
 
+struct TumbleTuning {
+  // Single bodies whose products turn their angular momentum by less than this in a step are left alone [rad]: what
+  // that adds to the energy is its square. tests/physics/test_tumbling.py.
+  static constexpr double negligible = 1e-7;
+  // Explicit products feed what turns at w at a rate of up to w^2 dt. Trees in which that is more than this [1/s] take
+  // the midpoint rule: ball joints; axes that may go on turning, such as wheels; those with limits. Robots that trot
+  // stay below. tests/physics/test_tumbling.py.
+  static constexpr double ball_growth = 0.05, axis_growth = 0.2, limited_growth = 1;
+  // Tumbling bodies turn by no more than twice this in a step [rad]: Newton's iteration finds its way from where they
+  // were. tests/physics/test_tumbling.py.
+  static constexpr double most_half_turn = 0.6;
+  // Newton's iterations for a body, which double digits, and evaluations for trees, which do not, end with a change of
+  // this share of the velocity [1], or after so many.
+  static constexpr double last_newton = 1e-8, last_change = 1e-9;
+  static constexpr int most_newton = 8, most_evaluations = 60;
+};
+
 struct LawTuning {
   // Gaps of loaded contacts of single bodies up to this share of g dt^2 stay open [1]: closing them contradicts
   // sticking (docs/adr/0017). tests/simulation/test_settling.py.

@@ -11,6 +11,9 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct StepWorkspace {
   S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
+  // see tumble.hpp, which takes what follows as scratch
+  S *explicit_v, *turned, *bend, *x, *middle, *no_tau;
+  bool tumbles = false;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;
   S* f_scratch;
@@ -41,6 +44,12 @@ struct StepWorkspace {
         separating(arena.take<S>(scene.tree.nv)),
         control(arena.take<S>(scene.n_actuators)),
         gain_scale(arena.take<S>(scene.n_actuators)),
+        explicit_v(arena.take<S>(scene.tree.nv)),
+        turned(arena.take<S>(scene.tree.nv)),
+        bend(arena.take<S>(scene.tree.nv)),
+        x(arena.take<S>(scene.tree.nv)),
+        middle(arena.take<S>(scene.tree.nv)),
+        no_tau(arena.take<S>(scene.tree.nv)),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),

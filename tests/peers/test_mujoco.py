@@ -104,3 +104,26 @@ def test_center_of_mass_and_body_positions(path: Path) -> None:
         name = twin.mj.body(body).name
         if name:
             assert_close(fw.frame_placement(twin.model, q, name)[:3, 3], twin.data.xpos[body], 1e-9, what=name)
+
+
+def test_armature_of_ball_and_free_joints(tmp_path: Path) -> None:
+    """Accelerations while they turn: armature has products of velocities, and no weight."""
+    file = tmp_path / "armature.xml"
+    file.write_text("""
+      <mujoco><worldbody>
+        <body name="a" pos="0 0 1"><joint name="f" type="free" armature="0.4"/>
+          <inertial pos="0.1 -0.2 0.3" mass="2" fullinertia="0.2 0.3 0.25 0.02 -0.01 0.03"/>
+          <body name="b" pos="0.3 0 0"><joint name="s" type="ball" armature="0.2"/>
+            <inertial pos="0 0.1 0.1" mass="1" diaginertia="0.02 0.03 0.04"/></body></body>
+      </worldbody></mujoco>""")
+    peer = mujoco.MjModel.from_xml_path(str(file))
+    data, model = mujoco.MjData(peer), fw.load(file)
+    rng = np.random.default_rng(0)
+    q, v = model.random(rng), rng.normal(size=model.nv)
+    data.qpos[:], data.qvel[:] = fw.convert.to_mujoco(model, q, v)
+    mujoco.mj_forward(peer, data)
+    a = fw.aba(model, q, v, np.zeros(model.nv))
+    # the linear velocity of MuJoCo's free joint is in world axes: its rate is the classical acceleration
+    R = fw.forward_kinematics(model, q)[0][:3, :3]
+    a[:3] = R @ (a[:3] + np.cross(v[3:6], v[:3]))
+    np.testing.assert_allclose(a, data.qacc, rtol=1e-9, atol=1e-9)

@@ -15,7 +15,7 @@ from featherweight import Inertia, ModelDescription, reference
 from featherweight.arrays import Array
 from featherweight.model.description import Frame, Joint, Link
 from featherweight.reference import dense
-from featherweight.reference.articulated import articulate, compliances, rigid_bodies
+from featherweight.reference.articulated import articulate, compliances, driving, rigid_bodies
 from featherweight.reference.constrained_aba import constrained_aba
 from featherweight.reference.constraints import Rows, Solution, frame_rows, point_rows
 from featherweight.reference.kkt import equations, kkt
@@ -393,7 +393,8 @@ def test_stiff_soft_rows_come_near_to_hard_ones() -> None:
 def test_rows_at_the_world_are_coupled_by_the_delassus_matrix(seed: int) -> None:
     problem = RANDOM[seed]
     s = problem.state
-    world = carry_to_world(rigid_bodies(problem.description, s.q, s.v, s.f_ext), s.tau, problem.rows)
+    bodies = rigid_bodies(problem.description, s.q, s.v, s.f_ext)
+    world = carry_to_world(bodies, driving(bodies, s.tau), problem.rows)
     H, h, J, b = problem.equations
     assert_close(world.L, J @ np.linalg.solve(H, J.T), 1e-11)
     assert_close(world.k, b - J @ np.linalg.solve(H, s.tau - h), 1e-11)

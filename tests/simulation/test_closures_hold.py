@@ -34,7 +34,7 @@ def test_an_anchored_tip_does_not_drift(dt: float) -> None:
     anchor = fw.frame_placement(sim.model, sim.scene.q0, "swing/tip")[:3, 3]
     assert np.abs(tip - anchor).max() < 1e-10
     energy = fw.kinetic_energy(sim.model, trajectory.q, trajectory.v) + fw.potential_energy(sim.model, trajectory.q)
-    assert energy.max() < energy[0] + 0.05, "of some 50 J that are exchanged"
+    assert energy.max() < energy[0] + 0.1, "of some 50 J that are exchanged"
 
 
 def test_closures_between_bodies() -> None:

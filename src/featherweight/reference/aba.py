@@ -38,7 +38,7 @@ def aba(model: ModelDescription, q: Array, v: Array, tau: Array, f_ext: Array | 
     for i, link in reversed(list(enumerate(links))):
         U = I_A[i] @ link.S
         D_inverse = np.linalg.inv(link.S.T @ U + np.diag(link.armature))
-        u = tau[link.dofs] - link.S.T @ p[i]
+        u = tau[link.dofs] - link.armature_bias - link.S.T @ p[i]
         factors[i] = U, D_inverse, u
         I_a = I_A[i] - U @ D_inverse @ U.T
         I_A[link.parent] += link.X.T @ I_a @ link.X

@@ -44,6 +44,11 @@ def rigid_bodies(model: ModelDescription, q: Array, v: Array, f_ext: Array | Non
     return Bodies(links, c, inertia, p)
 
 
+def driving(bodies: Bodies, tau: Array) -> Array:
+    """(nv,) what is left of tau for the links: the armature of ball joints takes its part."""
+    return np.asarray(tau - np.concatenate([np.zeros(0), *(link.armature_bias for link in bodies.links)]))
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint between two articulated bodies."""

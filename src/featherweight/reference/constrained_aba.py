@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import accelerate, articulate, rigid_bodies
+from featherweight.reference.articulated import accelerate, articulate, driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, row_values, rows_by_link, solution, targets
 from featherweight.reference.proximal import largest_mobility, proximal_point
 
@@ -30,6 +30,7 @@ def constrained_aba(
 ) -> Solution:
     """``eps`` regularises relative to the largest mobility of a row."""
     bodies, K = rigid_bodies(model, q, v, f_ext), rows_by_link(rows, len(model.links))
+    tau = driving(bodies, tau)
     eps *= largest_mobility(bodies, K)
     joints = articulate(bodies.links, bodies.inertia + K.transpose(0, 2, 1) @ K / eps)
 

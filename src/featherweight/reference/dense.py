@@ -61,7 +61,7 @@ def mass_matrix(model: ModelDescription, q: Array) -> Array:
 
 def bias_forces(model: ModelDescription, q: Array, v: Array, f_ext: Array | None = None) -> Array:
     """h(q, v) - J^T f_ext, (nv,): the forces of Newton and Euler at zero joint acceleration, seen by the joints."""
-    h = np.zeros_like(v)
+    h = _armature_forces(model, v)
     columns = _unit_motions(model, q)
     for i, (link, body) in enumerate(zip(model.links, motions(model, q, v, np.zeros_like(v)), strict=True)):
         R, w = body.pose[:3, :3], body.angular_velocity
@@ -74,6 +74,20 @@ def bias_forces(model: ModelDescription, q: Array, v: Array, f_ext: Array | None
             force = force - R @ f_ext[i, :3]
             moment = moment - R @ (f_ext[i, 3:] - np.cross(com, f_ext[i, :3]))
         h += [force @ column[i].velocity + moment @ column[i].angular_velocity for column in columns]
+    return h
+
+
+def _armature_forces(model: ModelDescription, v: Array) -> Array:
+    """(nv,) rates of the momenta p = A u and l = B w of ball joints with armature A, B, which turn with the axes."""
+    h, end = np.zeros_like(v), 0
+    for joint in model.joints:
+        at, end = slice(end, end + joint.nv), end + joint.nv
+        if joint.armature is not None and joint.type in ("spherical", "free"):
+            momentum, w = joint.armature * v[at], v[at][-3:]
+            h[at][-3:] = np.cross(w, momentum[-3:])
+            if joint.type == "free":
+                h[at][:3] = np.cross(w, momentum[:3])
+                h[at][-3:] += np.cross(v[at][:3], momentum[:3])
     return h
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.model.description import Joint
 from featherweight.reference.spatial import (
+    force_cross,
     pose,
     quaternion_exp,
     quaternion_log,
@@ -93,6 +94,15 @@ def bias(joint: Joint, q: Array, v: Array) -> Array:
             return np.concatenate([np.cross(-Z * v[2], S[:3, :2] @ v[:2]), ZERO])
         case _:
             return np.zeros(6)
+
+
+def armature_bias(joint: Joint, v: Array) -> Array:
+    """What the armature R of a ball joint takes as its axes turn, v x* (R v), (nv of the joint,); zero for others."""
+    if joint.armature is None or joint.type not in ("spherical", "free"):
+        return np.zeros(joint.nv)
+    twist = np.zeros(6)
+    twist[6 - joint.nv :] = v
+    return np.asarray((force_cross(twist)[6 - joint.nv :, 6 - joint.nv :]) @ (joint.armature * v))
 
 
 def neutral(joint: Joint) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import Bodies, rigid_bodies
+from featherweight.reference.articulated import Bodies, driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, rows_by_link, solution, spans, targets
 from featherweight.reference.elimination import Block, ldl
 from featherweight.reference.proximal import largest_mobility, proximal_point
@@ -37,6 +37,7 @@ def limb_pv(
 ) -> Solution:
     """``eps`` and the smallest ``pivot`` at which a limb may end are relative to the largest mobility of a row."""
     bodies = rigid_bodies(model, q, v, f_ext)
+    tau = driving(bodies, tau)
     eps, pivot = np.array([eps, pivot]) * largest_mobility(bodies, rows_by_link(rows, len(model.links)))
     limbs = Limbs(bodies, rows, eps, pivot)
 

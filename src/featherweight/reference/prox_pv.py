@@ -11,7 +11,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import rigid_bodies
+from featherweight.reference.articulated import driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, solution
 from featherweight.reference.proximal import proximal_point
 from featherweight.reference.pv import carry_to_world, outward
@@ -30,7 +30,8 @@ def prox_pv(
     max_iterations: int = 100,
 ) -> Solution:
     """``eps`` regularises relative to the largest diagonal entry of the Delassus matrix."""
-    world = carry_to_world(rigid_bodies(model, q, v, f_ext), tau, rows)
+    bodies = rigid_bodies(model, q, v, f_ext)
+    world = carry_to_world(bodies, driving(bodies, tau), rows)
     eps *= np.max(np.diag(world.L), initial=0.0) or 1.0
     factor = np.linalg.cholesky(world.L + eps * np.eye(world.k.size))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import Bodies, rigid_bodies
+from featherweight.reference.articulated import Bodies, driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, rows_by_link, solution, solve_independent, targets
 
 
@@ -23,7 +23,8 @@ def pv(
     model: ModelDescription, q: Array, v: Array, tau: Array, rows: Sequence[Rows], f_ext: Array | None = None
 ) -> Solution:
     """The acceleration and forces; ValueError if the rows are dependent."""
-    world = carry_to_world(rigid_bodies(model, q, v, f_ext), tau, rows)
+    bodies = rigid_bodies(model, q, v, f_ext)
+    world = carry_to_world(bodies, driving(bodies, tau), rows)
     f = solve_independent(world.L, world.k)  # the world does not accelerate: L f = k
     return solution(model, q, v, rows, outward(world, f), f)
 

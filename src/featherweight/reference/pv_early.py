@@ -13,7 +13,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import Bodies, rigid_bodies
+from featherweight.reference.articulated import Bodies, driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, rows_by_link, solution, spans, targets
 from featherweight.reference.elimination import Removal, RowSystem, Turn, recover
 from featherweight.reference.proximal import largest_mobility, proximal_point
@@ -35,6 +35,7 @@ def pv_early(
 ) -> Solution:
     """``eps`` and the smallest ``pivot`` to eliminate are relative to the largest mobility of a row."""
     bodies = rigid_bodies(model, q, v, f_ext)
+    tau = driving(bodies, tau)
     eps, pivot = np.array([eps, pivot]) * largest_mobility(bodies, rows_by_link(rows, len(model.links)))
 
     def solve(target: Array, drive: float) -> tuple[Array, Array]:

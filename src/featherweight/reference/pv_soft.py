@@ -12,7 +12,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
-from featherweight.reference.articulated import accelerate, articulate, rigid_bodies
+from featherweight.reference.articulated import accelerate, articulate, driving, rigid_bodies
 from featherweight.reference.constraints import Rows, Solution, solution
 
 
@@ -27,6 +27,7 @@ def pv_soft(
 ) -> Solution:
     """``compliance`` holds R of each constraint, (m, m), symmetric and positive definite [acceleration per force]."""
     bodies = rigid_bodies(model, q, v, f_ext)
+    tau = driving(bodies, tau)
     inertia, p = bodies.inertia.copy(), bodies.p.copy()
     for row, R in zip(rows, compliance, strict=True):
         inertia[row.link] += row.K.T @ np.linalg.solve(R, row.K)

@@ -35,7 +35,7 @@ def rnea(model: ModelDescription, q: Array, v: Array, a: Array, f_ext: Array | N
 
     # sweep 2, leaf to root: the joint gives what it can move, its parent carries the whole
     for i, link in reversed(list(enumerate(links))):
-        tau[link.dofs] = link.S.T @ force[i] + link.armature * a[link.dofs]
+        tau[link.dofs] = link.S.T @ force[i] + link.armature * a[link.dofs] + link.armature_bias
         force[link.parent] += link.X.T @ force[i]
     return tau
 

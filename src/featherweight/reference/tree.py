@@ -31,6 +31,7 @@ class LinkState:
     bias: Array  # (6,) (dS/dt) v
     inertia: Array  # (6, 6) spatial, about the link origin
     armature: Array  # (nv of the joint,)
+    armature_bias: Array  # (nv of the joint,) force that it takes at zero acceleration
 
 
 def sizes(model: ModelDescription) -> tuple[int, int]:
@@ -66,6 +67,7 @@ def evaluate(model: ModelDescription, q: Array, v: Array | None = None) -> list[
                 bias=to_link @ joints.bias(joint, q[at_q], v[at_v]),
                 inertia=np.zeros((6, 6)) if body is None else spatial_inertia(body.mass, body.com, body.matrix),
                 armature=np.zeros(joint.nv) if joint.armature is None else joint.armature,
+                armature_bias=joints.armature_bias(joint, v[at_v]),
             )
         )
     return states

@@ -12,6 +12,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
+from featherweight.reference.joints import armature_bias
 from featherweight.reference.kinematics import link_motion
 from featherweight.reference.spatial import force_cross
 from featherweight.reference.stages.scene import per_dof
@@ -63,6 +64,7 @@ def bias(model: ModelDescription, bodies: Bodies, q: Array, v: Array, f_ext: Arr
     velocity, acceleration = link_motion(model, q, v, np.zeros_like(v))
     h = np.zeros_like(v)
     for i, link in enumerate(bodies.links):
+        h[link.dofs] += armature_bias(model.joints[i], v[link.dofs])
         felt = acceleration[i].copy()
         felt[:3] -= bodies.poses[i][:3, :3].T @ model.gravity
         force = link.inertia @ felt + force_cross(velocity[i]) @ link.inertia @ velocity[i]
@@ -71,13 +73,17 @@ def bias(model: ModelDescription, bodies: Bodies, q: Array, v: Array, f_ext: Arr
 
 
 def center_of_mass(model: ModelDescription, joint: int) -> Array:
-    """Of what a joint carries rigidly, in the frame the joint moves."""
+    """Of what a joint carries rigidly, in the frame the joint moves.
+
+    The armature of a free joint is a mass at its origin, which has no weight.
+    """
     joints, links = model.joints, {link.name: link for link in model.links}
     placed = {joints[joint].child: joints[joint].child_placement}
     for each in joints[joint + 1 :]:  # parents come first
         if each.type == "fixed" and each.parent in placed:
             placed[each.child] = placed[each.parent] @ each.placement @ each.child_placement
-    moment, mass = np.zeros(3), 0.0
+    armature = joints[joint].armature
+    moment, mass = np.zeros(3), 0.0 if armature is None else float(armature[0])
     for name, X in placed.items():
         inertia = links[name].inertia
         if inertia is not None:

@@ -24,7 +24,7 @@ DETOUR = 16.0  # speed of a link over what its overlap asks for, from which on t
 
 def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, v: Array) -> tuple[Array, Array]:
     """Coordinates at the end of the step, and v in the axes there."""
-    moved = v + free.response(problem.J) @ separation(scene, free, problem, impulses)
+    moved = v + free.bend + free.response(problem.J) @ separation(scene, free, problem, impulses)
     q, v = advance(scene.model, free.q, v, scene.dt * moved)
     return close(scene, free, problem, q, v)
 

@@ -14,6 +14,7 @@ from featherweight.arrays import Array
 from featherweight.reference.stages.bodies import Bodies, bias, center_of_mass, mass_matrix, place
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, per_dof
 from featherweight.reference.stages.servos import Servo, add_forces, servos
+from featherweight.reference.stages.tumble import turn
 from featherweight.reference.tree import slices
 
 
@@ -27,6 +28,7 @@ class FreeMotion:
     H: Array  # (nv, nv) with what acts at the end of the step
     bodies: Bodies
     servos: list[Servo]
+    bend: Array  # (nv,) what coordinates move with beside velocities, where something turns fast
 
     def response(self, J: Array) -> Array:
         """H^-1 J^T, (nv, m): what unit impulses along rows J do to velocities."""
@@ -44,8 +46,7 @@ def predict(
 ) -> FreeMotion:
     model, dt = scene.model, scene.dt
     bodies = place(model, q)
-    H, force = mass_matrix(model, bodies), -bias(model, bodies, q, v, f_ext)
-    force += 0.0 if tau is None else tau
+    H, force = mass_matrix(model, bodies), np.zeros_like(v) if tau is None else tau.copy()
     damping, stiffness, rest = (per_dof(model, field) for field in ("damping", "stiffness", "rest_position"))
     force -= damping * v
     H += dt * np.diag(damping)
@@ -55,9 +56,11 @@ def predict(
         H[dof, dof] += ahead**2 * stiffness[dof]
     motors = servos(scene, np.zeros(len(model.actuators)) if control is None else control)
     add_forces(scene, motors, q, v, H, force)
-    v_free = v + dt * np.linalg.solve(H, force)
+    weight = bias(model, bodies, q, np.zeros_like(v), None)
+    turned = turn(model, dt, v, H, lambda m: bias(model, bodies, q, m, None) - weight)
+    v_free = turned.v + dt * np.linalg.solve(H, force - bias(model, bodies, q, turned.explicit, f_ext))
     for i, (joint, (_, at_v)) in enumerate(zip(model.joints, slices(model), strict=True)):
         if joint.type == "free":  # components in axes that turn; within a step they are those at its start
-            u, w = v[at_v][:3], v[at_v][3:]
+            u, w = turned.explicit[at_v][:3], turned.explicit[at_v][3:]
             v_free[at_v][:3] += dt * np.cross(w, u + np.cross(w, center_of_mass(model, i)))
-    return FreeMotion(q, v, v_free, H, bodies, motors)
+    return FreeMotion(q, v, v_free, H, bodies, motors, turned.bend)
