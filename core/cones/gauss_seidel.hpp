@@ -2,7 +2,8 @@
 //
 // Dense: sigma is kept up to date, a block that changes adds its columns of G, contiguous. Sparse: sigma of a block is
 // computed from its neighbours when its turn comes and nothing is written elsewhere, so it is outdated afterwards.
-// A block already within the tolerance is left alone, so an iteration in which nothing changes has measured the
+// Without the matrix it is computed from what all impulses do to the degrees of freedom, on the block's path to the
+// root. A block already within the tolerance is left alone, so an iteration in which nothing changes has measured the
 // residual of all, and a warm start at the solution costs one look at each block. O(m) per block and iteration where
 // dense. Source: per-contact solves in turn, as [Hwangbo et al. 2018], with the block of block.hpp. Oracle: the natural
 // map, dense.
@@ -27,13 +28,16 @@ FW_INLINE bool within(const Block& block, double D, double tolerance, const doub
 }
 
 // One pass over all blocks. The largest change of an impulse, times D [m/s]; zero only if no block had to change.
-template <bool sparse>
+// finds: velocities are found when they are needed, see keeps_velocities.
+template <bool finds>
 inline double visit_blocks(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
   constexpr double least_change = GaussSeidelTuning::least_change;
+  const MatrixProducts* const products = problem.G.products;
+  if (finds && products) products->start_impulses(products->context, lambda);
   double largest = 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& block = problem.blocks[j];
-    if (sparse) find_velocity(problem, j, lambda, w.sigma);
+    if (finds) find_velocity(problem, j, lambda, w.sigma);
     if (!w.moves(j) || within(block, w.D[j], w.aim, lambda, w.sigma)) continue;
     BlockFactor& f = w.factors[j];
     if (!f.ready) prepare_block(block, w.floor, f);
@@ -42,7 +46,11 @@ inline double visit_blocks(const ConeProblem& problem, ContactWorkspace& w, doub
       const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
       const double x = to.x - l[0], y = to.y - l[1], z = to.z - l[2];
       l[0] = to.x, l[1] = to.y, l[2] = to.z;
-      if (!sparse) add_three_columns(problem, block.first, x, y, z, w.sigma);
+      if (!finds) add_three_columns(problem, block.first, x, y, z, w.sigma);
+      if (finds && products) {
+        const double change[] = {x, y, z};
+        products->change_impulse(products->context, j, change);
+      }
       keep_worst(largest, w.D[j] * max_of(magnitude(z), max_of(magnitude(x), magnitude(y))) + least_change);
       continue;
     }
@@ -53,17 +61,18 @@ inline double visit_blocks(const ConeProblem& problem, ContactWorkspace& w, doub
       l[r] = x;
       keep_worst(largest, w.D[j] * magnitude(w.change[r]) + least_change);
     }
-    if (!sparse) add_columns(problem, j, w.change, w.sigma);
+    if (!finds) add_columns(problem, j, w.change, w.sigma);
+    if (finds && products) products->change_impulse(products->context, j, w.change);
   }
   return largest;
 }
 inline double gauss_seidel_iteration(const ConeProblem& problem, ContactWorkspace& w, double* lambda) {
-  return problem.G.start ? visit_blocks<true>(problem, w, lambda) : visit_blocks<false>(problem, w, lambda);
+  return keeps_velocities(problem) ? visit_blocks<false>(problem, w, lambda) : visit_blocks<true>(problem, w, lambda);
 }
 
 // sigma of all blocks after iterations.
 FW_INLINE void catch_up(const ConeProblem& problem, const double* lambda, ContactWorkspace& w) {
-  if (problem.G.start) set_velocities(problem, lambda, w.sigma);
+  if (!keeps_velocities(problem)) set_velocities(problem, lambda, w.sigma);
 }
 
 // Iterates until nothing changes, or the pace of the last two iterations says that nothing would and the report agrees;
@@ -81,7 +90,7 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hop
     bool corrected = false;
     if (change * change <= last * w.aim) {
       catch_up(problem, lambda, w);
-      corrected = !problem.G.start && moved * Tuning::rounding > w.tolerance;
+      corrected = keeps_velocities(problem) && moved * Tuning::rounding > w.tolerance;
       if (corrected) set_velocities(problem, lambda, w.sigma), moved = 0;
       report_residuals(problem, w.D, lambda, w.sigma, report);
       if (report.residual <= w.tolerance) return true;
@@ -94,7 +103,7 @@ inline bool gauss_seidel(const ConeProblem& problem, int max_iterations, int hop
       if (!(expected <= w.aim)) break;
     }
     last = change;
-    if ((k + 1) % Tuning::between_refreshes == 0 && !problem.G.start)
+    if ((k + 1) % Tuning::between_refreshes == 0 && keeps_velocities(problem))
       set_velocities(problem, lambda, w.sigma), moved = 0;
   }
   set_velocities(problem, lambda, w.sigma);

@@ -23,6 +23,10 @@ FW_INLINE DiagonalBlock diagonal_block(const ConeProblem& problem, int j) {
   return {G.values + G.at[k], block.rows};
 }
 
+// Gauss-Seidel keeps the velocities of all rows up to date where a column is contiguous; else it finds those of a block
+// when its turn comes.
+FW_INLINE bool keeps_velocities(const ConeProblem& problem) { return !problem.G.start && !problem.G.products; }
+
 // Operations of a product with the matrix, or of an iteration of Gauss-Seidel, roughly: to be announced to
 // interrupt.hpp.
 FW_INLINE double operations_of_product(const ConeProblem& problem) {
@@ -68,12 +72,13 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
   }
 }
 
-// sigma of block j alone, from a sparse matrix: by symmetry its columns are its rows.
+// sigma of block j alone, from a sparse matrix, where by symmetry its columns are its rows, or without the matrix.
 FW_INLINE void find_velocity(const ConeProblem& problem, int j, const double* lambda, double* sigma) {
   const ContactMatrix& G = problem.G;
   const Block& block = problem.blocks[j];
   double* const s = sigma + block.first;
   for (int c = 0; c < block.rows; ++c) s[c] = problem.g[block.first + c];
+  if (G.products) return G.products->add_velocity(G.products->context, j, lambda, s);
   Four x = {0, 0, 0, 0}, y = x, z = x;
   for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
     const Block& other = problem.blocks[G.neighbour[k]];

@@ -63,7 +63,7 @@ inline void solve_pile(const ConeProblem& problem, const SolverOptions& options,
         continue;
       }
     }
-    if (anderson.after_iteration(lambda) && !problem.G.start) set_velocities(problem, lambda, w.sigma);
+    if (anderson.after_iteration(lambda) && keeps_velocities(problem)) set_velocities(problem, lambda, w.sigma);
   }
   copy(problem.m, w.best, lambda);
   set_velocities(problem, lambda, w.sigma);

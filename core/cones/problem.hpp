@@ -34,21 +34,27 @@ struct Block {
   double lower, upper;  // interval [N s] or [N m s]
 };
 
-// A matrix that is not formed.
+// A matrix that is not formed. Those who use it know whether it is for ADMM, which shifts, or for Gauss-Seidel, which
+// goes block by block; what the other needs may be null.
 struct MatrixProducts {
   const void* context;
   void (*multiply)(const void* context, const double* x, double* y);       // y = G x
   void (*shift)(const void* context, const double* rho);                   // prepares solve_shifted; rho: of each row
   void (*solve_shifted)(const void* context, const double* b, double* x);  // x = (G + rho)^-1 b
   bool exact;                                                              // or else x only approximates it
+  // Block by block, for impulses that change one after the other: start with all of them, then add G lambda of a block
+  // to its velocity, and change its impulse.
+  void (*start_impulses)(const void* context, const double* lambda);
+  void (*add_velocity)(const void* context, int block, const double* lambda, double* velocity);
+  void (*change_impulse)(const void* context, int block, const double* change);
 };
 
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
 // zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
 // start[j + 1]), in rising order and including itself; its element (row r of block neighbour[k], column c) is at
 // values[at[k] + c * rows + r]. One number after the last may be read.
-// Not formed (products not null): only the elements of the diagonal blocks exist, block j at values[at[j]]. ADMM needs
-// no more; solvers that go from column to column do.
+// Not formed (products not null): only the elements of the diagonal blocks exist, block j at values[at[j]]. ADMM and
+// Gauss-Seidel need no more.
 struct ContactMatrix {
   const double* values;
   int stride;

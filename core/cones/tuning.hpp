@@ -20,8 +20,16 @@ struct ProblemSizes {
   // The largest system that Newton's method and ADMM factorise when asked for by name: n^2 numbers of scratch.
   // Test: test_newton_factorises_up_to_600_rows.
   static constexpr int most_factorised_rows = 600;
+  // Numbers of a sparse matrix beyond which it is not formed where [1] it would have so many more than the paths of its
+  // rows: hundreds of contacts on one tree all couple to each other, and both the matrix and every iteration would grow
+  // with their square. Piles of bodies have five times as many. Test: test_many_contacts_on_one_tree_take_linear_time.
+  static constexpr double most_sparse_values = 2e6;
+  static constexpr double crowded = 16;
 };
 static_assert(ProblemSizes::most_dense_rows <= ProblemSizes::most_factorised_rows);
+static_assert(ProblemSizes::most_sparse_values >
+                  4.0 * ProblemSizes::most_factorised_rows * ProblemSizes::most_factorised_rows,
+              "what is factorised is formed; rows between two trees count for both");
 
 // Rows that impulses can hardly move (workspace.hpp).
 struct MobilityTuning {

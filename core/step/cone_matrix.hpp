@@ -2,14 +2,16 @@
 //
 // Rows couple if they act on the same tree. A robot's all do: its matrix is dense. In a pile of bodies each touches a
 // few others only: beyond `ProblemSizes::most_dense_rows` only those blocks are kept, and cost and memory grow with the
-// contacts. So it is for robots side by side, which are solved island by island. Where it is not wanted at all,
-// products go through the trees (quartet_rows.hpp), and the diagonal blocks are what is kept.
+// contacts. So it is for robots side by side, which are solved island by island. Where it is not wanted at all, or
+// where hundreds of contacts act on one tree, products go through the trees (quartet_rows.hpp, walked_rows.hpp), and
+// the diagonal blocks are what is kept.
 #pragma once
 #include "cones/kernels.hpp"
 #include "cones/matrix.hpp"
 #include "cones/tuning.hpp"
 #include "step/quartet_rows.hpp"
 #include "step/sparse_assembly.hpp"
+#include "step/walked_rows.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -25,13 +27,13 @@ class ConeMatrix {
 
   ConeMatrix(const Scene& scene, ConeRows<S>& rows, const ContactKernels& kernels, const SolverOptions& options,
              Memory& memory)
-      : scene_(scene), rows_(rows), product_(scene, rows) {
+      : scene_(scene), rows_(rows), product_(scene, rows), walked_(scene, rows) {
     const bool sparse = rows.m > ProblemSizes::most_dense_rows ||
                         (rows.m > ProblemSizes::least_island_rows && options.solver == Solver::automatic &&
                          fall_apart<ProblemSizes::most_dense_rows>(rows.quartets, rows.n_quartets));
     if (sparse || rows.has_others) rows.unpack_balls();
     if (options.matrix_free)
-      fill_diagonal(kernels, options, memory);
+      fill_for_products(kernels, options, memory);
     else if (sparse)
       fill_sparse(kernels, options, memory);
     else
@@ -41,13 +43,15 @@ class ConeMatrix {
   }
 
   // Of degrees of freedom, where the matrix is not formed: scratch between products.
-  double* of_dofs() const { return product_.of_dofs(); }
+  double* of_dofs() const { return of_dofs_; }
   ConeProblem problem() const { return {rows_.m, rows_.n_blocks, rows_.blocks, G, rows_.g, rows_.scale}; }
 
  private:
   const Scene& scene_;
   const ConeRows<S>& rows_;
   ConeOperator product_;
+  WalkedRows walked_;
+  double* of_dofs_ = nullptr;
   MatrixProducts products_;
 
   // Carves what all kinds need; `more` carves the rest.
@@ -149,8 +153,22 @@ class ConeMatrix {
     }
   }
 
-  // Blocks lie within quartets, in the same order.
-  void fill_diagonal(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+  void fill_for_products(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+    fill_diagonal(kernels, options, memory, product_);
+    product_.load(rows_.dofs(), rows_.lane());
+    products_ = product_.products();
+    of_dofs_ = product_.of_dofs();
+  }
+  void fill_for_walks(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
+    fill_diagonal(kernels, options, memory, walked_);
+    walked_.start();
+    products_ = walked_.products();
+    of_dofs_ = walked_.of_dofs();
+  }
+
+  // Blocks lie within quartets, in the same order. products: takes the rest of the room.
+  template <class Products>
+  void fill_diagonal(const ContactKernels& kernels, const SolverOptions& options, Memory& memory, Products& products) {
     std::size_t n_values = 0;
     for (int j = 0; j < rows_.n_blocks; ++j) n_values += rows_.blocks[j].rows * rows_.blocks[j].rows;
     double* values = nullptr;
@@ -158,11 +176,9 @@ class ConeMatrix {
     make_room(kernels, options, memory, [&](Arena& pieces) {
       values = pieces.take<double>(n_values);
       at = pieces.take<std::size_t>(rows_.n_blocks);
-      product_.make_room(pieces);
+      products.make_room(pieces);
       G = {values, 0, nullptr, nullptr, at, &products_};
     });
-    product_.load(rows_.dofs(), rows_.lane());
-    products_ = product_.products();
     std::size_t v = 0;
     for (int i = 0, j = 0; i < rows_.n_quartets; ++i) {
       const Quartet& quartet = rows_.quartets[i];
@@ -186,10 +202,13 @@ class ConeMatrix {
         assembly.make_room(pieces);
         G = assembly.matrix();
       });
-      assembly.place_columns();
     };
-    carve_all();  // how many values there are
-    carve_all();  // with room for them
+    carve_all();
+    const bool goes_by_blocks = options.solver == Solver::automatic || options.solver == Solver::gauss_seidel;
+    if (goes_by_blocks && assembly.is_crowded()) return fill_for_walks(kernels, options, memory);
+    assembly.place_columns();  // how many values there are
+    carve_all();               // with room for them
+    assembly.place_columns();
     assembly.write_values();
   }
 };

@@ -118,7 +118,10 @@ class ConeOperator {
     rows_.load(dofs, lane);
   }
   double* of_dofs() const { return operator_.scratch(); }
-  MatrixProducts products() const { return {this, multiply, shift, solve_shifted, rows_.are_on_one_link()}; }
+  // For ADMM: none of single blocks.
+  MatrixProducts products() const {
+    return {this, multiply, shift, solve_shifted, rows_.are_on_one_link(), nullptr, nullptr, nullptr};
+  }
 
  private:
   const Tree<double>& tree_;

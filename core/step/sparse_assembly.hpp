@@ -6,6 +6,7 @@
 // Cost: linear in the blocks that are not zero. Oracle: the dense matrix.
 #pragma once
 #include "cones/matrix.hpp"
+#include "cones/tuning.hpp"
 #include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
@@ -28,6 +29,20 @@ class SparseAssembly {
     values_ = arena.take<double>(n_values_ + 1);
   }
   ContactMatrix matrix() const { return {values_, 0, start_, neighbour_, at_}; }
+
+  // Whether there would be far more values than in the paths of the rows. After make_room.
+  bool is_crowded() {
+    list_quartets_by_tree();
+    double values = 0, walked = 0;
+    for (int k = 0; k < n_roots(); ++k) {
+      double rows = 0;
+      for (int i = first_of_root_[k]; i < first_of_root_[k + 1]; ++i) rows += quartets_[on_root_[i]].rows;
+      values += rows * rows;
+    }
+    for (int i = 0; i < n_quartets_; ++i)
+      for (int e = 0; e < quartets_[i].n_ends; ++e) walked += quartets_[i].rows * quartets_[i].ends[e].count;
+    return values > ProblemSizes::most_sparse_values && values > ProblemSizes::crowded * walked;
+  }
 
   // Where the values of each block go.
   void place_columns() {

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 WORLD = "world"
+#: The largest model. Counts of it, squared, are what the core's integers hold; what is larger is refused before work.
+MAX_LINKS = MAX_DOFS = 32_000
 ROOT_JOINT = "root_joint"
 
 
@@ -87,12 +89,18 @@ class ModelBuilder:
         self._keyframes: dict[str, KeyframeParts] = {}
         self._couplings: dict[str, Coupling] = {}
         self._tendons: dict[str, Tendon] = {}
+        self._nv = 0
 
     @classmethod
     def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
         """A builder that holds ``description``, all of it checked."""
         builder = cls(description.name, gravity=description.gravity, allow_nonphysical=allow_nonphysical)
         return builder.add(description)
+
+    def check_size(self, more: int) -> None:
+        """Raises if ``more`` links would be too many: to be asked before the work of adding them."""
+        if len(self._links) + more > MAX_LINKS:
+            raise ModelError(f"model {self._name!r}", f"has more than {MAX_LINKS} links")
 
     # -- links ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +119,7 @@ class ModelBuilder:
         [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
         """
         element = self._new_frame_name("link", name)
+        self.check_size(1)
         if isinstance(inertia, Inertia):
             if mass is not None:
                 raise ModelError(element, "give mass and inertia either separately or as one Inertia, not both")
@@ -195,6 +204,8 @@ class ModelBuilder:
         if parent == child:
             raise ModelError(element, f"link {child!r} is its own parent")
         nv = JOINT_SIZES[type][1]
+        if self._nv + nv > MAX_DOFS:
+            raise ModelError(f"model {self._name!r}", f"has more than {MAX_DOFS} degrees of freedom")
         axes = checked_axes(element, type, axis, axis2)
         if pitch != 0.0 and type != "helical":
             raise ModelError(element, f"pitch belongs to helical joints, not to {type}")
@@ -231,6 +242,7 @@ class ModelBuilder:
             start=checked_start(element, type, start),
             parent_contact=bool(parent_contact),
         )
+        self._nv += nv
         self._carrier[child] = name
         return self
 
@@ -387,6 +399,7 @@ class ModelBuilder:
         """
         description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
         base = checked_pose(f"model {description.name!r}", "placement", placement)
+        self.check_size(len(description.links))
         for link in description.links:
             self.link(prefix + link.name, inertia=link.inertia, geometries=link.geometries)
         for joint in description.joints:

@@ -174,6 +174,7 @@ def _decode_model(document: object) -> ModelDescription:
     )
     excludes = fields.take("excludes", list, [])
     fields.finish()
+    builder.check_size(len(links))
     for note in notes:
         builder.note(_decode_note(note))
     for link in links:

@@ -1,0 +1,142 @@
+"""Steps take a time that is bounded by what touches; what is too large is refused at once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.model.builder import MAX_LINKS
+
+
+def brushes(n_links: int, n_balls: int, friction: float = 0.5) -> fw.Scene:
+    """A chain that lies on many small balls: contacts that all act on one tree."""
+    rng = np.random.default_rng(0)
+    builder = fw.ModelBuilder("brushes")
+    for k in range(n_links):
+        shapes = []
+        for i in range(n_balls):
+            X = np.eye(4)
+            X[:3, 3] = rng.uniform(0.0, 0.2), rng.uniform(-0.2, 0.2), -0.02
+            shapes.append(fw.Geometry(f"ball_{k}_{i}", "collision", "sphere", (0.02,), X))
+        builder.link(f"link_{k}", mass=1.0, com=(0.1, 0, 0), inertia=(0.01, 0.01, 0.02), geometries=shapes)
+        if k == 0:
+            builder.joint("root", "free", "world", "link_0")
+        else:
+            axis = (0, 1, 0) if k % 2 else (0, 0, 1)
+            builder.joint(f"joint_{k}", "revolute", f"link_{k - 1}", f"link_{k}", axis=axis, placement=(0.2, 0, 0))
+    scene = fw.Scene(ground=fw.Plane(friction=friction))
+    scene.add(fw.Model(builder.describe()), name="brushes", pose=(0, 0, 0.04), self_collision=False)
+    return scene
+
+
+def pushed(sim: fw.Simulator) -> fw.State:
+    v = 0.02 * np.random.default_rng(1).standard_normal(sim.model.nv)
+    v[0] += 0.3
+    return sim.state(v=v)
+
+
+def point_velocities(sim: fw.Simulator, contacts: fw.Contacts, q: Any, v: Any) -> Any:
+    """(n, 3) of the points of contact, along t1, t2 and the normal, by the velocities of links."""
+    model = sim.model
+    links = [sim.scene.shapes[k].link for k in contacts.shape_a.tolist()]
+    X = fw.forward_kinematics(model, q)
+    moving = {k: fw.frame_velocity(model, q, v, model.link_names[k], reference="world") for k in sorted(set(links))}
+    V = np.array([moving[k] for k in links])
+    assert X.shape[0] == model.n_links
+    u = V[:, :3] + np.cross(V[:, 3:], contacts.position)
+    return np.einsum("nij,nj->ni", contacts.frame, u)
+
+
+@pytest.mark.parametrize("solver", [fw.Automatic(pile_iterations=3000), fw.GaussSeidel(max_iterations=20_000)], ids=str)
+def test_many_contacts_on_one_tree_obey_the_laws(solver: Any) -> None:
+    """Without a matrix: Signorini and Coulomb hold for the velocities that links really have."""
+    friction = 0.5
+    sim = fw.Simulator(brushes(8, 70, friction), dt=2e-3, solver=solver)
+    state = pushed(sim)
+    most_closed = 0
+    for _ in range(4):
+        state = sim.step(state)
+        contacts = state.contacts
+        assert len(contacts) == 560 and state.converged
+        q_start = state.q_start
+        u = point_velocities(sim, contacts, q_start, state.v)
+        impulse, gap = contacts.impulse, contacts.gap
+        scale = float(np.abs(u).max())
+        slack = u[:, 2] + np.maximum(gap, 0.0) / sim.dt
+        closed = impulse[:, 2] > 0.0
+        most_closed = max(most_closed, int(closed.sum()))
+        assert slack.min() > -1e-6 * scale and np.abs(slack[closed]).max() < 1e-6 * scale  # the tolerance, times rows
+        pushing, slipping = np.linalg.norm(impulse[:, :2], axis=1), np.linalg.norm(u[:, :2], axis=1)
+        bound = friction * impulse[:, 2]
+        assert (pushing <= bound + 1e-7 * bound.max()).all()
+        slides = closed & (slipping > 1e-4 * scale)
+        assert pushing[slides] == pytest.approx(bound[slides], abs=1e-6 * bound.max())
+        along = np.einsum("ni,ni->n", impulse[slides, :2], u[slides, :2])
+        turn = sim.dt * np.abs(state.v[3:]).max()  # of the axes of v, from the start of the step to its end
+        assert along == pytest.approx(-pushing[slides] * slipping[slides], abs=turn * bound.max() * scale)
+    assert most_closed > 20
+
+
+def test_velocities_without_a_matrix_are_those_of_the_links() -> None:
+    """What the solver believes, by the paths of rows, beside what kinematics says of the velocities it leads to."""
+    sim = fw.Simulator(brushes(6, 80, friction=0.3), dt=2e-3)
+    solution = sim.step_solution(sim.step(pushed(sim)))
+    assert len(solution.rows) == 3 * 480 and solution.rows.impulse.any()
+    u = point_velocities(sim, solution.contacts, solution.q, solution.state.v)
+    turn = sim.dt * np.abs(solution.state.v[3:]).max()  # of the axes of v, from the start of the step to its end
+    assert solution.rows.velocity.reshape(-1, 3) == pytest.approx(u, abs=turn * float(np.abs(u).max()))
+
+
+def seconds_of_step(n_balls: int) -> float:
+    sim = fw.Simulator(brushes(4, n_balls), dt=2e-3)
+    state = sim.step(pushed(sim))
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        state = sim.step(state)
+        best = min(best, time.process_time() - start)
+    assert len(state.contacts) > 3 * n_balls
+    return float(best)
+
+
+def test_many_contacts_on_one_tree_take_linear_time() -> None:
+    """Four times as many may not take more than eight times as long; with a matrix they took sixteen times."""
+    seconds_of_step(50)
+    assert seconds_of_step(800) < 8 * seconds_of_step(200) + 0.01
+
+
+# -- too large -------------------------------------------------------------------------------------------------------
+
+
+def test_models_that_are_too_large_are_refused_before_the_work() -> None:
+    small = fw.ModelBuilder("small").link("a").joint("free", "free", "world", "a").describe()
+    links = small.links * (MAX_LINKS + 1)
+    huge = fw.ModelDescription(**vars(small) | {"links": links})
+    start = time.process_time()
+    with pytest.raises(fw.ModelError, match=f"model 'small': has more than {MAX_LINKS} links"):
+        fw.Model(huge)
+    assert time.process_time() - start < 1.0
+
+
+def test_saved_models_that_are_too_large_are_refused_before_the_work(tmp_path: Path) -> None:
+    names = ", ".join('{"name": "a"}' for _ in range(100_000))
+    text = f'"name": "m", "gravity": [0, 0, 0], "joints": [], "frames": [], "notes": [], "links": [{names}]'
+    (tmp_path / "huge.json").write_text('{"format": "featherweight-model", "version": 1, ' + text + "}")
+    start = time.process_time()
+    with pytest.raises(fw.ModelImportError, match=f"has more than {MAX_LINKS} links"):
+        fw.Model.load(tmp_path / "huge.json")
+    assert time.process_time() - start < 3.0
+
+
+def test_degrees_of_freedom_are_counted_as_joints_are_added() -> None:
+    builder = fw.ModelBuilder("many")
+    builder._nv = 31_998
+    builder.link("a").link("b").joint("hinge", "revolute", "world", "a", axis="z")
+    with pytest.raises(fw.ModelError, match="model 'many': has more than 32000 degrees of freedom"):
+        builder.joint("free", "free", "world", "b")
+    builder.joint("other", "revolute", "world", "b", axis="z")
