@@ -44,9 +44,10 @@ def test_pipes_and_huge_files_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "name, text, complaint",
     [
-        ("robot.sdf", URDF, "unknown extension '.sdf'"),
+        ("robot.step", URDF, "unknown extension '.step'"),
+        ("robot.sdf", URDF, "must have <sdf>"),
         ("robot", URDF, "unknown extension ''"),
-        ("robot.xml", "<sdf/>", "must be <robot> or <mujoco>, got <sdf>"),
+        ("robot.xml", "<scene/>", "must be one of <robot>, <sdf>, <mujoco>, got <scene>"),
         ("robot.xml", "", "got none"),
         ("robot.json", URDF, "is not JSON"),
         ("robot.urdf", "\ufeff", "no element found"),
@@ -70,7 +71,7 @@ def test_errors_are_value_errors_with_path_line_and_element() -> None:
 
 def test_unknown_format() -> None:
     with pytest.raises(ValueError, match="format must be"):
-        fw.loads(URDF, "sdf")  # type: ignore[arg-type]
+        fw.loads(URDF, "step")  # type: ignore[arg-type]
 
 
 def test_bytes_and_text_are_the_same() -> None:

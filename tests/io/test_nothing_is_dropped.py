@@ -14,7 +14,7 @@ from featherweight import Severity
 DATA = Path(__file__).parents[1] / "data"
 
 #: Inside these nothing is looked at: they are left out, and reported, as a whole.
-WHOLE = ("transmission", "safety_controller", "calibration", "plugin", "texture")
+WHOLE = ("transmission", "safety_controller", "calibration", "plugin", "texture", "light", "physics")
 OPENING = re.compile(r"<([a-z_0-9:]+)(\s[^<>]*?)?(/?)>")
 
 

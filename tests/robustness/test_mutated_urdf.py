@@ -1,4 +1,4 @@
-"""Ten thousand damaged URDF files: each loads, or raises ModelImportError. Nothing else, and no hang.
+"""Ten thousand damaged URDF files, and some SDF: each loads, or raises ModelImportError. Nothing else, and no hang.
 
 Files are damaged as bytes (flips, cuts, copies) and as documents (numbers, names, elements moved, doubled, dropped).
 Every file is made from a seed: a failure message holds what rebuilds it.
@@ -10,9 +10,13 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from helpers.forests import Forest, random_forest
+from helpers.sdf_text import JOINTS_OF_SDF, sdf_of
 
 import featherweight as fw
 from featherweight import ModelDescription
@@ -162,16 +166,20 @@ MUTATIONS = [
 ]
 
 
-def test_ten_thousand_damaged_files() -> None:
-    originals = seeds()
+def damaged(case: int, originals: list[bytes]) -> bytes:
+    rng = random.Random(case)
+    text = rng.choice(originals)
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        text = rng.choice(MUTATIONS)(rng, text) or b"<"
+    return text
+
+
+def check_damaged_files(originals: list[bytes], format: Literal["urdf", "sdf"], cases: int) -> None:
     outcomes: Counter[str] = Counter()
-    for case in range(CASES):
-        rng = random.Random(case)
-        text = rng.choice(originals)
-        for _ in range(rng.choice([1, 1, 2, 4])):
-            text = rng.choice(MUTATIONS)(rng, text) or b"<"
+    for case in range(cases):
+        text = damaged(case, originals)
         try:
-            model = fw.loads(text, "urdf", floating_base=case % 2 == 0)
+            model = fw.loads(text, format, floating_base=case % 2 == 0)
             assert model.nq >= model.nv
             outcomes["loaded"] += 1
         except fw.ModelImportError as error:
@@ -180,4 +188,15 @@ def test_ten_thousand_damaged_files() -> None:
             outcomes["refused"] += 1
         except Exception as error:
             raise AssertionError(f"case {case} raised {error!r} for {text[:2000]!r}") from error
-    assert min(outcomes["loaded"], outcomes["refused"]) > CASES // 10, outcomes
+    assert min(outcomes["loaded"], outcomes["refused"]) > cases // 10, outcomes
+
+
+def test_ten_thousand_damaged_files() -> None:
+    check_damaged_files(seeds(), "urdf", CASES)
+
+
+def test_damaged_sdf_files() -> None:
+    chain = random_forest(3, 6, joints=JOINTS_OF_SDF)
+    plans = tuple(replace(plan, armature=False, massless=False) for plan in chain.plans)
+    text = sdf_of(Forest(plans, 3).description, "1.9 relative").encode()
+    check_damaged_files([(DATA / "features.sdf").read_bytes(), text], "sdf", CASES // 5)

@@ -1,11 +1,12 @@
-"""Models from files: URDF, MJCF and our own saved format."""
+"""Models from files: URDF, SDF, xacro, MJCF and our own saved format."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,13 +16,15 @@ from ..model import saved
 from ..model.builder import ModelBuilder
 from ..model.description import ModelDescription, Severity
 from ..model.model import Model
-from . import mjcf, remedies, urdf, xml
+from . import mjcf, remedies, sdf, urdf, xacro, xml
 from .meshes import PackageDirs
 
 __all__ = ["load", "loads"]
 
-Format = Literal["urdf", "mjcf", "json"]
+Format = Literal["urdf", "sdf", "xacro", "mjcf", "json"]
 
+_SUFFIXES: dict[str, Format] = {".urdf": "urdf", ".sdf": "sdf", ".world": "sdf", ".xacro": "xacro", ".json": "json"}
+_ROOTS: dict[str | None, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 _JOINT = re.compile(r"joint '(.*?)': (.*)", re.DOTALL)  # how the core starts its messages about one
 
 
@@ -31,20 +34,25 @@ def load(
     floating_base: bool = False,
     strict: bool = False,
     package_dirs: PackageDirs = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Model:
-    """Load a robot from a file: URDF (.urdf, or .xml with <robot>), MJCF (.xml, .mjcf) or a saved model (.json).
+    """Load a robot, or a world of them, from a file: URDF (.urdf), SDF (.sdf, .world), xacro (.xacro), MJCF (.xml,
+    .mjcf) or a saved model (.json); .xml may hold any of the first three as well.
 
     floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
     strict: raise on the first thing because of which the robot would not move as the file says, instead of listing all
     in ``model.import_report``. What changes only the picture, or nothing, is listed in either case.
-    package_dirs: where to look for ``package://`` meshes first, before ``ROS_PACKAGE_PATH`` and around the file.
+    package_dirs: where to look for ``package://`` files first, before ``ROS_PACKAGE_PATH`` and around the file.
+    arguments: of xacro files, by name.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
     >>> model = load("robot.urdf", floating_base=True)  # doctest: +SKIP
     """
     path = Path(path)
     text = files.read(path)
-    return _model(text, _format(path, text), path, floating_base, strict, package_dirs, path.absolute().parent)
+    format, directory = _format(path, text), path.absolute().parent
+    text, format = _expanded(text, format, path, package_dirs, directory, arguments)
+    return _model(text, format, path, floating_base, strict, package_dirs, directory)
 
 
 def loads(
@@ -55,33 +63,48 @@ def loads(
     strict: bool = False,
     package_dirs: PackageDirs = None,
     directory: str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Model:
-    """Load a robot from text in ``format`` ("urdf", "mjcf" or "json"). Options as in :func:`load`.
+    """Load a robot from text in ``format`` ("urdf", "sdf", "xacro", "mjcf" or "json"). Options as in :func:`load`.
 
     directory: where relative mesh paths start; without it they are not resolved.
     """
-    if format not in ("urdf", "mjcf", "json"):
-        raise ValueError(f'format must be "urdf", "mjcf" or "json", got {format!r}')
+    if format not in get_args(Format):
+        raise ValueError(f"format must be one of {', '.join(get_args(Format))}, got {format!r}")
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     where = None if directory is None else Path(directory).absolute()
+    data, format = _expanded(data, format, None, package_dirs, where, arguments)
     return _model(data, format, None, floating_base, strict, package_dirs, where)
+
+
+def _expanded(
+    text: bytes,
+    format: Format,
+    path: Path | None,
+    package_dirs: PackageDirs,
+    directory: Path | None,
+    arguments: Mapping[str, str] | None,
+) -> tuple[bytes, Format]:
+    """xacro as URDF, anything else as it is."""
+    if format != "xacro":
+        if arguments:
+            raise ValueError(f"arguments belong to xacro files, not to {format}")
+        return text, format
+    return xacro.expand(text, path, arguments=arguments, package_dirs=package_dirs, directory=directory), "urdf"
 
 
 def _format(path: Path, text: bytes) -> Format:
     suffix = path.suffix.lower()
-    if suffix == ".urdf":
-        return "urdf"
-    if suffix == ".json":
-        return "json"
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
     if suffix in (".xml", ".mjcf"):
         root = xml.root_tag(text)
-        if root == "robot":
-            return "urdf"
-        if root == "mujoco":
-            return "mjcf"
-        found = f"<{root}>" if root else "none"
-        raise ModelImportError("file", f"the outermost element must be <robot> or <mujoco>, got {found}", path)
-    raise ModelImportError("file", f"unknown extension {path.suffix!r}: expected .urdf, .xml, .mjcf or .json", path)
+        if root in _ROOTS:
+            return _ROOTS[root]
+        found, known = f"<{root}>" if root else "none", ", ".join(f"<{each}>" for each in _ROOTS)
+        raise ModelImportError("file", f"the outermost element must be one of {known}, got {found}", path)
+    known = ", ".join((*_SUFFIXES, ".xml", ".mjcf"))
+    raise ModelImportError("file", f"unknown extension {path.suffix!r}: expected one of {known}", path)
 
 
 def _model(
@@ -132,6 +155,8 @@ def _description(
 ) -> ModelDescription:
     if format == "urdf":
         return urdf.read(text, path, floating_base=floating_base, package_dirs=package_dirs, directory=directory)
+    if format == "sdf":
+        return sdf.read(text, path, floating_base=floating_base, package_dirs=package_dirs, directory=directory)
     if format == "mjcf":
         return mjcf.read(text, path, floating_base=floating_base, directory=directory)
     description = saved.decode(text, path)

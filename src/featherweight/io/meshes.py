@@ -60,6 +60,14 @@ class MeshFinder:
         """Absolute path of the directory that ``reference`` names, or None."""
         return next((path for path in self._candidates(reference) if _is(os.path.isdir, path)), None)
 
+    def find_package(self, name: str) -> str | None:
+        """Absolute path of the package called ``name``, or None."""
+        for directory in (*self._listed, *self._named, *self._above):
+            for path in (directory / name, directory):
+                if name in (path.name, self._package_name(path)) and _is(os.path.isdir, str(path)):
+                    return str(path)
+        return None
+
     def _candidates(self, reference: str) -> Iterator[str]:
         reference = _FIND.sub(r"package://\1/", reference.strip().replace("\\", "/"))
         for text in dict.fromkeys((reference, unquote(reference))):
@@ -77,7 +85,7 @@ class MeshFinder:
     def _relative(self, reference: str) -> Iterator[Path]:
         if os.path.isabs(reference):
             yield Path(reference)
-            return
+            reference = reference.lstrip("/")  # some mean the root of the package
         yield from self._in_mesh_directory(reference)
         for directory in (*self._around(), *self._listed):
             yield directory / reference

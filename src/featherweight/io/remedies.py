@@ -107,6 +107,35 @@ def moving_links(description: ModelDescription) -> set[str]:
     return moving
 
 
+def start_within_limits(description: ModelDescription, line: Lines) -> ModelDescription:
+    """Joints that nobody starts elsewhere start at zero, or at the limit nearest to it; followers where their leader
+    puts them."""
+    start: dict[str, float] = {}
+    notes: list[ImportNote] = []
+    for joint in description.joints:
+        if joint.nv == 1 and joint.nq == 1:
+            lower = -np.inf if joint.lower is None else float(joint.lower[0])
+            upper = np.inf if joint.upper is None else float(joint.upper[0])
+            given = None if joint.start is None else float(joint.start[0])
+            start[joint.name] = min(max(0.0, lower), upper) if given is None else given
+    followers = [joint for joint in description.joints if joint.mimic is not None and joint.start is None]
+    for _ in followers:  # leaders may follow others
+        new = {j.name: j.mimic.multiplier * start[j.mimic.joint] + j.mimic.offset for j in followers if j.mimic}
+        if all(start[name] == value for name, value in new.items()) or not np.isfinite([*new.values()]).all():
+            break
+        start |= new
+    joints = []
+    for joint in description.joints:
+        if joint.start is None and start.get(joint.name, 0.0) != 0.0:
+            element = f"joint {joint.name!r}"
+            why = "zero is beyond its limits" if joint.mimic is None else f"it follows {joint.mimic.joint!r}"
+            message = f"starts at {start[joint.name]:g}: {why}"
+            notes.append(ImportNote(element, line(element), message, Severity.NOTHING))
+            joint = replace(joint, start=np.array([start[joint.name]]))
+        joints.append(joint)
+    return replace(description, joints=tuple(joints), notes=(*description.notes, *notes))
+
+
 def ground_planes(description: ModelDescription, line: Lines) -> ModelDescription:
     """Planes and height fields have no bounds and no mass: on links that move they touch nothing."""
     moving = moving_links(description)

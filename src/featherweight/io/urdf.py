@@ -96,6 +96,8 @@ class _UrdfReader(Reader):
         """All notes with their lines, in the order of the file, and a model that can be simulated."""
         description = remedies.settle_inertias(description)
         notes = [*self.notes, *(replace(n, line=n.line or self._lines.get(n.element)) for n in description.notes)]
+        description = remedies.start_within_limits(replace(description, notes=()), self._lines.get)
+        notes += description.notes
         description = remedies.carry_massless(replace(description, notes=tuple(notes)), self._lines.get)
         description = remedies.ground_planes(description, self._lines.get)
         return replace(description, notes=tuple(sorted(description.notes, key=lambda note: note.line or 0)))

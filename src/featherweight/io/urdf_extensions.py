@@ -31,7 +31,7 @@ class Extensions:
     def __init__(self, reader: Reader, robot: Element, meshes: MeshFinder) -> None:
         self._reader = reader
         self.gravity: tuple[float, ...] = _EARTH
-        self.starts: dict[str, float] = {}  # joint -> position
+        self._starts: dict[str, float] = {}  # joint -> position
         self._balance = False  # MuJoCo's balanceinertia
         self._gazebo: dict[str, list[Element]] = {}  # link or joint -> elements about it
         self._armatures: dict[str, float] = {}
@@ -96,9 +96,10 @@ class Extensions:
         return moments
 
     def joint_options(self, joint: str) -> dict[str, Any]:
-        """Rotor and spring of a joint with one degree of freedom."""
+        """Rotor, spring and start of a joint with one degree of freedom."""
         rotor = {"armature": self._armatures[joint]} if joint in self._armatures else {}
-        return {**self._springs.get(joint, {}), **rotor}
+        start = {"start": [self._starts[joint]]} if joint in self._starts else {}
+        return {**self._springs.get(joint, {}), **rotor, **start}
 
     def pitch(self, joint: Element) -> float:
         """Travel of a screw per radian [m]; the file has it per turn."""
@@ -154,7 +155,7 @@ class Extensions:
             for setting in gazebo.all(tag):
                 spring[name] = self._number(setting)
         for setting in gazebo.all("initial_joint_position", "initial_position"):
-            self.starts[joint] = self._number(setting)
+            self._starts[joint] = self._number(setting)
         for setting in gazebo.all("stopCfm"):
             self._leave_out_unless_zero(setting, f"gazebo {joint!r}")
 
@@ -209,7 +210,7 @@ class Extensions:
                 if state.attributes.get("name") != "position":
                     continue
                 for param in (each for each in state.children if each.attributes.get("name") == "initial_value"):
-                    self.starts[joint.attributes.get("name", "")] = self._number(param)
+                    self._starts[joint.attributes.get("name", "")] = self._number(param)
         control.settle()
         self._reader.note(control, control.label(), "left out: control is not part of the model", NOTHING)
 
