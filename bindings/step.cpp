@@ -132,13 +132,34 @@ Contact contact_of(const Scene& scene, const double* integers, const double* num
   return c;
 }
 
-// The impulses that are read: of contacts (n, 6), and of joint rows and rows of closures (batch, rows).
+// The impulses that are read: of contacts (n, 6); along degrees of freedom (batch, nv) those of limits, of dry friction
+// and of servos; of rows of closures (batch, rows).
 nb::object get_read_impulses(Environments& self, nb::handle num_threads) {
   const int n_threads = thread_count(num_threads);
   ReadImpulses read;
   without_gil([&] { read = read_impulses(self, n_threads); });
-  return nb::make_tuple(doubles({read.contacts.size() / 6, 6}, read.contacts),
-                        doubles({self.batch(), read.joints.size() / self.batch()}, read.joints));
+  const Scene& scene = self.simulation().scene();
+  const std::size_t batch = self.batch(), nv = static_cast<std::size_t>(scene.tree.nv);
+  const std::size_t n_closure_rows = static_cast<std::size_t>(scene.n_closure_rows);
+  std::vector<double> limits(batch * nv), friction(batch * nv), servos(batch * nv), closures;
+  const double* next = read.joints.data();
+  for (std::size_t k = 0; k < batch; ++k) {
+    for (int r = 0; r < scene.n_joint_rows; ++r) {
+      const JointRow& row = scene.joint_rows[r];
+      auto& along = row.is_limit() ? limits : row.kind == JointRow::dry_friction ? friction : servos;
+      along[k * nv + static_cast<std::size_t>(row.term.dof)] += row.term.coefficient * *next++;
+    }
+    closures.insert(closures.end(), next, next + n_closure_rows);
+    next += n_closure_rows;
+  }
+  return nb::make_tuple(doubles({read.contacts.size() / 6, 6}, read.contacts), doubles({batch, nv}, limits),
+                        doubles({batch, nv}, friction), doubles({batch, nv}, servos),
+                        doubles({batch, n_closure_rows}, closures));
+}
+
+nb::object get_closure_errors(Environments& self) {
+  const std::size_t n = static_cast<std::size_t>(self.simulation().scene().n_closure_rows);
+  return doubles({self.batch(), n}, closure_errors(self));
 }
 
 void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> start,
@@ -350,10 +371,14 @@ void bind_step(nb::module_& m) {
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))
       .def(
           "read_impulses", &get_read_impulses, nb::arg("num_threads").none(),
-          nb::sig("def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], "
-                  "numpy.typing.NDArray[numpy.float64]]"),
+          nb::sig(
+              "def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]"),
           "The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; "
-          "of joint rows and rows of closures, (batch, rows) [N s, N m s].")
+          "along degrees of freedom, (batch, nv) each, of limits, dry friction and servos that are rows; of rows of "
+          "closures, (batch, rows) [N s, N m s].")
+      .def("closure_errors", &get_closure_errors,
+           nb::sig("def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]"),
+           "How far rows of closures are from closed, (batch, rows) [m, rad].")
       .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
       .def(
           "reports",
@@ -366,20 +391,28 @@ void bind_step(nb::module_& m) {
                   values.push_back(x);
               values.push_back(r.contacts);
               values.push_back(r.failed);
+              values.push_back(r.failed_dof);
+              values.push_back(r.failed_step);
             }
-            return doubles({self.batch(), 20}, values);
+            return doubles({self.batch(), 22}, values);
           },
           nb::sig("def reports(self) -> numpy.typing.NDArray[numpy.float64]"),
-          "(batch, 20): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, "
-          "unconverged of the last step; the same over all steps of the last call; contacts, failed.")
+          "(batch, 22): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, "
+          "unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that "
+          "failed in it "
+          "the degree of freedom and the step.")
       .def(
-          "set_failed",
-          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed) {
-            if (failed.shape(0) != self.batch())
-              throw std::invalid_argument("failed: expected one number per environment");
-            for (std::size_t k = 0; k < self.batch(); ++k) self.reports()[k].failed = failed.data()[k] != 0;
+          "set_reports",
+          [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed,
+             nb::ndarray<const double, nb::ndim<1>, nb::c_contig> residual) {
+            if (failed.shape(0) != self.batch() || residual.shape(0) != self.batch())
+              throw std::invalid_argument("failed, residual: expected one number per environment");
+            for (std::size_t k = 0; k < self.batch(); ++k) {
+              self.reports()[k].failed = failed.data()[k] != 0;
+              self.reports()[k].last.residual = residual.data()[k];
+            }
           },
-          nb::arg("failed"))
+          nb::arg("failed"), nb::arg("residual"), "What steps and reading depend on.")
       .def(
           "forgive",
           [](Environments& self, std::size_t environment) {

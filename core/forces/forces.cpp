@@ -6,6 +6,7 @@
 
 #include "forces/carried_rows.hpp"
 #include "forces/least_norm.hpp"
+#include "rows/closure.hpp"
 #include "runtime/denormals.hpp"
 #include "runtime/thread_pool.hpp"
 
@@ -112,6 +113,33 @@ void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments
     }
     first += static_cast<std::size_t>(environments.contacts()[k].count);
   }
+}
+
+std::vector<double> closure_errors(Environments& environments) {
+  using namespace host;
+  const Scene& scene = environments.simulation().scene();
+  const Tree<double>& tree = scene.tree;
+  const Pose<double> world = identity_pose<double>();
+  std::vector<double> errors(environments.batch() * static_cast<std::size_t>(scene.n_closure_rows));
+  std::vector<double> state(static_cast<std::size_t>(tree.n_states));
+  std::vector<Pose<double>> poses(static_cast<std::size_t>(tree.n_links));
+  double* next = errors.data();
+  for (std::size_t k = 0; scene.n_closures && k < environments.batch(); ++k) {
+    const double* const q = environments.q().data() + k * static_cast<std::size_t>(tree.nq);
+    for (int i = 0; i < tree.n_links; ++i) {
+      const Link<double>& l = tree.links[i];
+      const Pose<double>& parent = l.parent < 0 ? world : poses[static_cast<std::size_t>(l.parent)];
+      visit(l.kind, [&](auto joint) {
+        place(joint, l, q + l.q, state.data() + l.state, parent, poses[static_cast<std::size_t>(i)]);
+      });
+    }
+    for (int c = 0; c < scene.n_closures; ++c) {
+      const Closure<double>& closure = scene.closures[c];
+      position_errors(closure, frame_in_world(closure.a, poses.data()), frame_in_world(closure.b, poses.data()), next);
+      next += closure.n_rows;
+    }
+  }
+  return errors;
 }
 
 }  // namespace featherweight

@@ -55,7 +55,8 @@ class ConeRows {
   JointPush* pushes;                  // of the rows of joints; null as well
   int n_pushes = 0;
   double scale;             // [m/s]
-  double deepest = 0;       // overlap [m]
+  double deepest = 0;       // overlap of a contact [m]
+  double beyond = 0;        // what a limit is exceeded by [m or rad]
   double drift = 0;         // of closures [m]
   bool left_out = false;    // some contacts open too fast to matter
   bool is_soft = false;     // some rows have compliance
@@ -141,6 +142,7 @@ class ConeRows {
     scale = size > scale ? size : scale;
   }
   FW_INLINE void see_overlap(double gap) { deepest = -gap > deepest ? -gap : deepest; }
+  FW_INLINE void see_limit(double gap) { beyond = -gap > beyond ? -gap : beyond; }
   // What a gap asks of the velocity. Half an overlap goes in a step, but no faster than allowed.
   FW_INLINE double wanted(double gap) const {
     if (gap >= 0) return gap * per_dt_;

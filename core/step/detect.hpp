@@ -10,11 +10,11 @@ namespace featherweight::FW_ISA {
 
 // Before the first look: bounds of shapes over their motion without impulses.
 template <class S>
-void start_looking(const RolloutJob& job, const Pack& pack, const S& poison, StepWorkspace<S>& w) {
+void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
   for (int lane = 0; lane < pack.count; ++lane) {
-    w.looks[lane] = !job.reports[pack.first + lane].failed && is_finite(poison, lane);
+    w.looks[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
     w.left_out[lane] = false;
     if (scene.n_closures) w.closures[lane] = {};
   }

@@ -189,7 +189,7 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   for (StepReport& r : reports_) {
     const int failed = r.failed;
     r = {};
-    r.failed = failed;
+    r.failed = r.frozen = failed;
   }
   job.reports = reports_.data();
   const auto kernel = active_isa().simulation->rollout;

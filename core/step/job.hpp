@@ -19,10 +19,12 @@ struct StepFigures {
   int unconverged;                       // 1: missed the tolerance
 };
 struct StepReport {
-  StepFigures last;   // of the last step
-  StepFigures total;  // of all steps of a call: the worst, and sums
-  int contacts;       // in the last step
-  int failed;         // 1: frozen, since its state or its forces were no longer finite
+  StepFigures last;             // of the last step
+  StepFigures total;            // of all steps of a call: the worst, and sums
+  int contacts;                 // in the last step
+  int failed;                   // 1: stays where it was, since its velocities have lost their meaning (FailureTuning)
+  int frozen;                   // 1: it does already
+  int failed_dof, failed_step;  // the degree of freedom that was fastest, and in which step of the call
 };
 
 // Steps [0, n_steps) of environments [begin, end), in place.

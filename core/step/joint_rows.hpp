@@ -99,7 +99,7 @@ class JointRows {
       rows_.add_block(Law::unilateral, 1);
       rows_.add_row(velocity, shift, 0, impulse);
       rows_.ask_position(rows_.wanted(gap), Slack::one_sided);
-      rows_.see_overlap(gap);
+      rows_.see_limit(gap);
     }
   }
 };

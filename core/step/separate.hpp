@@ -69,8 +69,8 @@ void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix
 // Leaves the impulses in matrix.mu. False if there is nothing to do.
 template <class S>
 bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
-  if (!(rows.deepest > SeparateTuning::negligible_overlap || rows.drift > SeparateTuning::negligible_drift))
-    return false;
+  const double deepest = rows.beyond > rows.deepest ? rows.beyond : rows.deepest;
+  if (!(deepest > SeparateTuning::negligible_overlap || rows.drift > SeparateTuning::negligible_drift)) return false;
   if (matrix.G.products)
     iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
   else

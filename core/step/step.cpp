@@ -17,16 +17,32 @@ Input<double> at_step(Input<double> in, std::ptrdiff_t stride, int step) {
   return in;
 }
 
-// Environments whose numbers are no longer finite stay where they were, and say so.
-void freeze_failed(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+// The fastest degree of freedom of a lane; the first that is no number, if there is one.
+int fastest_dof(const S* v, int nv, int lane) {
+  int fastest = 0;
+  double most = 0;
+  for (int k = 0; k < nv; ++k) {
+    const double speed = LaneOf<S>{lane}(v[k]) < 0 ? -LaneOf<S>{lane}(v[k]) : LaneOf<S>{lane}(v[k]);
+    if (speed <= most) continue;
+    fastest = k, most = speed;
+    if (speed != speed) break;
+  }
+  return fastest;
+}
+
+// Environments whose velocities have lost their meaning stay where they were, and say so. k: the step.
+void freeze_failed(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
-  const S poison = poison_in(w.v, tree.nv);  // and with it q
+  const S squares = squares_of(w.v, tree.nv);  // and with them q
   for (int lane = 0; lane < width_of<S>; ++lane) {
     StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
-    if (is_finite(poison, lane) && !report.failed) continue;
-    report.failed = 1;
-    for (int k = 0; k < tree.nq; ++k) ScalarTraits<S>::set(w.q[k], lane, LaneOf<S>{lane}(w.kept_q[k]));
-    for (int k = 0; k < tree.nv; ++k) ScalarTraits<S>::set(w.v[k], lane, LaneOf<S>{lane}(w.kept_v[k]));
+    if (is_sane(squares, lane) && !report.failed) continue;
+    if (report.frozen == 0) {
+      report.failed = report.frozen = 1;
+      report.failed_dof = fastest_dof(w.v, tree.nv, lane), report.failed_step = k;
+    }
+    for (int i = 0; i < tree.nq; ++i) ScalarTraits<S>::set(w.q[i], lane, LaneOf<S>{lane}(w.kept_q[i]));
+    for (int i = 0; i < tree.nv; ++i) ScalarTraits<S>::set(w.v[i], lane, LaneOf<S>{lane}(w.kept_v[i]));
   }
 }
 
@@ -104,7 +120,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
         rk4_step(job, w, stages);
       else
         step(job, pack, k + 1 == job.n_steps, w, memory);
-      freeze_failed(job, pack, w);
+      freeze_failed(job, pack, k, w);
       if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
       if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
     }

@@ -37,6 +37,7 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
   solve(job, rows, matrix, report.last);
+  if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
   const bool separates = separate(scene, rows, matrix);
   if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
@@ -69,9 +70,9 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
 template <class S>
 Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
   const Scene& scene = *job.scene;
-  const S poison = poison_in(w.motion.v_free, scene.tree.nv);
+  const S squares = squares_of(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
-  start_looking(job, pack, poison, w);
+  start_looking(job, pack, squares, w);
   Outcome outcome;
   for (int look = 0; look < DetectTuning::most_looks; ++look) {
     list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
@@ -85,7 +86,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
   }
   for (int lane = 0; lane < pack.count; ++lane) {
     StepReport& report = job.reports[pack.first + lane];
-    if (!report.failed && is_finite(poison, lane)) add_figures(report.last, report.total);
+    if (!report.failed && is_sane(squares, lane)) add_figures(report.last, report.total);
   }
   return outcome;
 }

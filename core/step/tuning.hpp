@@ -40,6 +40,15 @@ struct TumbleTuning {
   static constexpr int most_newton = 8, most_evaluations = 60;
 };
 
+struct FailureTuning {
+  // Velocities beyond this have lost their meaning [m/s or rad/s], root of the sum of squares of an environment: the
+  // speed of light and more, where a coordinate that moves for a second is known to 1e-7 at best. The environment
+  // fails. tests/simulation/test_failure.py.
+  static constexpr double fastest = 1e9;
+  // Relative residuals beyond this are no numbers any more [1].
+  static constexpr double largest_residual = 1e300;
+};
+
 struct LawTuning {
   // Gaps of loaded contacts of single bodies up to this share of g dt^2 stay open [1]: closing them contradicts
   // sticking (docs/adr/0017). tests/simulation/test_settling.py.

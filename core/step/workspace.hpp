@@ -5,6 +5,7 @@
 #include "step/closure_system.hpp"
 #include "step/lane_inertia.hpp"
 #include "step/nearby.hpp"
+#include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -87,18 +88,18 @@ FW_INLINE void repeat_last_lane(const Pack& pack, int n, S* x) {
     for (int k = 0; k < n; ++k) ScalarTraits<S>::set(x[k], lane, LaneOf<S>{pack.count - 1}(x[k]));
 }
 
-// x * 0 is NaN exactly for what is not finite.
+// Sum of squares, by which velocities are judged: NaN and infinite where one of them is.
 template <class S>
-FW_INLINE S poison_in(const S* x, int n) {
+FW_INLINE S squares_of(const S* x, int n) {
   S even(0), odd(0);  // half as long a chain of additions
   int k = 0;
-  for (; k + 1 < n; k += 2) even = even + x[k] * S(0), odd = odd + x[k + 1] * S(0);
-  if (k < n) even = even + x[k] * S(0);
+  for (; k + 1 < n; k += 2) even = even + x[k] * x[k], odd = odd + x[k + 1] * x[k + 1];
+  if (k < n) even = even + x[k] * x[k];
   return even + odd;
 }
 template <class S>
-FW_INLINE bool is_finite(const S& poison, int lane) {
-  return LaneOf<S>{lane}(poison) == 0;
+FW_INLINE bool is_sane(const S& squares, int lane) {
+  return LaneOf<S>{lane}(squares) <= FailureTuning::fastest * FailureTuning::fastest;
 }
 
 }  // namespace featherweight::FW_ISA

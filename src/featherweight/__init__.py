@@ -42,7 +42,7 @@ from .constraints.terms import (
     constraint_residual,
     constraint_velocity,
 )
-from .errors import ModelError, ModelImportError
+from .errors import ModelError, ModelImportError, SimulationWarning
 from .io.load import load, loads
 from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
 from .kinematics.logarithms import (
@@ -84,11 +84,13 @@ from .sensors.force_torque import ForceTorque
 from .sensors.frames import FrameSensor
 from .sensors.imu import IMU
 from .sensors.joints import JointSensor
+from .simulation.contacts import Contacts
+from .simulation.forces import Closures, Forces
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator, Trajectory
 from .simulation.solution import SolvedRows, StepSolution
 from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
-from .simulation.state import Contacts, State
+from .simulation.state import State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
     from . import reference
@@ -105,6 +107,7 @@ __all__ = [
     "Automatic",
     "Body",
     "Closure",
+    "Closures",
     "CompiledScene",
     "CompiledShape",
     "ConstrainedSolution",
@@ -116,6 +119,7 @@ __all__ = [
     "Coupling",
     "DelassusOperator",
     "ForceTorque",
+    "Forces",
     "FrameConstraint",
     "FrameSensor",
     "GaussSeidel",
@@ -145,6 +149,7 @@ __all__ = [
     "Scene",
     "SceneObject",
     "Severity",
+    "SimulationWarning",
     "Simulator",
     "SolvedRows",
     "State",

@@ -357,19 +357,23 @@ class Environments:
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 
-    def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+    def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]:
         """
-        The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; of joint rows and rows of closures, (batch, rows) [N s, N m s].
+        The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; along degrees of freedom, (batch, nv) each, of limits, dry friction and servos that are rows; of rows of closures, (batch, rows) [N s, N m s].
         """
+
+    def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]:
+        """How far rows of closures are from closed, (batch, rows) [m, rad]."""
 
     def set_contacts(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], integers: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, 19), order='C', writable=False)]) -> None: ...
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (batch, 20): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed.
+        (batch, 22): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that failed in it the degree of freedom and the step.
         """
 
-    def set_failed(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None: ...
+    def set_reports(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
+        """What steps and reading depend on."""
 
     def forgive(self, arg: int, /) -> None:
         """Environment as if it had never been stepped: no contacts, not failed."""

@@ -62,7 +62,9 @@ _WORST = ("residual", "primal", "dual", "complementarity", "penetration")
 _SUMS = ("gauss_seidel", "newton", "admm", "unconverged")
 _FIGURES = Layout(**dict.fromkeys(_WORST + _SUMS, ()))
 #: Of the last step, and of all steps of the last call.
-_REPORTS = Layout(last=(_FIGURES.width,), total=(_FIGURES.width,), contacts=(), failed=())
+_REPORTS = Layout(
+    last=(_FIGURES.width,), total=(_FIGURES.width,), contacts=(), failed=(), failed_dof=(), failed_step=()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +99,13 @@ class StepReports:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """(batch,) environments whose numbers stopped being finite."""
+        """(batch,) environments whose velocities lost their meaning."""
         return _REPORTS.part(self._table, "failed") > 0.0
+
+    def failure(self, environment: int) -> tuple[int, int]:
+        """Where an environment failed in the last call: the degree of freedom that was fastest, and the step."""
+        row = self._table[environment]
+        return int(_REPORTS.part(row, "failed_dof")), int(_REPORTS.part(row, "failed_step"))
 
     def without(self, environments: NDArray[np.bool_]) -> StepReports:
         """The same, with some environments as if they had never been stepped."""
@@ -117,12 +124,14 @@ class StepReports:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> StepReports:
         """What :meth:`arrays` returned."""
         last = _FIGURES.joined(arrays)
-        rest = {"total": np.zeros_like(last), "contacts": np.zeros(len(last)), "failed": arrays["failed"]}
+        none = np.zeros(len(last))
+        rest = {"total": np.zeros_like(last), "contacts": none, "failed": arrays["failed"]}
+        rest |= {"failed_dof": none, "failed_step": none}
         return cls(_REPORTS.joined({"last": last, **rest}))
 
     def hand_to(self, core: _core.Environments) -> None:
-        """Tell the environments what their next step depends on."""
-        core.set_failed(np.ascontiguousarray(self.failed, dtype=np.float64))
+        """Tell the environments what their next step, and reading their forces, depend on."""
+        core.set_reports(self.failed.astype(np.float64), np.ascontiguousarray(self.last.residual))
 
 
 class StepTotals:
@@ -212,12 +221,17 @@ def _constrained(nv: int, n_rows: int) -> Layout:
 
 def constrained_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
     """(..., nv + n_rows + 3) of constrained and impulse dynamics by name."""
-    return _constrained(nv, n_rows).split(result)
+    return _judged(_constrained(nv, n_rows).split(result), result)
 
 
 def inverse_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
     """(..., nv + n_rows + 2) of constrained inverse dynamics by name."""
-    return Layout(tau=(nv,), forces=(n_rows,), residual=(), converged=()).split(result)
+    return _judged(Layout(tau=(nv,), forces=(n_rows,), residual=(), converged=()).split(result), result)
+
+
+def _judged(parts: dict[str, Array], result: Array) -> dict[str, Array]:
+    """What overflowed has not converged, whatever the method thought of it."""
+    return parts | {"converged": parts["converged"] * np.isfinite(result).all(axis=-1)}
 
 
 def inverted_matrix(result: Array, n_rows: int) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Exceptions of the package. Both are ``ValueError``: what the caller gave does not make a valid model."""
+"""Exceptions and warnings of the package. Exceptions are ``ValueError``: what was given does not make a valid model."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ class ModelImportError(ModelError):
 
     def __reduce__(self) -> tuple[type[ModelError], tuple[object, ...]]:  # type: ignore[override]
         return type(self), (self.element, self.problem, self.path, self.line)
+
+
+class SimulationWarning(UserWarning):
+    """A simulation that is not what it seems: an environment that failed, or a start that rigid bodies cannot have.
+
+    Filter it like any other: ``warnings.filterwarnings("ignore", category=fw.SimulationWarning)``.
+    """

@@ -44,15 +44,20 @@ def progress_bar(total: int, label: str, *, enabled: bool = True, width: int = 3
             draw("\n")
 
 
-def stretches(steps: int, *, most: int, watched: bool) -> Iterator[int]:
-    """Splits steps into stretches of at most ``most``: as long as can be, or, if someone watches, short in time."""
-    left, n = steps, 1 if watched else steps
+def stretches(steps: int, *, most: int, watched: bool, first: int | None = None) -> Iterator[int]:
+    """Splits steps into stretches of at most ``most``: as long as can be, or, if someone watches, short in time.
+
+    first: the most for the first of them.
+    """
+    left, n = steps, 1 if watched else steps if first is None else first
     while left > 0:
         n = min(n, most, left)
         started = time.monotonic()
         yield n
         left -= n
-        if watched:
+        if not watched:
+            n = left
+        else:
             pace = n / max(time.monotonic() - started, 1e-9)
             n = max(1, min(10 * n, int(_STRETCH * pace)))
 

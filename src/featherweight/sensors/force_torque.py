@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ..arrays import Array
+from ..arrays import Array, real_numbers
 from ..model.builder import WORLD
 from ..model.model import Model
 from ..records import Record
@@ -81,7 +81,7 @@ def _outer_links(model: Model, child: int) -> set[int]:
 
 
 def _forces(f_ext: ArrayLike, model: Model, state: State) -> Array:
-    array = np.asarray(f_ext, dtype=np.float64)
+    array = real_numbers("f_ext", f_ext)
     single, many = (model.n_links, 6), (state.batch_size, model.n_links, 6)
     if array.shape not in (single, many):
         raise ValueError(f"f_ext: expected shape {single} or {many}, got {array.shape}")

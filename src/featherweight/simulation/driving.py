@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ..arrays import Array
+from ..arrays import Array, real_numbers
 from ..model.model import Model
 from .parameters import Parameters
 
@@ -55,10 +53,7 @@ def push(model: Model, q: Array, link: str, force: ArrayLike, point: ArrayLike |
 
 
 def _vectors(name: str, value: ArrayLike, q: Array) -> Array:
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected an array of numbers, got {type(cast(Any, value)).__name__}") from None
+    array = real_numbers(name, value)
     if array.shape not in ((3,), (*q.shape[:-1], 3)):
         wanted = "(3,)" if q.ndim == 1 else f"(3,) or ({q.shape[0]}, 3)"
         raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from ..arrays import Array
+from ..arrays import Array, real_numbers
 from ..checks import close_names
 from ..records import Record
 from ..scene.compiled import CompiledShape, thickness
@@ -99,10 +99,7 @@ def is_parameter(name: str) -> bool:
 
 
 def _numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+    array = np.array(real_numbers(name, value))
     if array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
     for environment in np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))[:1]:

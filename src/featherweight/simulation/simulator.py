@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core, files
-from ..arrays import Array
+from ..arrays import Array, real_numbers
 from ..constraints.constraint_set import ROWS
 from ..core_tables import StepFigures, StepReports, StepTotals
 from ..model.description import Actuator, Keyframe
@@ -29,9 +29,11 @@ from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
+from .alarms import Alarms, tell_failures
+from .contacts import Contacts
 from .solution import StepSolution
 from .solvers import Solver, as_solver
-from .state import Contacts, State
+from .state import State, failures
 
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
@@ -94,6 +96,7 @@ class Simulator:
         arguments = _arguments(self.scene)
         if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
+        self._alarms = Alarms()
         self._core = _core.Simulation(self.model, self.dt, self.integrator, **arguments)
 
     @property
@@ -152,7 +155,8 @@ class Simulator:
 
         tau: joint forces (nv,) or (batch, nv) beside those of actuators; control: (nu,) or (batch, nu);
         f_ext: forces on links in their axes, (n_links, 6) or (batch, n_links, 6), [N, N m].
-        An environment whose numbers stop being finite is left as it was and marked in ``state.failed``.
+        An environment whose velocities leave what numbers and physics can hold, 1e9 m/s or rad/s, stays as it was and
+        is marked in ``state.failed``; a :class:`SimulationWarning` names it.
         """
         return self._stepped(state, tau, control, f_ext, None)
 
@@ -227,18 +231,22 @@ class Simulator:
         parts = inputs["tau"], inputs["control"], inputs["f_ext"]
         one_by_one = policy is not None or record_contacts
         watched = progress or on_interrupt == "return"
+        first = (
+            1 if state._fresh is not None and not self._alarms.over else steps
+        )  # a start is judged by its first step
         contacts: list[Contacts] = []
         at = _Progress(0, state._core, state._reports, StepTotals(state.batch_size))
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
-                for n in stretches(steps, most=1 if one_by_one else steps, watched=watched):
+                for n in stretches(steps, most=1 if one_by_one else steps, watched=watched, first=first):
                     if policy is not None:
                         now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
                         parts = self._asked(policy(now), state)
                     core = at.core.copy()
                     self._run(core, at.done, n, parts, records)
                     reports = StepReports.of(core)
+                    self._judge(state, at.reports, reports, core, at.done)
                     if record_contacts:
                         contacts.append(Contacts.of(self, core))
                     # in one assignment: Ctrl-C finds all of it or nothing
@@ -349,10 +357,7 @@ class Simulator:
         if n == 0:
             driven = "actuators" if name == "control" else "degrees of freedom"
             raise ValueError(f"{name}: the scene has no {driven}")
-        try:
-            array = np.ascontiguousarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+        array = np.atleast_1d(real_numbers(name, value))
         batch = state.batch_size
         shapes: dict[tuple[int, ...], tuple[int, int, int]] = {(n,): (1, 1, n)}
         if not state.single and constant:
@@ -390,7 +395,17 @@ class Simulator:
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
         self._run(core, 0, 1, (drive, commands, forces), None, keep)
-        return state._with(core, time=state.time + self.dt, reports=StepReports.of(core))
+        reports = StepReports.of(core)
+        self._judge(state, state._reports, reports, core, 0)
+        return state._with(core, time=state.time + self.dt, reports=reports)
+
+    def _judge(
+        self, start: State, before: StepReports, after: StepReports, core: _core.Environments, done: int
+    ) -> None:
+        """Warns of what went wrong: in the first step from a new start, and of environments that failed since."""
+        if done == 0 and start._fresh is not None and not self._alarms.over:
+            self._alarms.look(self, np.atleast_2d(start.q), start._fresh, core)
+        tell_failures(self, before, after, start.time + done * self.dt)
 
     def _run(
         self,
@@ -532,7 +547,8 @@ class Trajectory(Record):
         return len(self.time)
 
     def __repr__(self) -> str:
-        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}>"
+        failed = failures(self.final.failed)
+        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}{failed}>"
 
 
 # -- what the core takes ---------------------------------------------------------------------------------------------
@@ -601,7 +617,7 @@ def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:
     """(..., n_links, 6) as (..., 6 n_links)."""
     if f_ext is None:
         return None
-    array = np.asarray(f_ext, dtype=np.float64)
+    array = real_numbers("f_ext", f_ext)
     if array.ndim < 2 or array.shape[-2:] != (n_links, 6):
         raise ValueError(f"f_ext: expected shape (..., {n_links}, 6), got {array.shape}")
     return array.reshape(*array.shape[:-2], 6 * n_links)

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from .. import _core
 from ..arrays import Array
 from ..records import Record
-from .state import Contacts, State
+from .contacts import Contacts
+from .forces import Forces
+from .state import State
 
 _SOURCES = np.array(("closure", "contact", "lower_limit", "upper_limit", "dry_friction", "servo"))
 _LAWS = np.array(("equality", "unilateral", "interval", "point", "disc"))
@@ -70,6 +72,7 @@ class StepSolution(Record):
     acceleration: Array  # (..., nv) mean over the step: the a of H a + h
     joint_forces: Array  # (..., nv) without dry friction, limits and implicit servos [N, N m]
     contacts: Contacts  # what touched, with its geometry and impulses
+    forces: Forces  # all forces, by where they come from
     rows: SolvedRows
     #: (..., nv, 13) the factors: for every degree of freedom of the eliminated tree, axis (6), carry (6) and weight as
     #: in docs/theory_contact.md, in world axes about the root of its tree; zero where nothing can touch.
@@ -88,6 +91,7 @@ class StepSolution(Record):
             acceleration=state.acceleration,
             joint_forces=state.joint_forces,
             contacts=state.contacts,
+            forces=state.forces,
             rows=SolvedRows.of(kept.rows(simulation)),
             dofs=dofs[0] if state.single else dofs,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, files
-from ..arrays import Array
+from ..arrays import Array, real_numbers
 from ..checks import frozen
 from ..core_tables import ContactTable, StepFigures, StepReports
-from ..records import Packed, Record, packed, same_values, unpacked
+from ..records import Packed, packed, same_values, unpacked
 from . import saved
+from .alarms import limit_violations
+from .contacts import Contacts
+from .forces import Closures, Forces, ReadImpulses, closures_of
 from .parameters import Parameters
 
 if TYPE_CHECKING:
@@ -25,65 +27,8 @@ if TYPE_CHECKING:
     from .simulator import Simulator
 
 
-@dataclass(frozen=True, eq=False)
-class Contacts(Record):
-    """The n points of contact of the last step, of all environments together, ordered by environment.
-
-    ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
-    Contacts pickle, and compare by value.
-    """
-
-    environment: NDArray[np.int64]  # (n,)
-    shape_a: NDArray[np.int64]  # (n,) index in the scene's shapes
-    shape_b: NDArray[np.int64]  # (n,)
-    names: tuple[str, ...]  # of the scene's shapes
-    position: Array  # (n, 3) [m], world
-    frame: Array  # (n, 3, 3), world axes
-    gap: Array  # (n,) [m] at the start of the step, negative where they overlap
-    impulse: Array  # (n, 6) along t1, t2, normal and about them [N s, N m s]
-    dt: float
-
-    @classmethod
-    def of(cls, simulator: Simulator, core: _core.Environments, impulse: Array | None = None) -> Contacts:
-        """impulse: as it is read, if that is known already."""
-        table = ContactTable.of(core)
-        counts = table.counts
-        return cls(
-            environment=np.repeat(np.arange(len(counts)), counts),
-            shape_a=table.integers("shape_a"),
-            shape_b=table.integers("shape_b"),
-            names=tuple(shape.name for shape in simulator.scene.shapes),
-            position=table.numbers("position"),
-            frame=table.numbers("frame"),
-            gap=table.numbers("gap"),
-            impulse=core.read_impulses(simulator.num_threads)[0] if impulse is None else impulse,
-            dt=simulator.dt,
-        )
-
-    @property
-    def normal(self) -> Array:
-        """(n, 3), world axes, from b to a."""
-        return self.frame[:, 2]
-
-    @property
-    def force(self) -> Array:
-        """On a, (n, 3) [N], along t1, t2 and the normal: the mean over the step."""
-        return self.impulse[:, :3] / self.dt
-
-    @property
-    def force_world(self) -> Array:
-        """On a, (n, 3) [N], world axes."""
-        return np.asarray(np.einsum("nij,ni->nj", self.frame, self.force))
-
-    def __len__(self) -> int:
-        return len(self.gap)
-
-    def __repr__(self) -> str:
-        lines = [f"<Contacts: {len(self)}>"]
-        for k in range(min(len(self), 10)):
-            a, b = self.names[self.shape_a[k]], self.names[self.shape_b[k]]
-            lines.append(f"  [{self.environment[k]}] {a} - {b}: gap {self.gap[k]:.2e} m, {self.force[k, 2]:.3g} N")
-        return "\n".join(lines + (["  ..."] if len(self) > 10 else []))
+#: Constraints are met if they are off by no more [m, rad]: far above what steps leave, far below what is seen.
+_MET = 1e-6
 
 
 class State:
@@ -105,6 +50,7 @@ class State:
         single: bool,
         parameters: Parameters | None = None,
         reports: StepReports | None = None,
+        fresh: NDArray[np.bool_] | None = None,
     ) -> None:
         self.simulator = simulator
         self.time = time
@@ -112,6 +58,7 @@ class State:
         self.parameters = Parameters() if parameters is None else parameters  #: what ``randomised`` set
         self._core = core
         self._reports = StepReports.of(core) if reports is None else reports
+        self._fresh = fresh  # environments whose coordinates were given, and not stepped since; None: none
 
     @property
     def batch_size(self) -> int:
@@ -151,7 +98,32 @@ class State:
     @property
     def contacts(self) -> Contacts:
         """What touched in the last step, and with what force."""
-        return Contacts.of(self.simulator, self._core, self._read[0])
+        return Contacts.of(self.simulator, self._core, self._read.contacts)
+
+    @property
+    def closures(self) -> Closures:
+        """The constraints of the scene: what they exerted in the last step, and how far they are from met now."""
+        errors = self._core.closure_errors()
+        impulses = self._read.closures
+        if self.single:
+            impulses, errors = impulses[0], errors[0]
+        return closures_of(self.simulator.scene, impulses, errors, self.simulator.dt)
+
+    @property
+    def forces(self) -> Forces:
+        """All forces of the last step: along joints, of contacts and of constraints.
+
+        >>> scene = fw.Scene()
+        >>> arm = scene.add(fw.models.pendulum(), name="arm")
+        >>> scene.constrain(fw.PointConstraint("arm/rod", rows="z"))
+        >>> sim = fw.Simulator(scene)
+        >>> sim.step(sim.state()).forces.closures.force.shape
+        (1, 3)
+        """
+        read, dt = self._read, self.simulator.dt
+        along = (read.limits / dt, read.friction / dt, read.servos / dt)
+        limits, friction, servos = (frozen(x[0] if self.single else x) for x in along)
+        return Forces(self.joint_forces, limits, friction, servos, self.contacts, self.closures)
 
     @property
     def residual(self) -> Any:
@@ -175,8 +147,19 @@ class State:
 
     @property
     def penetration(self) -> Any:
-        """Deepest overlap at the start of the last step [m]."""
+        """Deepest overlap of two shapes at the start of the last step [m]."""
         return self._figure(self._last.penetration)
+
+    @property
+    def closure_error(self) -> Any:
+        """By how much the worst row of a constraint is missed [m] or [rad], () or (batch,); 0 without constraints."""
+        return self._figure(np.abs(self._core.closure_errors()).max(axis=1, initial=0.0))
+
+    @property
+    def limit_violation(self) -> Any:
+        """By how much the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
+        beyond = limit_violations(self.simulator.scene.limits, self._core.q)
+        return self._figure(beyond.max(axis=1, initial=0.0))
 
     @property
     def iterations(self) -> dict[str, Any]:
@@ -187,12 +170,22 @@ class State:
 
     @property
     def converged(self) -> Any:
-        """Whether the last step met the tolerance, () or (batch,) booleans."""
-        return self._figure(self._last.unconverged) == 0.0
+        """Whether the last step met the tolerance, () or (batch,) booleans.
+
+        False where the environment failed, and where a constraint of the scene cannot be met: ``closure_error`` above
+        a micrometre or a microradian.
+        """
+        met = (self._last.unconverged == 0.0) & ~self._reports.failed
+        return (
+            self._figure(met) & (self.closure_error <= _MET) if self.simulator.scene.constraints else self._figure(met)
+        )
 
     @property
     def failed(self) -> Any:
-        """Environments that stopped because their numbers were no longer finite; ``reset`` starts them again."""
+        """Environments that stopped since velocities exceeded 1e9 m/s or rad/s, or were no numbers any more.
+
+        They stay where they were; ``reset`` starts them again.
+        """
         return self._figure(self._reports.failed)
 
     def animation(self) -> Animation:
@@ -215,7 +208,7 @@ class State:
                 target[...] = self._checked(name, value, target.shape[1])
         # what is known about the last step stays; before the first there is none
         core.q_start[rests], core.v_start[rests] = core.q[rests], core.v[rests]
-        return self._with(core)
+        return self._with(core, fresh=self._fresh if q is None else np.ones(self.batch_size, dtype=bool))
 
     def randomised(
         self,
@@ -244,7 +237,7 @@ class State:
         )
         core = self._core.copy()
         given.hand_to(core, self.simulator)
-        return self._with(core, parameters=self.parameters.changed_by(given))
+        return self._with(core, parameters=self.parameters.changed_by(given), fresh=self._fresh)
 
     def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
         """The state with some environments started again: where the scene put them, or at q and v, without contacts.
@@ -264,7 +257,8 @@ class State:
             never[chosen] = 0.0
         for environment in np.flatnonzero(chosen).tolist():
             core.forgive(environment)
-        return self._with(core, reports=self._reports.without(chosen))
+        fresh = chosen if self._fresh is None else chosen | self._fresh
+        return self._with(core, reports=self._reports.without(chosen), fresh=fresh)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
@@ -340,6 +334,7 @@ class State:
         time: float | None = None,
         parameters: Parameters | None = None,
         reports: StepReports | None = None,
+        fresh: NDArray[np.bool_] | None = None,
     ) -> State:
         """Of the same simulator, with the same parameters and reports unless others are given."""
         return State(
@@ -349,6 +344,7 @@ class State:
             single=self.single,
             parameters=self.parameters if parameters is None else parameters,
             reports=self._reports if reports is None else reports,
+            fresh=fresh,
         )
 
     def _view(self, values: Array) -> Array:
@@ -357,23 +353,22 @@ class State:
         return view
 
     @cached_property
-    def _read(self) -> tuple[Array, Array]:
-        """Impulses of contacts (n, 6), and of joint rows and rows of constraints (batch, rows)."""
-        contacts, rows = self._core.read_impulses(self.simulator.num_threads)
-        return frozen(contacts), frozen(rows)
+    def _read(self) -> ReadImpulses:
+        return ReadImpulses.of(self.simulator, self._core)
 
     @cached_property
     def _last(self) -> StepFigures:
         return self._reports.last
 
+    @property
+    def _n_contacts(self) -> int:
+        return int(ContactTable.of(self._core).counts.sum())
+
     def _figure(self, values: NDArray[Any]) -> Any:
         return values[0] if self.single else values
 
     def _checked(self, name: str, value: ArrayLike, n: int) -> Array:
-        try:
-            array = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+        array = np.array(real_numbers(name, value))
         if array.shape not in ((n,), (self.batch_size, n)):
             raise ValueError(f"{name}: expected shape ({n},) or ({self.batch_size}, {n}), got {array.shape}")
         if not np.isfinite(array).all():
@@ -384,7 +379,7 @@ class State:
 
     def __repr__(self) -> str:
         what = "single environment" if self.single else f"{self.batch_size} environments"
-        return f"<State: {what} at t={self.time:g} s, {len(self.contacts)} contacts>"
+        return f"<State: {what} at t={self.time:g} s, {self._n_contacts} contacts{failures(self.failed)}>"
 
 
 def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
@@ -395,3 +390,9 @@ def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
                 wrong = float(np.atleast_1d(lengths)[np.argmax(np.abs(np.atleast_1d(lengths) - 1.0))])
                 raise ValueError(f"q: the quaternion of joint {joint.name!r} has length {wrong:g}, expected 1")
             q[..., joint.q_slice.stop - 4 : joint.q_slice.stop] /= lengths[..., None]
+
+
+def failures(failed: Any) -> str:
+    """What representations say of environments that failed: nothing if none did."""
+    n = int(np.count_nonzero(failed))
+    return "" if n == 0 else ", FAILED" if np.ndim(failed) == 0 else f", {n} FAILED"

@@ -7,8 +7,9 @@ import numpy as np
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.reference.stages.scene import ContactPoint, StepScene
 from featherweight.scene.compiled import CompiledShape
+from featherweight.simulation.contacts import Contacts
 from featherweight.simulation.simulator import Simulator
-from featherweight.simulation.state import Contacts, State
+from featherweight.simulation.state import State
 
 
 def step_scene(sim: Simulator) -> StepScene:

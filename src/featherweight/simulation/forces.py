@@ -1,0 +1,96 @@
+"""The forces of a step, by where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..checks import frozen
+from ..constraints.constraint_set import ROWS
+from ..records import Record
+from ..scene.compiled import CompiledScene
+from .contacts import Contacts
+
+if TYPE_CHECKING:
+    from .simulator import Simulator
+
+
+@dataclass(frozen=True, eq=False)
+class Closures(Record):
+    """The n constraints of a scene: what they exert, and how far they are from met.
+
+    Forces act on the first frame of each constraint, at its origin; those on the second, or on the world, are the
+    opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free.
+    """
+
+    names: tuple[str, ...]  # (n) the frames, "a" or "a - b"
+    force: Array  # (..., n, 3) [N] mean over the last step
+    moment: Array  # (..., n, 3) [N m]
+    apart: Array  # (..., n, 3) [m] from the second frame to the first, at the state
+    turned: Array  # (..., n, 3) [rad] rotation vector, likewise
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        lines = [f"<Closures: {len(self)}>"]
+        if self.force.ndim == 2:
+            for k, name in enumerate(self.names[:10]):
+                force, apart = np.linalg.norm(self.force[k]), np.linalg.norm(self.apart[k])
+                lines.append(f"  {name}: {force:.3g} N, {np.linalg.norm(self.moment[k]):.3g} N m, {apart:.1e} m apart")
+        return "\n".join(lines + (["  ..."] if len(self) > 10 else []))
+
+
+@dataclass(frozen=True, eq=False)
+class Forces(Record):
+    """All forces of the last step, means over it. Along joints (..., nv) [N] or [N m], positive the way v is.
+
+    Where rigid bodies leave them open they are the least (docs/simulator.md). H a + h is what ``joints`` do, and
+    contacts and closures through their Jacobians, and ``f_ext``.
+    """
+
+    applied: Array  # (..., nv) tau, actuators, springs and dampers
+    limits: Array  # (..., nv) of joint limits: positive at the lower one
+    friction: Array  # (..., nv) dry friction
+    servos: Array  # (..., nv) servos of limited effort, where the integrator is "implicit"; others are in ``applied``
+    contacts: Contacts
+    closures: Closures
+
+    @property
+    def joints(self) -> Array:
+        """(..., nv) all that acts along joints."""
+        return self.applied + self.limits + self.friction + self.servos
+
+
+@dataclass(frozen=True, eq=False)
+class ReadImpulses:
+    """The least impulses that do what those of a step did, all environments [N s, N m s]. Arrays are read-only."""
+
+    contacts: Array  # (n, 6)
+    limits: Array  # (batch, nv)
+    friction: Array  # (batch, nv)
+    servos: Array  # (batch, nv)
+    closures: Array  # (batch, rows)
+
+    @classmethod
+    def of(cls, simulator: Simulator, core: _core.Environments) -> ReadImpulses:
+        return cls(*(frozen(values) for values in core.read_impulses(simulator.num_threads)))
+
+
+def closures_of(scene: CompiledScene, impulses: Array, errors: Array, dt: float) -> Closures:
+    """From impulses and errors of all rows, (..., rows) each."""
+    n, names, first = len(scene.constraints), [], 0
+    wrench, error = np.zeros((*impulses.shape[:-1], n, 6)), np.zeros((*impulses.shape[:-1], n, 6))
+    for k, each in enumerate(scene.constraints):
+        rows = sorted(ROWS.index(row) for row in each.constraint.rows)
+        wrench[..., k, rows] = impulses[..., first : first + len(rows)] / dt
+        error[..., k, rows] = errors[..., first : first + len(rows)]
+        first += len(rows)
+        a, b = each.constraint.frame, each.constraint.to
+        names.append(f"{a}" if b is None else f"{a} - {b}")
+    parts = (wrench[..., :3], wrench[..., 3:], error[..., :3], error[..., 3:])
+    return Closures(tuple(names), *(frozen(np.ascontiguousarray(part)) for part in parts))
