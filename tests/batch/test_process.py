@@ -144,3 +144,36 @@ def test_warm_kernels_allocate_nothing(tmp_path: Path) -> None:
     counts = [int(line.split()[1]) for line in result.stdout.splitlines()]
     assert len(counts) == 10
     assert counts == [0] * 10, result.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.skipif(fw.build_info()["threads"] == 1, reason="one core: no threads to forget")
+def test_a_forked_child_starts_threads_of_its_own() -> None:
+    """Those of its parent are not there: waiting for them would take for ever. Once, twice, and in a child's child."""
+    result = run(
+        """
+        import os, signal
+        import numpy as np
+        import featherweight as fw
+        model = fw.models.quadruped()
+        q = model.random(np.random.default_rng(0), batch=2000)
+        scene = fw.Scene(ground=fw.Plane())
+        scene.add(fw.sphere(0.1), pose=(0, 0, 0.1))
+        sim = fw.Simulator(scene)
+        def work():
+            return fw.minverse(model, q).tobytes() + sim.rollout(sim.state(64), n_steps=5).q.tobytes()
+        expected = work()
+        threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 2
+        assert threads > 1
+        def child(depth):
+            pid = os.fork()
+            if pid:
+                return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            signal.alarm(30)  # what waits for ever is killed
+            fine = work() == expected and work() == expected and (depth == 0 or child(depth - 1) == 0)
+            os._exit(0 if fine else 1)
+        print([child(1), child(0)], work() == expected)
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    assert result.stdout == "[0, 0] True\n", result.stderr
