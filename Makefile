@@ -6,6 +6,8 @@
 #   make lint         ruff, mypy, clang-format, stubs
 #   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
 #   make sanitize     the tests on a build with the address and undefined-behaviour sanitizers
+#   make fuzz         damaged files, arrays and scenes by the hundred thousand
+#   make seeded-faults  whether the tests notice small errors, put into a copy of the sources one at a time
 #   make test-arm     the core's tests on a build for 64-bit ARM, emulated by qemu-user (Debian; 170 MB to download)
 #   make bench        our speed beside the wheels of Pinocchio and MuJoCo
 #   make scoreboard   physics with exact answers, beside MuJoCo
@@ -20,7 +22,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize test-arm bench bench-peers scoreboard format clean build
+.PHONY: run test lint test-robots sanitize seeded-faults fuzz test-arm bench bench-peers scoreboard format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -62,6 +64,10 @@ sanitize:
 	PATH="$(CURDIR)/$(ASAN_BIN):$$PATH" $(ASAN_BIN)/python -m pip -q install --no-build-isolation --no-deps \
 	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON .
 	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+# Small errors in a copy of the sources, one at a time: each must be noticed by the tests. FAULTS: words in their names.
+seeded-faults: $(STAMPS)/package $(STAMPS)/extra-test
+	$(BIN)/python -m tools.seeded_faults $(FAULTS)
 
 test-arm: | $(STAMPS)/build-requirements
 	HOST_PYTHON=$(BIN)/python JOBS=$(JOBS) tools/test_arm.sh $(PYTEST)

@@ -23,6 +23,7 @@ from ..model.model import Model
 from ..records import Record
 from . import hulls
 from .compiled import CompiledScene, CompiledShape, SceneConstraint, ScenePart, SurfaceTable
+from .mesh_files import mesh_vertices
 from .shapes import Body
 
 OVERLAP = 1e-4  # [m] shapes that overlap by more count as overlapping by design
@@ -373,7 +374,7 @@ def _compiled_geometry(what: str, geometry: Geometry) -> tuple[Any, tuple[float,
     half = tuple(0.5 * x for x in size)
     if kind == "mesh":
         assert geometry.mesh is not None
-        points = hulls.mesh_vertices(what, geometry.mesh) * np.array(size)
+        points = mesh_vertices(what, geometry.mesh) * np.array(size)
         return "convex", (), _hull_arrays(what, points)
     if kind == "convex":
         assert geometry.vertices is not None

@@ -1,11 +1,10 @@
-"""Convex hulls of points and of mesh files, made when a scene or a body needs them, and kept.
+"""Convex hulls of points, made when a scene or a body needs them, and kept.
 
-Hulls come from SciPy's Qhull, files are read by trimesh: both are in the extra ``featherweight[mesh]``.
+They come from SciPy's Qhull, which is in the extra ``featherweight[mesh]``.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,8 +16,8 @@ from ..checks import frozen
 from ..errors import ModelError
 from ..model.description import Inertia
 from ..records import Record
+from .mesh_files import INSTALL
 
-_INSTALL = 'pip install "featherweight[mesh]"'
 #: A hull is flat when it fills less than this part of a cube around it.
 _FLAT = 1e-12
 
@@ -50,7 +49,7 @@ def _convex_hull(data: bytes) -> Hull:
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
-        raise ImportError(f"convex shapes need the scipy package: {_INSTALL}") from None
+        raise ImportError(f"convex shapes need the scipy package: {INSTALL}") from None
     points = np.frombuffer(data).reshape(-1, 3)
     extent = float(np.ptp(points, axis=0).max())
     try:
@@ -87,48 +86,6 @@ def mass_properties(vertices: Array, faces: NDArray[np.integer]) -> tuple[float,
     second = np.einsum("k,kai,ab,kbj->ij", det, corners, (1.0 + np.eye(3)) / 120.0, corners) / volume
     second -= np.outer(center, center)
     return volume, origin + center, np.asarray(np.trace(second) * np.eye(3) - second)
-
-
-def mesh_vertices(what: str, path: str) -> Array:
-    """Vertices (n, 3) [m] of all bodies in the mesh file at ``path``. Numbers are metres unless it states a unit."""
-    return np.concatenate([vertices for vertices, _ in read_mesh(what, path)])
-
-
-def read_mesh(what: str, path: str) -> list[tuple[Array, NDArray[np.int64]]]:
-    """Vertices [m] and triangles of every body in the file, placed as the file says."""
-    if not os.path.isfile(path):
-        raise ModelError(what, f"mesh file {path!r} does not exist")
-    try:
-        return _read_mesh(path, os.stat(path).st_mtime_ns)
-    except ModelError as error:
-        raise ModelError(what, error.problem) from None
-
-
-@lru_cache(maxsize=256)
-def _read_mesh(path: str, modified: int) -> list[tuple[Array, NDArray[np.int64]]]:
-    try:
-        import trimesh
-    except ImportError:
-        raise ImportError(f"reading meshes needs the trimesh package: {_INSTALL}") from None
-    try:
-        loaded = trimesh.load(path)
-        bodies = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
-    except Exception as error:  # whatever a reader raises, it is about the file
-        raise ModelError("mesh", f"mesh file {path!r} cannot be read: {error}") from None
-    parts = [
-        (_metres(body.units) * np.asarray(body.vertices, dtype=np.float64), np.asarray(body.faces, dtype=np.int64))
-        for body in bodies
-        if hasattr(body, "faces") and len(body.faces)
-    ]
-    if not parts:
-        raise ModelError("mesh", f"mesh file {path!r} holds no triangles")
-    return parts
-
-
-def _metres(units: object) -> float:
-    """The unit that a Collada file states, "0.01 * meters" or "meters" as trimesh puts it. Others state none."""
-    factor, times, _ = str(units).partition(" * ")
-    return float(factor) if times else 1.0
 
 
 def connected_parts(vertices: Array, faces: NDArray[np.integer]) -> list[Array]:

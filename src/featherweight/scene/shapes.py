@@ -26,6 +26,7 @@ from ..model.poses import rotation_taking_z_to
 from ..model.solids import solid_inertia
 from ..records import Record
 from . import hulls
+from .mesh_files import read_mesh
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -189,7 +190,7 @@ def mesh(
     if isinstance(source, str | os.PathLike):
         if faces is not None:
             raise ModelError("mesh", "faces go with vertices; a file has its own")
-        parts = hulls.read_mesh("mesh", os.path.abspath(os.fspath(source)))
+        parts = read_mesh("mesh", os.path.abspath(os.fspath(source)))
     else:
         vertices = checked_points("mesh", source)
         if faces is None and pieces:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import Array
 from ..model.description import Geometry
 from ..scene import hulls
+from ..scene.mesh_files import read_mesh
 
 #: Half the edge of the square that stands for a plane without end [m].
 PLANE = 25.0
@@ -46,7 +47,7 @@ def surface(geometry: Geometry, around: int = 32) -> Surface:
         return Surface(corners, np.array([(0, 1, 2), (0, 2, 3)]), smooth=False)
     if geometry.shape == "mesh":
         assert geometry.mesh is not None
-        return _joined(hulls.read_mesh(f"shape {geometry.name!r}", geometry.mesh), size)
+        return _joined(read_mesh(f"shape {geometry.name!r}", geometry.mesh), size)
     if geometry.shape == "convex":
         assert geometry.vertices is not None
         hull = hulls.convex_hull(f"shape {geometry.name!r}", geometry.vertices)

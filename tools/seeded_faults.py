@@ -1,0 +1,180 @@
+"""Would the tests notice? Applies small errors to a copy of the sources, one at a time; each must fail the tests named.
+
+    make seeded-faults                            all of them, some minutes each where the core is built again
+    make seeded-faults FAULTS="python armature"   those whose names contain one of the words; "python": without building
+
+A fault that no longer applies, since its line has changed, is an error as well: write it anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PLACE = ROOT / "build" / "seeded"
+TREE = PLACE / "tree"
+PYTHON = PLACE / "venv" / "bin" / "python"
+COPIED = ("src", "core", "bindings", "cmake", "tests", "physics", "benchmarks", "tools", "examples")
+FILES = ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE")
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    old: str  # occurs exactly once in the file
+    new: str
+    tests: str  # arguments of pytest
+
+    @property
+    def is_python(self) -> bool:
+        return self.file.endswith(".py")
+
+
+REPORTED = "tests/simulation/test_what_is_reported.py"
+SIMULATION = "src/featherweight/simulation"
+
+FAULTS = (
+    Fault("python: reset keeps impulses", f"{SIMULATION}/state.py",
+          "for never in (core.impulses, core.acceleration", "for never in (core.acceleration", REPORTED),
+    Fault("python: times shifted by a step", f"{SIMULATION}/simulator.py",
+          "np.arange(1, positions.shape[-2] + 1)", "np.arange(positions.shape[-2])", REPORTED),
+    Fault("python: load forgets what failed", f"{SIMULATION}/state.py",
+          "        reports.hand_to(core)\n", "", REPORTED),
+    Fault("python: a contact's torque without its arm", "src/featherweight/sensors/contact_forces.py",
+          " + np.cross(contacts.position - origin[contacts.environment], F)", "", REPORTED),
+    Fault("python: totals of the last stretch only", "src/featherweight/core_tables.py",
+          "self._table[:, n:] + total[:, n:]", "total[:, n:]", REPORTED),
+    Fault("python: quaternions of files unchecked", f"{SIMULATION}/saved.py",
+          'for name in ("q", "q_start"):', "for name in ():", "tests/robustness/test_saved_states.py"),
+    Fault("python: files written in place", "src/featherweight/files.py",
+          "if mode is not None and not stat.S_ISREG(mode):", "if True:", "tests/robustness/test_written_files.py"),
+    Fault("python: an interrupt forgets where it was", f"{SIMULATION}/simulator.py",
+          "core = at.core.copy()", "core = at.core", "tests/robustness/test_interrupts.py tests/simulation"),
+    Fault("armature of a free joint dropped", "core/dynamics/eliminate.hpp",
+          "  factor.D = ldl(I, l.armature);\n  S tau[6];",
+          "  C none[6] = {};\n  factor.D = ldl(I, none);\n  S tau[6];", REPORTED),
+    Fault("armature of hinges dropped in inverse dynamics", "core/dynamics/rnea.hpp",
+          "tau[k] = tau[k] + acceleration[k] * l.armature[k];", "tau[k] = tau[k] + acceleration[k] * S(0);",
+          "tests/dynamics"),
+    Fault("sign of a Coriolis force", "core/spatial/spatial.hpp",
+          "  add_cross(f.lin, v.ang, cross(v.ang, b.h));", "  add_cross(f.lin, cross(v.ang, b.h), v.ang);",
+          "tests/dynamics"),
+    Fault("cone projected as a cylinder", "core/cones/admm.hpp",
+          "max_of((mu * length + y[2]) / (1 + mu * mu), 0)", "max_of(y[2], 0)", "tests/contact"),
+    Fault("primal residual of normals misreported", "core/cones/residuals.hpp",
+          "        keep_worst(primal, min_of(l[2], 0));\n", "", REPORTED),
+    Fault("friction of a block coupled to its normal the wrong way", "core/cones/block.hpp",
+          "f.w0 = G(0, 2) * f.inverse, f.w1 = G(1, 2) * f.inverse;",
+          "f.w0 = -G(0, 2) * f.inverse, f.w1 = G(1, 2) * f.inverse;", "tests/contact"),
+    Fault("warm starts of any feature", "core/scene/contacts.cpp",
+          "      if (o.feature != c.feature) continue;\n", "", "tests/simulation"),
+    Fault("the pool forgets forks", "core/runtime/thread_pool.cpp",
+          "if (!instance || owner != getpid()) {", "if (!instance) {", "tests/batch/test_process.py"),
+    Fault("denormals not flushed in a rollout", "core/step/environments.cpp",
+          "    const FlushDenormals flush;\n", "", REPORTED),
+    Fault("unconverged steps not counted", "core/step/solve.hpp",
+          "  total.unconverged += last.unconverged;\n", "", REPORTED),
+    Fault("the lower velocity limit dropped", "core/step/predict.hpp",
+          "(abs(v) > S(m.velocity))", "(v > S(m.velocity))", REPORTED),
+    Fault("a limit that pulls", "core/step/joint_rows.hpp",
+          "gap = direction * (lane_(motion_.q[row.term.q]) - row.bound);",
+          "gap = lane_(motion_.q[row.term.q]) - row.bound;", "tests/simulation"),
+    Fault("bounces inward", "core/step/contact_rows.hpp",
+          "return {material.restitution * approach.before, 0, true};",
+          "return {-material.restitution * approach.before, 0, true};", "tests/physics tests/simulation"),
+    Fault("interrupts that nobody hears", "core/runtime/interrupt.cpp",
+          "  if (stop) __atomic_store_n(&stopped_, true, __ATOMIC_RELAXED);\n", "",
+          "tests/robustness/test_interrupts.py"),
+    Fault("contacts of a file written without room", "bindings/step.cpp",
+          "x == std::floor(x))", "true)", "tests/robustness/test_saved_states.py"),
+    Fault("walked rows forget their second end", "core/step/walked_rows.hpp",
+          "    Rows four = Rows{};\n    for (int e = 0; e < quartet.n_ends; ++e) {",
+          "    Rows four = Rows{};\n    for (int e = 0; e < 1; ++e) {", "tests/simulation/test_bounded_effort.py"),
+)  # fmt: skip
+
+
+def run(*command: str | Path, cwd: Path = ROOT, timeout: float = 1800) -> subprocess.CompletedProcess[str]:
+    words = [str(word) for word in command]
+    try:
+        return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:  # a fault that hangs is noticed
+        return subprocess.CompletedProcess(words, 1, "", "timeout")
+
+
+def install() -> None:
+    path = f"{ROOT / '.venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    build = ("-Cbuild-dir=" + str(PLACE / "cmake"), "-Ccmake.define.FEATHERWEIGHT_ISAS=native")
+    result = run("env", f"PATH={path}", PYTHON, "-m", "pip", "--disable-pip-version-check", "-q", "install",
+                 "--no-build-isolation", "--no-deps", "--force-reinstall", *build, TREE)  # fmt: skip
+    if result.returncode:
+        raise SystemExit(f"the build failed:\n{result.stdout[-3000:]}{result.stderr[-3000:]}")
+
+
+def prepare() -> None:
+    """A copy of the sources, and an environment that has the packages of the ordinary one but not its featherweight."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.mkdir(parents=True)
+    for name in COPIED:
+        shutil.copytree(ROOT / name, TREE / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy2(ROOT / name, TREE / name)
+    if not PYTHON.exists():
+        run(sys.executable, "-m", "venv", PLACE / "venv")
+        site = next((PLACE / "venv" / "lib").glob("python*")) / "site-packages"
+        packages = next((ROOT / ".venv" / "lib").glob("python*")) / "site-packages"
+        (site / "packages.pth").write_text(f"{packages}\n")  # whose own .pth files, the editable one among them, rest
+    install()
+
+
+def installed(fault: Fault) -> Path:
+    site = next((PLACE / "venv" / "lib").glob("python*")) / "site-packages"
+    return site / Path(fault.file).relative_to("src")
+
+
+def is_noticed(fault: Fault) -> bool:
+    path = TREE / fault.file
+    sound = path.read_text()
+    if sound.count(fault.old) != 1:
+        raise SystemExit(
+            f"{fault.name}: {fault.file} has its line {sound.count(fault.old)} times: write the fault anew"
+        )
+    path.write_text(sound.replace(fault.old, fault.new))
+    try:
+        if fault.is_python:
+            shutil.copy2(path, installed(fault))
+        else:
+            install()
+        tests = run(
+            PYTHON, "-m", "pytest", "-q", "-x", "-n", "1", "-p", "no:cacheprovider", *fault.tests.split(), cwd=TREE
+        )
+    finally:
+        path.write_text(sound)
+        if fault.is_python:
+            shutil.copy2(path, installed(fault))
+    if tests.returncode not in (0, 1):
+        raise SystemExit(f"{fault.name}: the tests did not run:\n{tests.stdout[-3000:]}{tests.stderr[-3000:]}")
+    return tests.returncode == 1
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    chosen = [fault for fault in FAULTS if not words or any(word in fault.name for word in words)]
+    prepare()
+    survivors = []
+    for fault in chosen:
+        start = time.monotonic()
+        noticed = is_noticed(fault)
+        print(f"{'noticed' if noticed else 'SURVIVED':10}{time.monotonic() - start:6.0f} s  {fault.name}", flush=True)
+        survivors += [] if noticed else [fault.name]
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} noticed")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
