@@ -445,6 +445,18 @@ def test_files_that_include_themselves_are_refused(tmp_path: Path) -> None:
         fw.load(tmp_path / "loop.sdf")
 
 
+def test_the_ground_and_the_sun_of_gazebo_need_no_gazebo() -> None:
+    usual = "".join(f"<include><uri>model://{name}</uri></include>" for name in ("sun", "ground_plane"))
+    ball = f'<model name="ball"><pose>0 0 0.1 0 0 0</pose>{link("l", SHAPE.format(""))}</model>'
+    world = fw.loads(f'<sdf version="1.6"><world name="w">{usual}{ball}</world></sdf>', "sdf", strict=True)
+    assert world.link("ground_plane::link").geometries[0].shape == "plane"
+    sim = fw.Simulator(world, dt=0.002)
+    state = sim.state()
+    for _ in range(50):
+        state = sim.step(state)
+    assert abs(state.q[2] - 0.1) < 1e-4
+
+
 def test_what_is_not_there_is_left_out() -> None:
     content = link("a") + "<include><uri>https://fuel/ball</uri></include>"
     assert fw.loads(model(content), "sdf").link_names == ("a",)

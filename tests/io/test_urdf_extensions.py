@@ -201,6 +201,45 @@ def test_what_changes_nothing_in_gazebo(content: str, reference: str) -> None:
     robot(rest=gazebo(content, reference))
 
 
+CRANKS = """<robot name="r"><link name="base"/>
+{links}<joint name="left" type="continuous"><parent link="base"/><child link="one"/>{axis}</joint>
+<joint name="right" type="continuous"><origin xyz="1 0 0"/><parent link="base"/><child link="two"/>{axis}</joint>
+<joint name="first" type="continuous"><origin xyz="0 0 -1"/><parent link="one"/><child link="bar"/>{axis}</joint>
+<gazebo><joint name="last" type="{kind}"><parent>two</parent><child>bar</child><pose>1 0 0 0 0 0</pose>
+<axis><xyz>0 1 0</xyz></axis></joint></gazebo></robot>"""
+
+
+def cranks(kind: str) -> str:
+    links = "".join(f'<link name="{name}">{BODY}</link>' for name in ("one", "two", "bar"))
+    return CRANKS.format(links=links, kind=kind, axis='<axis xyz="0 1 0"/><limit effort="1" velocity="1"/>')
+
+
+def test_a_loop_that_gazebo_closes() -> None:
+    """A bar on two parallel cranks of equal length never tilts."""
+    model = fw.loads(cranks("revolute"), "urdf", strict=True)
+    [closure] = model.description.closures
+    assert (closure.link, closure.to) == ("bar", "two")
+    scene = fw.Scene()
+    order = [model.joint_names.index(name) for name in ("left", "right", "first")]
+    q = np.zeros(3)
+    q[order] = 0.5, 0.5, -0.5
+    scene.add(model, q=q)
+    sim = fw.Simulator(scene, dt=0.001)
+    state = sim.state()
+    for _ in range(300):
+        state = sim.step(state)
+    left, right, first = state.q[order]
+    assert abs(left - 0.5) > 0.05  # it swings
+    assert max(abs(left - right), abs(left + first)) < 1e-4  # a position error that the step corrects
+
+
+def test_loops_that_cannot_be_closed_change_the_motion() -> None:
+    for text in (cranks("universal"), cranks("wobble"), cranks("revolute").replace("<child>bar", "<child>nobody")):
+        with pytest.raises(fw.ModelImportError, match="joint 'last'"):
+            fw.loads(text, "urdf", strict=True)
+        fw.loads(text, "urdf")
+
+
 # -- MuJoCo ----------------------------------------------------------------------------------------------------------
 
 

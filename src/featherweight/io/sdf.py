@@ -22,7 +22,7 @@ from ..model.description import ImportNote, ModelDescription
 from . import remedies, xml
 from .joint_graph import GraphJoint, acts_on_motion, grow
 from .meshes import MeshFinder, PackageDirs
-from .reader import MOTION, NOTHING
+from .reader import MOTION, NOTHING, PICTURE
 from .sdf_frames import Placed, Scope
 from .sdf_joints import JointReader
 from .sdf_left_out import judge
@@ -35,6 +35,13 @@ from .xml import Element
 MAX_INCLUDES = 20
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _EARTH = (0.0, 0.0, -9.81)
+
+#: Models that nearly every world includes, for machines without Gazebo.
+_GROUND = b"""<sdf version="1.6"><model name="ground_plane"><static>true</static><link name="link">
+<collision name="collision"><geometry><plane><normal>0 0 1</normal></plane></geometry>
+<surface><friction><ode><mu>100</mu><mu2>100</mu2></ode></friction></surface></collision></link></model></sdf>"""
+_SUN = b'<sdf version="1.6"><light name="sun" type="directional"/></sdf>'
+_USUAL = {"ground_plane": _GROUND, "ground plane": _GROUND, "ground%20plane": _GROUND, "sun": _SUN}
 
 
 def read(
@@ -125,9 +132,9 @@ class _File:
         notes: list[ImportNote] = []
         for reader, _, include in self._readers:
             for note in reader.notes:
-                if include is not None and reader.path is not None:
-                    where = f"{reader.path.name}:{note.line}: {note.message}"
-                    note = replace(note, line=include.line, message=where)
+                if include is not None:
+                    where = f"{reader.path.name}:{note.line}: " if reader.path is not None else ""
+                    note = replace(note, line=include.line, message=where + note.message)
                 notes.append(note)
         description = remedies.settle_inertias(description)
         notes += [replace(n, line=n.line or self._lines.get(n.element)) for n in description.notes]
@@ -217,21 +224,25 @@ class _File:
         """The model in another file, with the name, pose and stillness that the inclusion gives it."""
         reader = parent.reader
         uri = reader.text(include, "uri")
-        file = _model_file(reader.files, uri)
-        if file is None:
+        file, usual = _model_file(reader.files, uri), _USUAL.get(re.split(r"[/:]", uri.rstrip("/").lower())[-1])
+        if depth >= MAX_INCLUDES:
+            raise reader.error(include, f"include {uri!r}", f"files include each other more than {MAX_INCLUDES} times")
+        if file is None and usual is None:
             include.settle()
             reader.note(include, f"include {uri!r}", "not found: left out", MOTION)
             return
-        if depth >= MAX_INCLUDES:
-            raise reader.error(include, f"include {uri!r}", f"files include each other more than {MAX_INCLUDES} times")
-        path = Path(file)
-        root = xml.parse(files.read(path), path)
-        inner = self._reader_of(root, path, path.absolute().parent, include)
+        if file is None:
+            reader.note(include, f"include {uri!r}", "not found: taken as Gazebo has it", NOTHING)
+        path = None if file is None else Path(file)
+        root = xml.parse(usual or b"" if path is None else files.read(path), path)
+        inner = self._reader_of(root, path, None if path is None else path.absolute().parent, include)
         model = inner.one(root, "model") if root.tag == "sdf" else None
         if model is None:
+            lights = bool(root.all("light"))
             include.settle()
             root.settle()
-            reader.note(include, f"include {uri!r}", f"{path.name} holds no SDF model: left out", MOTION)
+            message = "is a light: left out" if lights else "holds no SDF model: left out"
+            reader.note(include, f"include {uri!r}", message, PICTURE if lights else MOTION)
             return
         name = reader.text(include, "name") or inner.attribute(model, "name")
         scope = self._model_scope(parent, inner, model, name)

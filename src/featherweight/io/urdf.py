@@ -21,6 +21,7 @@ from .reader import MOTION, NOTHING, PICTURE, Reader
 from .surfaces import Surface
 from .urdf_extensions import Extensions
 from .urdf_left_out import judge
+from .urdf_loops import closures
 from .xml import Element
 
 _JOINT_TYPES: dict[str, JointType] = {
@@ -84,6 +85,8 @@ class _UrdfReader(Reader):
             place = robot
             self._extensions.add_to(builder, self._renamed)
             description = self._rooted(builder, floating_base)
+            loops = tuple(closures(self, description, self._extensions.loops))
+            description = replace(description, closures=loops)
         except ModelImportError:
             raise
         except ModelError as error:

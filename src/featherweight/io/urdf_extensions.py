@@ -31,6 +31,7 @@ class Extensions:
     def __init__(self, reader: Reader, robot: Element, meshes: MeshFinder) -> None:
         self._reader = reader
         self.gravity: tuple[float, ...] = _EARTH
+        self.loops: list[Element] = []  # SDF joints that close loops
         self._starts: dict[str, float] = {}  # joint -> position
         self._balance = False  # MuJoCo's balanceinertia
         self._gazebo: dict[str, list[Element]] = {}  # link or joint -> elements about it
@@ -160,6 +161,7 @@ class Extensions:
             self._leave_out_unless_zero(setting, f"gazebo {joint!r}")
 
     def _read_gazebo_model(self, gazebo: Element) -> None:
+        self.loops += gazebo.all("joint")
         for setting in gazebo.all("static", "enable_wind"):
             self._leave_out_unless_zero(setting, "gazebo")
         for setting in gazebo.all("self_collide", "selfCollide"):
