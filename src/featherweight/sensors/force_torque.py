@@ -23,7 +23,8 @@ class ForceTorque(Record):
     """The wrench through a joint, by motors, friction and bearings together: on its outer side, by its inner side.
 
     In the axes of the joint's child link, at its origin. It is the rate of momentum of everything outboard, less
-    gravity and contact forces on it; ``f_ext`` that was given to the step must be given to ``read`` as well.
+    gravity and the forces of contacts and constraints on it; ``f_ext`` that was given to the step must be given to
+    ``read`` as well.
     """
 
     joint: str
@@ -32,15 +33,12 @@ class ForceTorque(Record):
         model, scene = model_of(state), state.simulator.scene
         child = model.link(model.joint(self.joint).child).index
         outer = _outer_links(model, child)
-        if any((c.link in outer) != (c.to in outer) for c in scene.constraints):
-            raise ValueError(
-                f"ForceTorque({self.joint!r}): a constraint acts beyond this joint, and its forces are not known here"
-            )
         q, v, a = last_step(state)
         X = np.asarray(_core.forward_kinematics(model, q))
         origin = X[:, child, :3, 3]
         shapes = [k for k, shape in enumerate(scene.shapes) if shape.link in outer]
-        force, torque = (-part for part in contact_wrench(state, shapes, origin))
+        touching, held = contact_wrench(state, shapes, origin), _closure_wrench(state, outer, X, origin)
+        force, torque = (-a - b for a, b in zip(touching, held, strict=True))
         forces = np.zeros((1, model.n_links, 6)) if f_ext is None else _forces(f_ext, model, state)
         for k in outer:
             f = _momentum_rate(state, k, q, v, a) - forces[:, k]
@@ -50,6 +48,25 @@ class ForceTorque(Record):
         R = X[:, child, :3, :3]
         inside = [np.einsum("bji,bj->bi", R, part) for part in (force, torque)]
         return WrenchReading(squeezed(inside[0], state), squeezed(inside[1], state))
+
+
+def _closure_wrench(state: State, links: set[int], X: Array, origin: Array) -> tuple[Array, Array]:
+    """Force and torque about ``origin`` (batch, 3) of the scene's constraints on the links, world axes. X: of links."""
+    force, torque = np.zeros(origin.shape), np.zeros(origin.shape)
+    constraints = state.simulator.scene.constraints
+    if not constraints:
+        return force, torque
+    closures, shape = state.closures, (len(X), len(constraints), 3)
+    F, M = closures.force.reshape(shape), closures.moment.reshape(shape)
+    for k, c in enumerate(constraints):
+        first = X[:, c.link] @ c.placement if c.link >= 0 else np.tile(c.placement, (len(X), 1, 1))
+        pulls, turns = _turned(first, F[:, k]), _turned(first, M[:, k])
+        for link, placement, sign in ((c.link, c.placement, 1.0), (c.to, c.to_placement, -1.0)):
+            if link in links:
+                arm = (X[:, link] @ placement)[:, :3, 3] - origin
+                force += sign * pulls
+                torque += sign * (turns + np.cross(arm, pulls))
+    return force, torque
 
 
 def _momentum_rate(state: State, k: int, q: Array, v: Array, a: Array) -> Array:
