@@ -22,9 +22,9 @@ void check_index(const char* what, int index, int n, bool world_allowed) {
 namespace {
 
 using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind, link, placement, size or data
-// friction, torsional, rolling, restitution, compliance, damping, margin, dim
-using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int>;
-using JointRowTuple = std::tuple<std::string, int, double>;
+// friction, torsional, rolling, restitution, compliance, damping, margin, dim, tangential restitution
+using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int, double>;
+using JointRowTuple = std::tuple<std::string, int, double, double>;  // kind, degree of freedom, bound, restitution
 using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
 using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stiffness, rest
 // degree of freedom, gain, kp, kd, lower, upper, velocity
@@ -67,11 +67,11 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
     check_index("shape: link", link, model.n_links(), true);
     spec.shapes.push_back({find_shape(kind, size), link, placement});
   }
-  for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim] : materials)
-    spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim});
-  for (const auto& [kind, dof, bound] : joint_rows) {
+  for (const auto& [friction, torsional, rolling, restitution, compliance, damping, margin, dim, turning] : materials)
+    spec.materials.push_back({friction, torsional, rolling, restitution, compliance, damping, margin, dim, turning});
+  for (const auto& [kind, dof, bound, restitution] : joint_rows) {
     check_index("joint row: degree of freedom", dof, model.nv(), false);
-    spec.joint_rows.push_back({row_kind(kind), dof, bound});
+    spec.joint_rows.push_back({row_kind(kind), dof, bound, restitution});
   }
   for (const auto& [a, pose_a, b, pose_b, axes] : closures) {
     check_index("closure: link", a, model.n_links(), true);

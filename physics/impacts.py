@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featherweight import Plane, Scene, Simulator, sphere
+from featherweight import Inertia, Plane, Scene, Simulator, box, capsule, pose, sphere
 from featherweight.arrays import Array
-from physics.motion import GRAVITY, position, run, steps, velocity
+from physics.motion import GRAVITY, position, run, spin, steps, velocity
 
 
 @dataclass(frozen=True)
@@ -111,3 +111,54 @@ def cradle(gap: float, *, balls: int = 3, restitution: float = 1.0, dt: float = 
     seconds = dt * math.ceil((2.0 * balls * gap + 0.02) / dt)
     final = run(scene, dt, seconds, v={"ball_0": (1, 0, 0, 0, 0, 0)}).final
     return np.array([velocity(final, f"ball_{k}")[0] for k in range(balls)])
+
+
+#: A rod that lands on one end, sliding and turning: Newton's restitution alone would bring energy. Half length, radius,
+#: angle from the upright, mass; velocity of its middle and rate of turning. The ball and the box start as high as this.
+ROD = (0.5, 0.02, 0.9, 1.0)
+ROD_VELOCITY, ROD_RATE, HEIGHT = (3.0, -4.0), -8.0, 5e-4
+
+
+@dataclass(frozen=True)
+class FarBounce:
+    """What happens within one step at places far from each other."""
+
+    rebound: float  # of a ball that falls at 2 m/s, e = 0.9 [m/s]
+    kept: float  # energy of the rod after its impact over that before; 0 if it is not there
+    rod: Array  # (6,) its velocity
+
+
+def far_bounce(*, rod: bool = True, ball: bool = True, soft: bool = False, dt: float = 1e-3) -> FarBounce:
+    """A ball, a rod and a box that lands softly, 50 m apart, all of which strike the ground in the same step.
+
+    Weightless, so that the energy before and after is kinetic.
+    """
+    scene = Scene(ground=Plane(friction=0.6, restitution=0.9), gravity=(0.0, 0.0, 0.0))
+    v: dict[str, tuple[float, ...]] = {}
+    half, radius, angle, mass = ROD
+    if rod:
+        z = half * math.cos(angle) + radius + HEIGHT
+        scene.add(capsule(radius, 2 * half, mass=mass), name="rod", pose=pose((0, 0, z), rpy=(0, angle, 0)))
+        x, up = ROD_VELOCITY  # in its own axes
+        along = (x * math.cos(angle) - up * math.sin(angle), 0.0, x * math.sin(angle) + up * math.cos(angle))
+        v["rod"] = (*along, 0.0, ROD_RATE, 0.0)
+    if ball:
+        scene.add(sphere(0.1), name="ball", pose=(50.0, 0, 0.1 + HEIGHT))
+        v["ball"] = (0, 0, -2.0, 0, 0, 0)
+    if soft:
+        scene.add(box((1, 1, 1), mass=50.0), name="box", pose=(-50.0, 0, 0.5 + HEIGHT))
+        scene.pair("box", "ground", restitution=0.0, friction=0.5)
+        v["box"] = (0, 0, -3.0, 0, 0, 0)
+    final = run(scene, dt, dt, v=v).final
+    rebound = float(velocity(final, "ball")[2]) if ball else 0.0
+    if not rod:
+        return FarBounce(rebound, 0.0, np.zeros(6))
+    after = np.asarray(final.v[final.simulator.model.joint("rod").v_slice])  # in body axes
+    before, alone = np.array(v["rod"]), capsule(radius, 2 * half, mass=mass).inertia
+    assert alone is not None
+    kept = _energy(alone, after) / _energy(alone, before)
+    return FarBounce(rebound, kept, np.concatenate([velocity(final, "rod"), spin(final, "rod")]))
+
+
+def _energy(inertia: Inertia, v: Array) -> float:
+    return float(0.5 * inertia.mass * v[:3] @ v[:3] + 0.5 * v[3:] @ inertia.matrix @ v[3:])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from featherweight.arrays import Array
+from physics.impacts import HEIGHT, ROD, ROD_RATE, ROD_VELOCITY
 from physics.incline import EDGE, downhill, sliding_acceleration
 from physics.loads import TABLE_FOOT, TABLE_HALF, TABLE_HEIGHT, TABLE_MASS
 from physics.motion import GRAVITY, steps
@@ -188,6 +189,23 @@ def pile_penetration(
         if data.ncon:
             overlaps.append(float(np.maximum(-data.contact.dist, 0.0).mean()))
     return float(np.mean(overlaps))
+
+
+def far_rebound(*, rod: bool, dt: float = 1e-4, seconds: float = 0.02) -> float:
+    """Velocity [m/s] at which a ball leaves the ground that it hits at 2 m/s, with a rod that lands 50 m away."""
+    half, radius, angle, mass = ROD
+    springy = 'solref="-1e5 -1" friction="0.6 0 0" condim="3"'
+    body = f'<geom type="plane" size="0 0 1" {springy}/>'
+    body += f'<body pos="50 0 {0.1 + HEIGHT}"><freejoint/><geom type="sphere" size="0.1" {springy}/></body>'
+    if rod:
+        z = half * math.cos(angle) + radius + HEIGHT
+        body += f'<body pos="0 0 {z!r}" euler="0 {math.degrees(angle)!r} 0"><freejoint/>'
+        body += f'<geom type="capsule" size="{radius} {half}" mass="{mass}" {springy}/></body>'
+    model, data = compiled(body, dt, gravity=0.0)
+    data.qvel[2] = -2.0
+    if rod:  # the linear velocity of a free joint is in world axes
+        data.qvel[6:12] = (ROD_VELOCITY[0], 0, ROD_VELOCITY[1], 0, ROD_RATE, 0)
+    return float(advanced(model, data, steps(seconds, dt)).qvel[2])
 
 
 def tumbling_crossings(*, dt: float = 1e-3, seconds: float = 10.6) -> Array:

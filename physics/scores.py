@@ -220,7 +220,11 @@ def _bouncing(peer: bool) -> Iterator[Score]:
 
 
 def _cradle(peer: bool) -> Iterator[Score]:
-    cases = (("touching", 0.0, (-1 / 3, 2 / 3, 2 / 3)), ("5 mm apart", 5e-3, (0.0, 0.0, 1.0)))
+    cases = (
+        ("touching", 0.0, (-1 / 3, 2 / 3, 2 / 3)),
+        ("0.1 mm apart, v dt 1 mm", 1e-4, (0.0, 0.0, 1.0)),
+        ("5 mm apart", 5e-3, (0.0, 0.0, 1.0)),
+    )
     for name, gap, exact in cases:
         error = float(np.abs(impacts.cradle(gap, dt=1e-3) - exact).max())
         yield Score(
@@ -232,6 +236,32 @@ def _cradle(peer: bool) -> Iterator[Score]:
             1e-9,
             note="simultaneous law, Newton's restitution",
         )
+
+
+def _far(peer: bool) -> Iterator[Score]:
+    both, ball, rod = impacts.far_bounce(), impacts.far_bounce(rod=False), impacts.far_bounce(ball=False)
+    paid = impacts.far_bounce(soft=True)
+    theirs = abs(mujoco_peer.far_rebound(rod=True) - mujoco_peer.far_rebound(rod=False)) if peer else 0.0
+    case, note = "far-away bounce", "50 m from a rod that lands with friction and spin in the same step"
+    yield Score(
+        case,
+        "change of a ball's rebound [m/s]",
+        "0",
+        1e-3,
+        abs(both.rebound - ball.rebound),
+        1e-9,
+        {"springy contacts": theirs} if peer else {},
+        note=note,
+    )
+    yield Score(
+        case,
+        "energy a rod gains while a box lands softly [1]",
+        "0 or less",
+        1e-3,
+        max(paid.kept - 1.0, rod.kept - 1.0, 0.0),
+        1e-9,
+        note="Newton's restitution alone: 0.078",
+    )
 
 
 def _pile(peer: bool) -> Iterator[Score]:
@@ -438,6 +468,7 @@ CASES: dict[str, Case] = {
     "rolling": _rolling,
     "bouncing": _bouncing,
     "cradle": _cradle,
+    "far": _far,
     "pile": _pile,
     "stacks": _stacks,
     "thin": _thin,

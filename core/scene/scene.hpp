@@ -18,13 +18,16 @@ struct PlacedShape : Mount<double> {
 
 // How two shapes behave when they touch.
 struct PairMaterial {
-  double friction;            // coefficient of Coulomb friction
-  double torsional, rolling;  // radii of friction about the normal and about the tangents [m]
-  double restitution;         // Newton's
-  double compliance;          // 1 / stiffness [m/N], 0: rigid
-  double damping;             // of a compliant contact [N s/m]
-  double margin;              // distance at which they already touch [m]
-  int dim;                    // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
+  double friction;                // coefficient of Coulomb friction
+  double torsional, rolling;      // radii of friction about the normal and about the tangents [m]
+  double restitution;             // Newton's, along the normal
+  double compliance;              // 1 / stiffness [m/N], 0: rigid
+  double damping;                 // of a compliant contact [N s/m]
+  double margin;                  // distance at which they already touch [m]
+  int dim;                        // 1 without friction, 3 sliding, 4 and spinning, 6 and rolling
+  double tangential_restitution;  // the same along the tangents, as far as friction goes
+
+  bool is_elastic() const { return restitution > 0 || tangential_restitution > 0; }
 };
 // Shape a may touch shape b.
 struct ScenePair {
@@ -38,8 +41,9 @@ struct ScenePair {
 struct JointRow {
   enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
   JointTerm<double> term;
-  double bound;  // limit [m or rad], or largest friction [N or N m]
-  int actuator;  // servo: whose law it is
+  double bound;        // limit [m or rad], or largest friction [N or N m]
+  int actuator;        // servo: whose law it is
+  double restitution;  // of a limit
 
   bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
 };

@@ -94,12 +94,12 @@ void Simulation::add_shapes(SceneSpec& spec) {
   if (!listed) rules_ = std::move(spec.rules);
   scene_.rules = rules_.get();
   materials_ = spec.materials;
-  for (const PairMaterial& m : materials_) scene_.has_restitution |= m.restitution > 0;
+  for (const PairMaterial& m : materials_) scene_.has_restitution |= m.is_elastic();
   // Fewer take longer than one environment after the other; the matrix of more does not fit on lanes.
   constexpr int least_balls = 6, most_balls = 32;
   const auto slides_only = [&](const ScenePair& pair) {
     const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
-    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0;
+    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0 && m.tangential_restitution == 0;
   };
   const auto n_balls = std::count_if(pairs_.begin(), pairs_.end(), slides_only);
   for (ScenePair& pair : pairs_)
@@ -116,7 +116,8 @@ void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRowSpec& row : spec.joint_rows) {
     const int link = link_of_dof(row.dof);
     const double along = row.kind == JointRow::upper_limit ? -1 : 1;
-    joint_rows_.push_back({row.kind, {link, row.dof, links_[link].q, along}, row.bound, -1});
+    joint_rows_.push_back({row.kind, {link, row.dof, links_[link].q, along}, row.bound, -1, row.restitution});
+    scene_.has_restitution |= row.restitution > 0;
   }
   for (const ClosureSpec& c : spec.closures) {
     closures_.push_back(compile_closure(scene_.tree, c));
@@ -129,7 +130,7 @@ void Simulation::add_rows(const SceneSpec& spec) {
     a.q = links_[link].q;
     a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
                a.kd + dt_ * a.kp > 0;
-    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k)});
+    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0});
   }
   limited_.assign(links_.size(), 0);
   for (const JointRow& row : joint_rows_)

@@ -20,6 +20,7 @@ struct JointRowSpec {
   JointRow::Kind kind;
   int dof;
   double bound;
+  double restitution;
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;

@@ -24,10 +24,30 @@ struct ConeRow {
   double* kept;  // where its impulse is kept from step to step
 };
 
-// A normal row that bounces, and what restitution adds to it [m/s].
-struct ConeBounce {
-  int row;
-  double shift;
+// A contact or limit in a scene with restitution, rigid and one-sided (impacts.hpp).
+struct Strike {
+  enum State : int {
+    rests,    // it closes or stays open without restitution
+    strikes,  // it leaves by restitution
+    waits,    // for the next round: only impulses would close it
+  } state;
+  int row;                         // its normal
+  int first, last;                 // its rows, friction included, [first, last); tangents come before the normal
+  int a, b;                        // links, or for a limit its degree of freedom and -2
+  int root;                        // of a tree it acts on
+  double gap;                      // [m] or [rad]
+  double open_shift;               // of its law where it does not strike [m/s]
+  double restitution, tangential;  // along the normal, along the tangents
+  bool was_apart;                  // neither touching nor loaded at the start of the step
+  bool struck = false;             // in a round before
+  int impact = -1;
+
+  bool is_elastic() const { return restitution > 0 || tangential > 0; }
+  // What restitution asks of its rows, that have these velocities before.
+  void asks(const double* before, bool turns, double* shift) const {
+    shift[row] = restitution * before[row];
+    for (int i = first; i < row; ++i) shift[i] = turns ? tangential * before[i] : 0;
+  }
 };
 
 // A point of a link, about the root of its tree.
@@ -44,10 +64,12 @@ FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
 template <class S>
 class ConeRows {
  public:
-  int m = 0, n_blocks = 0, n_quartets = 0, n_bounces = 0;
+  int m = 0, n_blocks = 0, n_quartets = 0;
+  int n_strikes = 0;  // contacts and limits that may
+  bool something_strikes = false;
   Block* blocks;
   Quartet* quartets;
-  ConeBounce* bounces;
+  Strike* strikes;
   ConeRow* rows;
   const Contact* contacts = nullptr;  // of the environment
   double* g;                          // velocity without impulses of each row, and the shift of its law
@@ -79,7 +101,7 @@ class ConeRows {
       spare_y_ = arena.take<Rows>(scene_.most_contact_dofs);
       more(arena);
       quartets = arena.take<Quartet>(most_quartets);
-      bounces = arena.take<ConeBounce>(n);
+      strikes = arena.take<Strike>(scene_.has_restitution ? n + scene_.n_joint_rows : 0);
       blocks = arena.take<Block>(most_blocks);
       rows = arena.take<ConeRow>(most_rows);
       g = arena.take<double>(most_rows);
@@ -135,6 +157,11 @@ class ConeRows {
     end = {link, scene_.root[link], count, next_y_};
     next_y_ += count;
     return end;
+  }
+
+  FW_INLINE void add_strike(const Strike& strike) {
+    strikes[n_strikes++] = strike;
+    something_strikes |= strike.state == Strike::strikes;
   }
 
   FW_INLINE void see(double velocity) {

@@ -3,8 +3,9 @@
 // A normal row with gap d obeys
 //   apart, d > d0     0 <= lambda  _|_  sigma + d / dt >= 0        it touches at the end of the step at the earliest
 //   touching, d <= d0  0 <= lambda  _|_  sigma >= 0                the overlap is left to separate.hpp
-//   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0
-//   compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0     (implicit spring)
+//   impact with e     0 <= lambda  _|_  sigma + e sigma_before >= 0,    tangents: Coulomb's law for sigma + e_t
+//   sigma_before compliant, d <= 0  0 <= lambda  _|_  sigma + k d / (k dt + c) + lambda / (dt (k dt + c)) >= 0
+//   (implicit spring)
 // where d0 = 0, but 0.01 g dt^2 (0.4 um in 2 ms) for loaded contacts of single bodies: gaps that open as they roll on
 // each other stay open, since closing them contradicts sticking (docs/adr/0017).
 #pragma once
@@ -15,8 +16,10 @@ namespace featherweight::FW_ISA {
 // How the two sides of a contact move without impulses.
 struct Approach {
   Place places[2];
-  Vec3<double> u, w;   // velocity of a as seen from b, linear and angular
-  double u_n, before;  // along the normal, and the same at the start of the step
+  Vec3<double> u, w;  // velocity of a as seen from b, linear and angular
+  double u_n;         // along the normal
+  double before;      // the same at the start of the step
+  Vec3<double> u_before;
 };
 
 template <class S>
@@ -66,34 +69,35 @@ class ContactRows {
   FW_INLINE void approach_along(const Contact& c, Approach& approach) {
     const Vec3<double> point{c.position[0], c.position[1], c.position[2]}, n{c.frame[6], c.frame[7], c.frame[8]};
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
-    approach.u = approach.w = zero3<double>();
-    approach.before = 0;
+    approach.u = approach.w = approach.u_before = zero3<double>();
     for (int side = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Place& p = approach.places[side] = rows_.place(links[side], point, motion_.velocity);
       approach.u += p.moves() * sign(side);
       approach.w += p.velocity.ang * sign(side);
-      if (motion_.before)
-        approach.before += dot(n, rows_.place(links[side], point, motion_.before).moves()) * sign(side);
+      if (motion_.before) approach.u_before += rows_.place(links[side], point, motion_.before).moves() * sign(side);
     }
+    approach.before = dot(n, approach.u_before);
     approach.u_n = dot(n, approach.u);
   }
 
   // What a normal row obeys.
   struct Normal {
     double shift, softness;
-    bool bounces;
+    double open_shift;  // where it does not strike
+    bool strikes;
   };
 
   FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
     if (material.compliance > 0) {
       const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
       const double shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring begins where the gap closes
-      return {shift, per_dt_ / rate, false};
+      return {shift, per_dt_ / rate, shift, false};
     }
-    if (material.restitution > 0 && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0)
-      return {material.restitution * approach.before, 0, true};
-    return {c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0, 0, false};
+    const double open_shift = c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0;
+    if (material.is_elastic() && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0)
+      return {material.restitution * approach.before, 0, open_shift, true};
+    return {open_shift, 0, open_shift, false};
   }
   // Whether an open gap may be left as it is.
   FW_INLINE bool stays(const Contact& c, const PairMaterial& material) const {
@@ -101,7 +105,7 @@ class ContactRows {
       const int link = scene_.shapes[shape].link;
       return link < 0 || scene_.tree.links[link].subtree_end - scene_.root[link] == 1;
     };
-    return c.gap <= closed_ && c.impulse[2] > 0 && material.restitution == 0 && is_alone(c.a) && is_alone(c.b);
+    return c.gap <= closed_ && c.impulse[2] > 0 && !material.is_elastic() && is_alone(c.a) && is_alone(c.b);
   }
 
   FW_INLINE void add(Contact& c, const Approach& approach) {
@@ -123,8 +127,10 @@ class ContactRows {
     quartet.ball = c.ball;
     rows_.place_end(quartet, point.link, point.count);
     rows_.add_block(Law::point, 3).mu = material.friction * friction_;
-    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), c.impulse);
+    const bool was_loaded = c.impulse[2] > 0;
+    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), 0, 0, c.impulse);
     add_normal(lane_(point.velocity[2]), normal, c);
+    note_strike(c, material, normal, rows_.m - 3, rows_.m - 1, was_loaded);
   }
   [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Approach& approach,
                                    const Normal& normal) {
@@ -133,7 +139,7 @@ class ContactRows {
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
     const Place* const places = approach.places;
     const Vec3<double>&u = approach.u, &w = approach.w;
-    const bool slides = material.dim >= 3 && material.friction > 0;
+    const bool slides = material.dim >= 3 && material.friction > 0, was_loaded = c.impulse[2] > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int n_rows = slides ? 3 : 1;
     if (!slides) c.impulse[0] = c.impulse[1] = 0;
@@ -150,7 +156,11 @@ class ContactRows {
     }
     Block& block = rows_.add_block(slides ? Law::point : Law::unilateral, n_rows);
     block.mu = material.friction * friction_;
-    if (slides) add_tangents(dot(t1, u), dot(t2, u), c.impulse);
+    // slower than gravity makes it in a step it does not strike, it lies
+    const double turns = normal.strikes && -approach.before > lane_(motion_.fall) ? material.tangential_restitution : 0;
+    const int first = rows_.m;
+    const Vec3<double>& u_before = approach.u_before;
+    if (slides) add_tangents(dot(t1, u), dot(t2, u), turns * dot(t1, u_before), turns * dot(t2, u_before), c.impulse);
     add_normal(approach.u_n, normal, c);
     const int bound = rows_.m - 1;
     if (spins) add_disc(1, bound, material.torsional), rows_.add_row(dot(n, w), 0, 0, c.impulse + 5);
@@ -164,14 +174,23 @@ class ContactRows {
       rows_.add_row(dot(t1, w), 0, 0, c.impulse + 3);
       rows_.add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
+    note_strike(c, material, normal, first, bound, was_loaded);
   }
-  FW_INLINE void add_tangents(double velocity_1, double velocity_2, double* impulse) {
-    rows_.add_row(velocity_1, 0, 0, impulse);
-    rows_.add_row(velocity_2, 0, 0, impulse + 1);
+  FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row,
+                             bool was_loaded) {
+    if (!motion_.before || normal.softness != 0) return;
+    const int a = scene_.shapes[c.a].link, b = scene_.shapes[c.b].link;
+    const bool was_apart = c.gap > ImpactTuning::touching && !was_loaded;
+    rows_.add_strike({normal.strikes ? Strike::strikes : Strike::rests, row, first, rows_.m, a, b,
+                      scene_.root[a < 0 ? b : a], c.gap, normal.open_shift, material.restitution,
+                      material.tangential_restitution, was_apart});
+  }
+  FW_INLINE void add_tangents(double velocity_1, double velocity_2, double shift_1, double shift_2, double* impulse) {
+    rows_.add_row(velocity_1, shift_1, 0, impulse);
+    rows_.add_row(velocity_2, shift_2, 0, impulse + 1);
     rows_.see(velocity_1), rows_.see(velocity_2);
   }
   FW_INLINE void add_normal(double velocity, const Normal& normal, Contact& c) {
-    if (normal.bounces) rows_.bounces[rows_.n_bounces++] = {rows_.m, normal.shift};
     rows_.add_row(velocity, normal.shift, normal.softness, c.impulse + 2);
     rows_.see(velocity);
     if (normal.softness != 0) return;

@@ -31,6 +31,7 @@ struct ThreadMemory {
     for (Memory& each : memory.rows) release(each);
     for (Memory& each : memory.closures) release(each);
     release(memory.matrix);
+    release(memory.impacts);
     release(memory.next);
   }
 };

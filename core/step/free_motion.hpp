@@ -6,8 +6,9 @@ namespace featherweight::FW_ISA {
 
 template <class S>
 struct FreeMotion {
-  S fall;  // what gravity adds to velocities in a step [m/s]
-  S *q, *v_free, *control, *gain_scale;
+  S fall;    // what gravity adds to velocities in a step [m/s]
+  S *q, *v;  // at the start of the step
+  S *v_free, *control, *gain_scale;
   Pose<S>* pose;          // of links
   Dof<S>* dofs;           // of the eliminated tree
   Motion<S>* velocity;    // of links without impulses, about the roots of their trees

@@ -64,6 +64,7 @@ struct StepMemory {
   Memory rows[8];             // of one environment's rows; of each lane's, where there are closures
   Memory closures[8];         // their factors
   Memory matrix;              // of one environment's cone problem
+  Memory impacts;             // of its rounds
   ContactList next;           // contacts being found
   Memory placements, bounds;  // of one environment's shapes
   Broadphase* broadphase = nullptr;

@@ -1,6 +1,6 @@
 // step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort.
 //
-//   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0
+//   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0,   or where it strikes sigma + e sigma_before >= 0
 //   friction    |lambda| <= bound dt, against sigma at the bound
 //   servo       lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within the effort
 #pragma once
@@ -97,7 +97,14 @@ class JointRows {
       }
     } else {
       rows_.add_block(Law::unilateral, 1);
-      rows_.add_row(velocity, shift, 0, impulse);
+      const bool was_loaded = *impulse > 0;
+      const double before = direction * lane_(motion_.v[f]);
+      const bool strikes = row.restitution > 0 && before < 0 && gap + dt_ * velocity <= 0;
+      rows_.add_row(velocity, strikes ? row.restitution * before : shift, 0, impulse);
+      if (motion_.before)
+        rows_.add_strike({strikes ? Strike::strikes : Strike::rests, rows_.m - 1, rows_.m - 1, rows_.m, f, -2,
+                          scene_.root[row.term.link], gap, shift, row.restitution, 0,
+                          gap > ImpactTuning::touching && !was_loaded});
       rows_.ask_position(rows_.wanted(gap), Slack::one_sided);
       rows_.see_limit(gap);
     }

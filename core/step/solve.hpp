@@ -4,7 +4,7 @@
 #pragma once
 #include "cones/kernels.hpp"
 #include "step/assemble.hpp"
-#include "step/bounce.hpp"
+#include "step/impacts.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -22,13 +22,15 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
 }
 
 template <class S>
-void solve(const RolloutJob& job, ConeRows<S>& rows, const ConeMatrix<S>& matrix, StepFigures& figures) {
+void solve(const RolloutJob& job, ConeRows<S>& rows, const ConeMatrix<S>& matrix, Memory& memory,
+           StepFigures& figures) {
   SolverReport r;
   const auto solve_cones = [&] {
     r = contact_kernels.solve(matrix.problem(), job.options, matrix.lambda, matrix.scratch);
   };
   solve_cones();
-  weaken_bounces(rows, matrix, solve_cones);
+  if (rows.something_strikes)
+    Impacts(*job.scene, rows, matrix, job.dt, job.options.tolerance, memory, solve_cones).run();
   figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest,
              r.gauss_seidel,          r.newton, r.admm, r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];

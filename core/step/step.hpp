@@ -36,7 +36,7 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   if (rows.m == 0) return {.touched = true};
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
-  solve(job, rows, matrix, report.last);
+  solve(job, rows, matrix, memory.impacts, report.last);
   if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
   const bool separates = separate(scene, rows, matrix);

@@ -55,12 +55,27 @@ struct LawTuning {
   static constexpr double closed_share = 0.01;
 };
 
-struct BounceTuning {
-  // Bounces that add less than this share of the energy they exchange are left alone [1]: rounding.
-  // tests/simulation/test_contact_energy.py.
-  static constexpr double negligible_gain = 1e-9;
-  // Restitution is weakened to within this share of it [1]. tests/physics/test_impacts.py.
-  static constexpr double fine_enough = 0.01;
+// tests/physics/test_impacts.py notices all of them.
+struct ImpactTuning {
+  // Impacts that add less than this share of the energy they exchange are left alone [1]: rounding.
+  static constexpr double negligible_gain = 1e-12;
+  // Their velocities are known to this times the tolerance of the solver [1].
+  static constexpr double loosely = 2;
+  // Restitution is weakened until an impact wastes less than this share of what it exchanges [1], or to within this
+  // share of it [1], in so many solves at most.
+  static constexpr double wasted = 1e-7, fine_enough = 1e-6;
+  static constexpr int most_shares = 24;
+  // Rounds in which what was struck strikes further; a row of so many balls. Then contacts close without restitution.
+  static constexpr int most_rounds = 16;
+  // Solves in a round, at most, until all that wait for the next are found.
+  static constexpr int most_passes = 4;
+  // What is nearer than this touches [m]: it takes part in an impact at once. Placement is no better known.
+  static constexpr double touching = 1e-9;
+  // What is struck further slower than this times what gravity adds in a step does not bounce [1]: it comes to rest.
+  static constexpr double slow = 2;
+  // What waits is open by this times the largest velocity [1]: farther than anything goes, and not so far that
+  // iterations lose digits to it.
+  static constexpr double open = 1e3;
 };
 
 struct SeparateTuning {

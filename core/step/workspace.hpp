@@ -61,6 +61,7 @@ struct StepWorkspace {
         balls(scene, motion, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
+    motion.v = v;
     motion.control = control;
     motion.gain_scale = gain_scale;
     motion.v_free = arena.take<S>(tree.nv);

@@ -1,14 +1,17 @@
 """Bounces and collisions under a simultaneous impact law with Newton's restitution."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from helpers.step_oracle import in_old_axes, judge
 
 import featherweight as fw
 from featherweight import Geometry, pose
 from physics.collisions import box_hit_by_ball, first_hit, robot_hit_by_ball, struck_at_wall
-from physics.impacts import bouncing_grid, cradle, time_to_rest
+from physics.impacts import bouncing_grid, cradle, far_bounce, time_to_rest
+from physics.motion import velocity
 
 
 @pytest.mark.parametrize("restitution", [0.3, 0.5, 0.8])
@@ -52,6 +55,88 @@ def test_touching_balls_without_restitution_stay_together() -> None:
 def test_balls_of_a_cradle_with_gaps_hand_on_their_speed(balls: int) -> None:
     """One impact after the other, each solved exactly."""
     np.testing.assert_allclose(cradle(5e-3, balls=balls), [0.0] * (balls - 1) + [1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [1e-8, 1e-6, 1e-4, 9e-4])
+@pytest.mark.parametrize("balls", [3, 5, 12])
+def test_balls_that_reach_the_next_within_the_step_hand_on_their_speed(balls: int, gap: float) -> None:
+    """Gaps below v dt: round after round, with the velocities of after the one before, to the tolerance of each."""
+    np.testing.assert_allclose(cradle(gap, balls=balls), [0.0] * (balls - 1) + [1.0], atol=1e-9 * balls)
+
+
+def test_a_longer_row_than_there_are_rounds_stays_in_order_and_gains_nothing() -> None:
+    speeds = cradle(1e-5, balls=30)
+    assert speeds.sum() == pytest.approx(1.0, abs=1e-9)
+    assert 1.0 / 30.0 < (speeds**2).sum() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("masses", [(1.0, 1.0, 1.0), (3.0, 0.2, 5.0), (0.1, 4.0, 0.5)])
+@pytest.mark.parametrize("restitution", [1.0, 0.6])
+def test_rounds_of_impacts_between_unequal_balls(masses: tuple[float, ...], restitution: float) -> None:
+    """Pair by pair by the formulas of two bodies, until none approaches: the light one may bounce to and fro."""
+    scene, gap = fw.Scene(gravity=(0.0, 0.0, 0.0)), 1e-7
+    for k, mass in enumerate(masses):
+        ball = fw.sphere(0.05, mass=mass, restitution=restitution, friction=0.0)
+        scene.add(ball, name=f"ball_{k}", pose=((0.1 + gap) * k, 0, 0))
+    sim = fw.Simulator(scene, dt=1e-3)
+    v = np.zeros(sim.model.nv)
+    v[0] = 1.0
+    u = np.array([1.0, 0.0, 0.0])
+    for k in [0, 1] * 8:
+        a, b = masses[k : k + 2]
+        if u[k] > u[k + 1] + 1e-9:
+            j = (1 + restitution) * (u[k] - u[k + 1]) / (1 / a + 1 / b)
+            u[k : k + 2] += -j / a, j / b
+    np.testing.assert_allclose(sim.step(sim.state(v=v)).v[0::6], u, atol=1e-7)
+
+
+@pytest.mark.parametrize("room", [2e-4, 2e-3])
+def test_a_ball_between_walls_bounces_for_ever_or_stays_between_them(room: float) -> None:
+    """It moves 0.5 mm in a step. Where there is less room, only a slow one ends the step outside the walls."""
+    scene = fw.Scene(gravity=(0.0, 0.0, 0.0))
+    for side in (-1.0, 1.0):
+        wall = fw.Plane(normal=(-side, 0, 0), offset=-0.1 - room, restitution=1.0, friction=0.0)
+        scene.add(wall, name=f"wall_{side:g}")
+    scene.add(fw.sphere(0.1, restitution=1.0, friction=0.0), name="ball", pose=(0, 0, 0))
+    sim = fw.Simulator(scene, dt=1e-3)
+    trajectory = sim.rollout(sim.state(v=[0.5, 0, 0, 0, 0, 0]), n_steps=200)
+    speed = np.abs(trajectory.v[:, 0])
+    assert np.abs(trajectory.q[:, 0]).max() < room + 1e-9
+    assert speed.max() <= 0.5 + 1e-9
+    assert room < 5e-4 or speed.min() > 0.5 - 1e-9
+
+
+def test_impacts_far_away_are_on_other_accounts() -> None:
+    """A rod whose restitution is weakened, a ball, and a box that lands softly, in one step: as if each were alone."""
+    both, ball, rod = far_bounce(), far_bounce(rod=False), far_bounce(ball=False)
+    paid = far_bounce(soft=True)
+    assert ball.rebound == pytest.approx(1.8, rel=1e-12)
+    for case in (both, paid):
+        assert case.rebound == pytest.approx(ball.rebound, rel=1e-12)
+        np.testing.assert_allclose(case.rod, rod.rod, rtol=0, atol=1e-12 * np.abs(rod.rod).max())
+    assert 1.0 - 1e-6 <= rod.kept <= 1.0 + 1e-9  # weakened to where nothing is gained, and no further
+
+
+def test_a_soft_landing_on_the_same_robot_does_not_pay() -> None:
+    """A hammer strikes with friction and spin while its handle lands softly: no strike by itself gains anything."""
+    rng, struck = np.random.default_rng(3), 0
+    builder = fw.ModelBuilder("hammer")
+    builder.solid("handle", "capsule", (0.02, 0.6), mass=1.0)
+    builder.joint("base", "free", "world", "handle")
+    builder.solid("head", "box", (0.1, 0.1, 0.3), mass=2.0)
+    builder.joint("hinge", "revolute", "handle", "head", axis="y", placement=(0, 0, 0.35))
+    scene = fw.Scene(ground=fw.Plane(friction=1.0))
+    scene.add(builder.build(), name="hammer", pose=fw.pose((0, 0, 0.3), rpy=(0, 1.5, 0)))
+    scene.pair("hammer/head", "ground", restitution=1.0, friction=1.0)
+    sim = fw.Simulator(scene, dt=2e-3)
+    for _ in range(10):
+        state = sim.state(v=4.0 * rng.normal(size=7))
+        for _ in range(100):
+            after = sim.step(state)
+            if after.converged and len(after.contacts):
+                struck += bool(judge(sim, state, after).strikes)
+            state = after
+    assert struck > 5
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
@@ -132,3 +217,71 @@ def test_a_joint_struck_at_its_limit_stops_there() -> None:
     v[sim.model.joint("ball").v_slice.start + 1] = -200.0
     q = sim.step(sim.state(v=v)).q
     assert q[sim.model.joint("gate/hinge").q_slice][0] > -0.1 - 1e-9
+
+
+@pytest.mark.parametrize("friction", [10.0, 0.05])
+@pytest.mark.parametrize("tangential", [0.0, 0.5, 1.0])
+def test_a_super_ball_reverses_its_spin(tangential: float, friction: float) -> None:
+    """A solid ball of radius r: the sliding velocity u at the contact becomes -e_t u, unless friction is at its bound,
+    mu (1 + e) times the normal velocity; impulses along the tangent change v by j / m and the spin by 5 j / (2 m r)."""
+    r, e, v, down, rate = 0.1, 0.9, 1.0, 2.0, 20.0
+    scene = fw.Scene(ground=fw.Plane(), gravity=(0, 0, 0))
+    surface: dict[str, Any] = {"restitution": e, "tangential_restitution": tangential, "friction": friction}
+    scene.add(fw.sphere(r, mass=1.0, **surface), name="ball", pose=(0, 0, r + 1e-10))
+    sim = fw.Simulator(scene, dt=1e-3)
+    before = np.array([v, 0, -down, 0, rate, 0])
+    after = sim.step(sim.state(v=before))
+    turned = in_old_axes(sim.model, sim.state().q, np.array(after.q), np.array(after.v))
+    u = v - rate * r  # of the lowest point
+    j = -(1.0 + tangential) * u / 3.5
+    j = float(np.clip(j, -friction * (1 + e) * down, friction * (1 + e) * down))
+    np.testing.assert_allclose(turned, [v + j, 0, e * down, 0, rate - 2.5 * j / r, 0], atol=1e-7)
+    energy = [float(fw.kinetic_energy(sim.model, after.q, x)) for x in (before, turned)]
+    assert energy[1] <= energy[0] * (1 + 1e-9)
+
+
+def test_a_super_ball_thrown_under_a_table_comes_back() -> None:
+    """Off the floor, off the underside of the table, off the floor: it turns round, as only such balls do."""
+    back = {}
+    for tangential in (0.0, 1.0):
+        surface: dict[str, Any] = {"restitution": 1.0, "friction": 5.0, "tangential_restitution": tangential}
+        scene = fw.Scene(ground=fw.Plane(), gravity=(0, 0, 0))
+        scene.add(fw.Plane(normal=(0, 0, -1), offset=-1.0), name="table")
+        scene.add(fw.sphere(0.03, **surface), name="ball", pose=(0, 0, 0.3))
+        sim = fw.Simulator(scene, dt=1e-3)
+        trajectory = sim.rollout(sim.state(v=[2.0, 0, -2.0, 0, 0, 0]), n_steps=1400)
+        back[tangential] = float(velocity(trajectory.final, "ball")[0])
+        if tangential == 1.0:  # nothing is lost, to the tolerance of three bounces
+            kinetic = fw.kinetic_energy(sim.model, trajectory.q[-1], trajectory.v[-1])
+            assert kinetic == pytest.approx(fw.kinetic_energy(sim.model, trajectory.q[0], trajectory.v[0]), rel=1e-6)
+    assert back[1.0] < -1.0 and back[0.0] > 0.2
+
+
+def test_a_ball_that_lies_does_not_turn_round() -> None:
+    """Tangential restitution is for impacts: rolling goes on, and sliding ends as it does without."""
+    paths = []
+    for tangential in (0.0, 1.0):
+        scene = fw.Scene(ground=fw.Plane(friction=0.3))
+        scene.add(fw.sphere(0.1, tangential_restitution=tangential), name="ball", pose=(0, 0, 0.1))
+        sim = fw.Simulator(scene, dt=1e-3)
+        paths.append(sim.rollout(sim.state(v=[1.0, 0, 0, 0, 0, 0]), n_steps=500).q)
+    np.testing.assert_allclose(paths[0], paths[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("restitution", [0.4, 0.9, 1.0])
+def test_a_servo_beside_a_bounce_is_on_no_account(restitution: float) -> None:
+    """A ball falls on an arm that an implicit servo of limited effort drives against it: it leaves by its restitution,
+    or by what gravity leaves of the approach within the step."""
+    builder = fw.ModelBuilder("arm")
+    builder.solid("arm", "box", (1.0, 0.2, 0.05), mass=1.0, placement=(0.5, 0, 0))
+    builder.joint("hinge", "revolute", "world", "arm", axis="y", effort_limit=500.0)
+    scene = fw.Scene()
+    scene.add(builder.build(), name="arm")
+    scene.servo("arm", kp=1e4, kd=100.0)
+    scene.add(fw.sphere(0.05, mass=0.1, restitution=restitution), name="ball", pose=(0.8, 0, 0.075 + 1e-3))
+    sim = fw.Simulator(scene, dt=1e-3, integrator="implicit")
+    v = np.zeros(sim.model.nv)
+    v[0], v[3] = -1.0, -2.0  # the end of the arm rises
+    after = sim.step(sim.state(v=v), control=[-0.5])
+    approach, rebound = v[3] + 0.8 * v[0], float(velocity(after, "ball")[2]) + 0.8 * after.v[0]
+    assert rebound == pytest.approx(-restitution * approach, abs=1e-6 if restitution < 1.0 else 9.81 * sim.dt)

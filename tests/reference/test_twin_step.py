@@ -96,12 +96,43 @@ def stuck() -> fw.Scene:
     return scene
 
 
+def struck() -> fw.Scene:
+    """Elastic balls with gaps, one thrown at the others; rods that land with spin; a ball that reverses its spin."""
+    scene = fw.Scene(ground=fw.Plane(friction=0.6))
+    surface: dict[str, Any] = {"restitution": 0.9, "friction": 0.6}
+    for k, mass in enumerate((1.0, 0.5, 2.0, 0.7)):
+        scene.add(fw.sphere(0.05, mass=mass, **surface), name=f"ball_{k}", pose=(0.1003 * k, 0.0, 0.3 + 1e-3 * k))
+    scene.add(fw.capsule(0.02, 0.5, **surface), name="rod", pose=fw.pose((2, 0, 0.25), rpy=(0, 0.9, 0)))
+    ball = fw.sphere(0.05, tangential_restitution=0.8, **surface)
+    scene.add(ball, name="super", pose=(4, 0, 0.2))
+    return scene
+
+
+def stops() -> fw.Scene:
+    """A chain between elastic stops, struck by a ball."""
+    builder = fw.ModelBuilder("chain")
+    parent = "world"
+    for k in range(3):
+        builder.solid(f"link_{k}", "capsule", (0.03, 0.2), mass=1.0, placement=(0, 0, -0.15))
+        builder.joint(
+            f"joint_{k}", "revolute", parent, f"link_{k}", axis="y", placement=(0, 0, -0.3),
+            lower=-0.1, upper=0.1, limit_restitution=0.3 * k,
+        )  # fmt: skip
+        parent = f"link_{k}"
+    scene = fw.Scene()
+    scene.add(builder.build(), name="chain", pose=(0, 0, 1.5))
+    scene.add(fw.sphere(0.05, mass=2.0, restitution=0.8), name="ball", pose=(-0.1, 0, 0.7))
+    return scene
+
+
 #: Scene, speed at the start, steps, of which one in `every` is compared, integrator.
 SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "spheres": (bodies("sphere", "sphere"), 1.0, 240, 8, "semi_implicit"),
     "capsules": (bodies("capsule", "capsule"), 1.0, 240, 8, "semi_implicit"),
     "spinning": (bodies("sphere", "capsule", torsional=0.02, rolling=0.01, dim=6), 2.0, 240, 8, "semi_implicit"),
     "bouncing": (bodies("sphere", "box", restitution=0.8), 1.0, 300, 4, "semi_implicit"),
+    "struck": (struck, 3.0, 150, 1, "semi_implicit"),
+    "stops": (stops, 3.0, 150, 1, "semi_implicit"),
     "compliant": (bodies("sphere", "box", stiffness=5e3, damping=50.0), 1.0, 240, 8, "semi_implicit"),
     "sunk": (sunk, 0.0, 20, 1, "semi_implicit"),
     "stuck": (stuck, 0.0, 20, 1, "semi_implicit"),

@@ -171,6 +171,7 @@ class ModelBuilder:
         upper: ArrayLike | None = None,
         effort_limit: ArrayLike | None = None,
         velocity_limit: ArrayLike | None = None,
+        limit_restitution: ArrayLike | None = None,
         damping: ArrayLike | None = None,
         stiffness: ArrayLike | None = None,
         rest_position: ArrayLike | None = None,
@@ -184,10 +185,11 @@ class ModelBuilder:
 
         placement: pose of the joint in the parent (4x4, or its position); child_placement: pose of the child in the
         moved joint frame; axis: direction in the joint frame ("x", "y", "z" or three numbers, normalised here);
-        lower, upper: limits of q; start: (nq,) where it starts, zero by default; parent_contact: whether the shapes of
-        both links may touch each other; the others: one number for all degrees of freedom of the joint, or one for
-        each. The force of a spring is -stiffness (q - rest_position); ball and free joints cannot have one. Damping,
-        springs and dry friction act in the simulator only: ``aba`` and the other functions of a model ignore them.
+        lower, upper: limits of q; limit_restitution: rebound speed over impact speed there, 0 to 1; start: (nq,) where
+        it starts, zero by default; parent_contact: whether the shapes of both links may touch each other; the others:
+        one number for all degrees of freedom of the joint, or one for each. The force of a spring is
+        -stiffness (q - rest_position); ball and free joints cannot have one. Damping, springs and dry friction act in
+        the simulator only: ``aba`` and the other functions of a model ignore them.
         Units as in :class:`featherweight.model.description.Joint`.
         """
         element = f"joint {checked_name('joint', name)!r}"
@@ -233,6 +235,7 @@ class ModelBuilder:
             upper=up,
             effort_limit=per_dof(element, "effort_limit", effort_limit, nv, allow_infinite=True),
             velocity_limit=per_dof(element, "velocity_limit", velocity_limit, nv, allow_infinite=True),
+            limit_restitution=per_dof(element, "limit_restitution", limit_restitution, nv, most=1.0),
             damping=per_dof(element, "damping", damping, nv),
             stiffness=k,
             rest_position=rest,
@@ -423,6 +426,7 @@ class ModelBuilder:
                 upper=kept.upper,
                 effort_limit=kept.effort_limit,
                 velocity_limit=kept.velocity_limit,
+                limit_restitution=kept.limit_restitution,
                 damping=kept.damping,
                 stiffness=kept.stiffness,
                 rest_position=kept.rest_position,

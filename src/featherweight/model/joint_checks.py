@@ -110,7 +110,7 @@ def checked_start(element: str, type: JointType, start: ArrayLike | None) -> Arr
 
 
 def per_dof(
-    element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False
+    element: str, field: str, value: ArrayLike | None, nv: int, *, allow_infinite: bool = False, most: float = np.inf
 ) -> Array | None:
     if value is None:
         return None
@@ -119,6 +119,8 @@ def per_dof(
         raise ModelError(element, f"{field} must not be negative, got {vector(result)}")
     if not allow_infinite and not np.isfinite(result).all():
         raise ModelError(element, f"{field} must be finite, got {vector(result)}")
+    if (result > most).any():
+        raise ModelError(element, f"{field} must be at most {most:g}, got {vector(result)}")
     return result
 
 

@@ -24,6 +24,8 @@ class Material(Record):
     friction: Coulomb coefficient of sliding; None: as the other surface says, 1.0 when neither does.
     torsional, rolling: friction against spin and rolling [m]: torque per newton of normal force.
     restitution: rebound speed over impact speed, 0 to 1.
+    tangential_restitution: the same of the sliding velocity, 0 to 1, as far as friction can reverse it: balls that come
+        back spinning the other way have it near 1.
     stiffness: [N/m], infinite for rigid; damping: [N s/m] beside that spring, which needs a finite stiffness.
     dim: 1 (no friction), 3 (sliding), 4 (and spin), 6 (and rolling); None: what the coefficients ask for.
     """
@@ -35,6 +37,7 @@ class Material(Record):
     stiffness: float = math.inf
     damping: float = 0.0
     dim: int | None = None
+    tangential_restitution: float = 0.0
 
     def __post_init__(self) -> None:
         if self.friction is not None:
@@ -60,6 +63,7 @@ class ContactLaw(Record):
     damping: float = 0.0
     margin: float = 0.0
     dim: int = 3
+    tangential_restitution: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "friction", _not_negative("friction", self.friction))
@@ -92,6 +96,7 @@ def combine(a: Material, b: Material, margin: float = 0.0) -> ContactLaw:
         damping=shares[0] * a.damping + shares[1] * b.damping,
         margin=margin,
         dim=max(dims, default=3),
+        tangential_restitution=max(a.tangential_restitution, b.tangential_restitution),
     )
 
 
@@ -108,10 +113,11 @@ def _asked_dim(values: Mapping[str, Any]) -> int:
 
 
 def _set_checked(values: Material | ContactLaw) -> None:
-    for name in ("torsional", "rolling", "restitution", "damping"):
+    for name in ("torsional", "rolling", "restitution", "tangential_restitution", "damping"):
         object.__setattr__(values, name, _not_negative(name, getattr(values, name)))
-    if values.restitution > 1.0:
-        raise ValueError(f"restitution must be between 0 and 1, got {values.restitution!r}")
+    for name in ("restitution", "tangential_restitution"):
+        if getattr(values, name) > 1.0:
+            raise ValueError(f"{name} must be between 0 and 1, got {getattr(values, name)!r}")
     stiffness = values.stiffness if values.stiffness == math.inf else _not_negative("stiffness", values.stiffness)
     if stiffness == 0.0:
         raise ValueError("stiffness must be positive, got 0")

@@ -51,6 +51,7 @@ class ModelJoint(Record):
     upper: Array
     effort_limit: Array  # (nv,) [N] or [N m], infinite where unlimited
     velocity_limit: Array
+    limit_restitution: Array  # rebound speed over impact speed at lower and upper
     damping: Array  # [N s/m] or [N m s/rad]
     stiffness: Array  # of springs [N/m] or [N m/rad]
     rest_position: Array  # where springs exert no force [m] or [rad]
@@ -221,6 +222,7 @@ class Model(_core.Model):
     upper: Array
     effort_limit: Array  #: (nv,) [N] or [N m], infinite where unlimited
     velocity_limit: Array
+    limit_restitution: Array  #: (nv,) rebound speed over impact speed at lower and upper
     damping: Array  #: (nv,) [N s/m] or [N m s/rad]
     stiffness: Array  #: (nv,) of springs [N/m] or [N m/rad]
     rest_position: Array  #: (nv,) where springs exert no force [m] or [rad]
@@ -420,6 +422,7 @@ _DEFAULTS = {
     "upper": np.inf,
     "effort_limit": np.inf,
     "velocity_limit": np.inf,
+    "limit_restitution": 0.0,
     "damping": 0.0,
     "stiffness": 0.0,
     "rest_position": 0.0,

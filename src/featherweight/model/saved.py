@@ -47,7 +47,9 @@ _CONTACT_FIELDS: dict[str, Any] = {"contype": 1, "conaffinity": 1, "margin": 0.0
 
 _POSES = ("placement", "child_placement")
 _LIMITS = ("lower", "upper", "effort_limit", "velocity_limit")
-_JOINT_ARRAYS = ("axis", "axis2", "damping", "stiffness", "rest_position", "friction", "armature", "start")
+_JOINT_ARRAYS = (
+    *("axis", "axis2", "limit_restitution", "damping", "stiffness", "rest_position", "friction", "armature", "start"),
+)
 
 
 def encode(description: ModelDescription) -> str:

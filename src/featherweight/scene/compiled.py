@@ -21,7 +21,10 @@ Integers: TypeAlias = NDArray[np.int32]
 ShapeKind = Literal["sphere", "capsule", "cylinder", "ellipsoid", "box", "plane", "convex", "heightfield"]
 
 #: The columns of ``CompiledScene.law_values``.
-LAW_COLUMNS = ("friction", "torsional", "rolling", "restitution", "stiffness", "damping", "margin", "dim")
+LAW_COLUMNS = (
+    *("friction", "torsional", "rolling", "restitution", "stiffness", "damping", "margin", "dim"),
+    "tangential_restitution",
+)
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ class CompiledScene(Record):
 
     @cached_property
     def law_values(self) -> Array:
-        """(n_laws, 8) float64, the columns as in ``LAW_COLUMNS``; stiffness is infinite where contact is rigid."""
+        """(n_laws, 9) float64, the columns as in ``LAW_COLUMNS``; stiffness is infinite where contact is rigid."""
         values = np.array([[getattr(law, column) for column in LAW_COLUMNS] for law in self.laws], dtype=np.float64)
         values = values.reshape(-1, len(LAW_COLUMNS))
         values.setflags(write=False)

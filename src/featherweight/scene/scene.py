@@ -117,8 +117,8 @@ class Scene:
     def pair(self, a: SceneObject | str, b: SceneObject | str, **law: Any) -> None:
         """Let ``a`` and ``b`` touch, whatever the filter says, with properties of their own instead of combined ones.
 
-        law: any of friction, torsional, rolling, restitution, stiffness, damping, dim and margin, as in
-        :class:`ContactLaw`; what is not given stays combined. A later call wins over an earlier one.
+        law: any of friction, torsional, rolling, restitution, tangential_restitution, stiffness, damping, dim and
+        margin, as in :class:`ContactLaw`; what is not given stays combined. A later call wins over an earlier one.
         """
         known = ContactLaw.__dataclass_fields__
         unknown = next((key for key in law if key not in known), None)

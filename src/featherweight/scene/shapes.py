@@ -45,6 +45,7 @@ class Surface(TypedDict, total=False):
     torsional: float
     rolling: float
     restitution: float
+    tangential_restitution: float
     stiffness: float
     damping: float
     dim: int

@@ -557,17 +557,18 @@ class Trajectory(Record):
 def _arguments(scene: CompiledScene) -> dict[str, Any]:
     model = scene.model
     limits, springs = scene.limits, scene.springs
-    rows: list[tuple[str, int, float]] = []
+    rows: list[tuple[str, int, float, float]] = []
     for v, lower, upper in zip(limits.v_index.tolist(), limits.lower.tolist(), limits.upper.tolist(), strict=True):
-        rows += [("lower_limit", v, lower)] if np.isfinite(lower) else []
-        rows += [("upper_limit", v, upper)] if np.isfinite(upper) else []
-    rows += [("dry_friction", v, float(model.friction[v])) for v in np.flatnonzero(model.friction).tolist()]
+        restitution = float(model.limit_restitution[v])
+        rows += [("lower_limit", v, lower, restitution)] if np.isfinite(lower) else []
+        rows += [("upper_limit", v, upper, restitution)] if np.isfinite(upper) else []
+    rows += [("dry_friction", v, float(model.friction[v]), 0.0) for v in np.flatnonzero(model.friction).tolist()]
     return {
         "shapes": [_shape(shape) for shape in scene.shapes],
         "rules": scene.rules,
         "materials": [
             (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
-             law.dim)
+             law.dim, law.tangential_restitution)
             for law in scene.laws
         ],
         "joint_rows": rows,

@@ -31,6 +31,8 @@ class StepProblem:
     gap: Array  # (m,) what is left to close, or the error of a closure; nan: none
     blocks: list[RowBlock]  # what the rows are of
     scale: float  # [m/s] what tolerances are relative to
+    fall: float  # [m/s] what gravity adds in a step
+    dt: float  # [s]
 
     def where(self, test: Sequence[bool]) -> NDArray[np.bool_]:
         """(m,) a mask of the rows of those blocks."""
@@ -51,7 +53,7 @@ def assemble(scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint
     J = np.vstack([np.zeros((0, len(free.v))), *(block.J for block in blocks)])
     velocity, compliance = J @ free.v_free, stack("compliance")
     G = J @ free.response(J)
-    fall = scene.dt * float(np.linalg.norm(scene.model.gravity)) or scene.dt
+    fall = scene.dt * float(np.linalg.norm(scene.model.gravity))
     return StepProblem(
         J=J,
         G=(G + G.T) / 2 + np.diag(compliance),
@@ -61,5 +63,7 @@ def assemble(scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint
         compliance=compliance,
         gap=stack("gap"),
         blocks=blocks,
-        scale=max(fall, float(np.abs(velocity).max(initial=0.0))),
+        scale=max(fall or scene.dt, float(np.abs(velocity).max(initial=0.0))),
+        fall=fall,
+        dt=scene.dt,
     )

@@ -2,7 +2,8 @@
 
 apart      0 <= lambda _|_ sigma + d / dt >= 0            it touches at the end of the step at the earliest
 touching   0 <= lambda _|_ sigma >= 0                     an overlap is left to the last stage
-impact     0 <= lambda _|_ sigma + e sigma_before >= 0    if it would touch within the step
+impact     0 <= lambda _|_ sigma + e sigma_before >= 0    if it would touch within the step; its tangents obey Coulomb's
+           law with sigma + e_t sigma_before
 compliant  0 <= lambda _|_ sigma + k d / r + lambda / (dt r) >= 0, r = k dt + c      a spring at the end of the step
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.predict import FreeMotion
-from featherweight.reference.stages.rows import RowBlock, TouchingEnd
+from featherweight.reference.stages.rows import RowBlock, Surface, TouchingEnd
 from featherweight.reference.stages.scene import ContactPoint, StepScene, rigid_masses
 
 
@@ -22,21 +23,18 @@ def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, firs
     bodies, x = free.bodies, contact.position
     slide = contact.frame @ (bodies.point(contact.link, x) - bodies.point(contact.to, x))
     turn = contact.frame @ (bodies.turn(contact.link) - bodies.turn(contact.to))
-    shift, compliance, bounces = _normal(scene, free, contact, slide[2])
     masses = rigid_masses(scene.model)
     ends = tuple(
         TouchingEnd(bodies.point(link, x), bodies.turn(link), radius, float(masses[link]))
         for link, radius in zip((contact.link, contact.to), contact.radii, strict=True)
     )
-    rubs, gap = contact.friction > 0, np.nan if compliance > 0 else contact.gap
+    rubs = contact.friction > 0
     law, own = (ConeBlock("point", 3, contact.friction), slide) if rubs else (ConeBlock("unilateral", 1), slide[2:])
-
-    def at_normal(value: float, elsewhere: float = 0.0) -> Array:
-        return np.append(np.full(law.rows - 1, elsewhere), value)
-
-    blocks = [
-        RowBlock("contact", law, own, at_normal(shift), at_normal(compliance), at_normal(gap, np.nan), bounces, ends)
-    ]
+    shift, compliance, surface, strikes = _law(scene, free, contact, slide)
+    shift = shift[3 - law.rows :]
+    soft, gap = np.zeros(law.rows), np.full(law.rows, np.nan)
+    soft[-1], gap[-1] = compliance, np.nan if compliance > 0 else contact.gap
+    blocks = [RowBlock("contact", law, own, shift, soft, gap, strikes, ends, surface)]
     normal = first + law.rows - 1
     if contact.torsional > 0:
         blocks.append(RowBlock("contact", ConeBlock("disc", 1, contact.torsional, normal), turn[2:]))
@@ -45,13 +43,21 @@ def contact_rows(scene: StepScene, free: FreeMotion, contact: ContactPoint, firs
     return blocks
 
 
-def _normal(scene: StepScene, free: FreeMotion, contact: ContactPoint, J: Array) -> tuple[float, float, bool]:
-    """Shift, compliance, and whether it bounces."""
+def _law(
+    scene: StepScene, free: FreeMotion, contact: ContactPoint, slide: Array
+) -> tuple[Array, float, Surface | None, bool]:
+    """Shifts of t1, t2 and the normal, compliance of the normal, what happens if it is struck, and whether it is."""
     law, dt, gap = contact.law, scene.dt, contact.gap
-    before, coming = float(J @ free.v), float(J @ free.v_free)
+    before, coming = slide @ free.v, float(slide[2] @ free.v_free)
     if np.isfinite(law.stiffness):  # lambda = -dt (k (d + dt sigma) + c sigma), if that pushes
         rate = law.stiffness * dt + law.damping
-        return gap / dt if gap > 0 else law.stiffness * gap / rate, 1 / (dt * rate), False
-    if law.restitution > 0 and before < 0 and gap + dt * coming <= 0:
-        return law.restitution * before, 0.0, True
-    return 0.0 if contact.rolls_open else max(gap, 0.0) / dt, 0.0, False
+        return np.array([0, 0, gap / dt if gap > 0 else law.stiffness * gap / rate]), 1 / (dt * rate), None, False
+    open_shift = 0.0 if contact.rolls_open else max(gap, 0.0) / dt
+    between = (contact.link, contact.to)
+    surface = Surface(law.restitution, law.tangential_restitution, between, open_shift, contact.was_loaded)
+    strikes = surface.is_elastic and before[2] < 0 and gap + dt * coming <= 0
+    if not strikes:
+        return np.array([0, 0, open_shift]), 0.0, surface, False
+    lies = -before[2] <= dt * float(np.linalg.norm(scene.model.gravity))  # slower than gravity makes it in a step
+    turning = 0.0 if lies else law.tangential_restitution
+    return np.array([turning, turning, law.restitution]) * before, 0.0, surface, True

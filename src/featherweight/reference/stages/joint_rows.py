@@ -6,20 +6,28 @@ import numpy as np
 
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.predict import FreeMotion
-from featherweight.reference.stages.rows import RowBlock
+from featherweight.reference.stages.rows import RowBlock, Surface
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, limits, per_dof
+
+UNILATERAL = ConeBlock("unilateral", 1)
 
 
 def joint_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:
     model, dt = scene.model, scene.dt
     (lower, upper), friction, blocks = limits(model), per_dof(model, "friction"), list[RowBlock]()
+    restitution = per_dof(model, "limit_restitution")
     for dof, coordinate in reversed(axis_coordinates(model).items()):
         x, along = free.q[coordinate], np.eye(len(free.v))[[dof]]
         for sign, bound in ((1.0, lower[coordinate]), (-1.0, upper[coordinate])):
             if np.isfinite(bound):
                 gap = sign * (x - bound)
-                shift = max(gap, 0.0) / dt
-                blocks.append(RowBlock("limit", ConeBlock("unilateral", 1), sign * along, shift, gap=gap))
+                shift, e, before = max(gap, 0.0) / dt, float(restitution[dof]), sign * float(free.v[dof])
+                strikes = e > 0 and before < 0 and gap + dt * sign * free.v_free[dof] <= 0
+                surface = Surface(e, 0.0, (dof, -2), shift, was_loaded=False)
+                own = e * before if strikes else shift
+                blocks.append(
+                    RowBlock("limit", UNILATERAL, sign * along, own, gap=gap, bounces=strikes, surface=surface)
+                )
         if friction[dof] > 0:
             law = ConeBlock("interval", 1, lower=-dt * friction[dof], upper=dt * friction[dof])
             blocks.append(RowBlock("dry_friction", law, along))

@@ -32,10 +32,12 @@ def contact_points(sim: Simulator, before: State, after: State) -> list[ContactP
     for k in range(len(found)):
         a, b = int(found.shape_a[k]), int(found.shape_b[k])
         link, to, law, gap = scene.shapes[a].link, scene.shapes[b].link, scene.law(a, b), float(found.gap[k])
-        stays = law.restitution == 0 and gap <= negligible and {link, to} <= bodies
-        rolls_open = stays and _was_loaded(before.contacts, found, k)
+        stays = law.restitution == law.tangential_restitution == 0 and gap <= negligible and {link, to} <= bodies
+        was_loaded = _was_loaded(before.contacts, found, k)
         radii = _radius(scene.shapes[a]), _radius(scene.shapes[b])
-        points.append(ContactPoint(link, to, found.position[k], found.frame[k], gap, law, rolls_open, radii))
+        points.append(
+            ContactPoint(link, to, found.position[k], found.frame[k], gap, law, stays and was_loaded, was_loaded, radii)
+        )
     return points
 
 

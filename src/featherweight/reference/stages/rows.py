@@ -23,6 +23,21 @@ class TouchingEnd:
     mass: float  # [kg] of the link and what is fixed to it
 
 
+@dataclass(frozen=True)
+class Surface:
+    """What happens when a rigid contact or a limit is struck."""
+
+    restitution: float
+    tangential: float
+    between: tuple[int, int]  # links, or the degree of freedom of a limit and -2
+    shift: float  # of its law where it is not struck [m/s]
+    was_loaded: bool  # in the step before
+
+    @property
+    def is_elastic(self) -> bool:
+        return self.restitution > 0 or self.tangential > 0
+
+
 @dataclass(frozen=True, eq=False)
 class RowBlock:
     """Rows of one law. A single number stands for all of them."""
@@ -35,3 +50,4 @@ class RowBlock:
     gap: Array | float = np.nan  # what is left to close, or the error of a closure [m or rad]; nan: none
     bounces: bool = False  # the shift is that of restitution
     ends: tuple[TouchingEnd, ...] = ()  # of a contact
+    surface: Surface | None = None  # of a rigid contact or a limit

@@ -38,6 +38,7 @@ class ContactPoint:
     gap: float  # [m] at the start of the step, negative where they overlap
     law: ContactLaw
     rolls_open: bool = False  # a tiny gap that rolling has opened at a loaded contact between bodies: it stays open
+    was_loaded: bool = False  # it carried force in the step before
     radii: tuple[float, float] = (0.0, 0.0)  # [m] of spheres around the two shapes that touch; endless: 0
 
     @property

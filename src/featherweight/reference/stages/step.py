@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from featherweight.arrays import Array
-from featherweight.reference.contact.residuals import natural_residual
 from featherweight.reference.stages.apply import apply
 from featherweight.reference.stages.assemble import StepProblem, assemble
 from featherweight.reference.stages.correct import correct
 from featherweight.reference.stages.predict import FreeMotion, predict
 from featherweight.reference.stages.scene import ContactPoint, StepScene
-from featherweight.reference.stages.solve import solve
+from featherweight.reference.stages.solve import solve_exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +42,7 @@ def step(
     """
     free = predict(scene, q, v, tau=tau, control=control, f_ext=f_ext)
     problem = assemble(scene, free, contacts)
-    impulses = solve(problem)
+    impulses, residual = solve_exactly(problem)
     v_end = apply(free, problem, impulses)
     q_next, v_next = correct(scene, free, problem, impulses, v_end)
-    residual = natural_residual(problem.G, problem.g, problem.laws, impulses) / problem.scale
-    return StepSolution(q_next, v_next, free, problem, impulses, residual)
+    return StepSolution(q_next, v_next, free, problem, impulses, residual / problem.scale)
