@@ -11,6 +11,7 @@
 #   make test-arm     the core's tests on a build for 64-bit ARM, emulated by qemu-user (Debian; 170 MB to download)
 #   make bench        our speed beside the wheels of Pinocchio and MuJoCo
 #   make scoreboard   physics with exact answers, beside MuJoCo
+#   make zoo          robots of packages of the Python index beside MuJoCo and Pinocchio (700 MB of models)
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize seeded-faults fuzz test-arm bench bench-peers scoreboard format clean build
+.PHONY: run test lint test-robots sanitize seeded-faults fuzz test-arm bench bench-peers scoreboard zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -53,6 +54,15 @@ scoreboard: $(STAMPS)/package $(STAMPS)/extra-test
 
 bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks --build-peers $(BENCH)
+
+# The packages are unpacked beside each other, without what they need to run: only their robots are of interest.
+zoo: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/zoo
+	$(BIN)/python -m zoo $(ZOO)
+
+$(STAMPS)/zoo: pyproject.toml | $(STAMPS)/venv
+	for package in $$($(BIN)/python tools/extra.py zoo); do \
+	  $(PIP) install --no-deps --upgrade --target build/zoo/$${package%%[=>]*} $$package || exit 1; done
+	@touch $@
 
 build: $(STAMPS)/package
 

@@ -12,7 +12,11 @@ from ..arrays import Array
 from ..model import poses
 from ..model.description import Geometry, Severity
 from ..model.materials import Material
+from ..model.thinning import MOST_CORNERS, thinned
 from .mjcf_source import MjcfSource, mjcf_pose
+
+#: A hull that deviates by less of its size counts as the same: what meshes are made of is not more exact.
+THIN = 1e-3
 
 
 class ShapeTranslation:
@@ -92,6 +96,12 @@ class ShapeTranslation:
             return None
         X = mjcf_pose(m.geom_pos[geom], m.geom_quat[geom])
         vertices = _hull_vertices(m, int(m.geom_dataid[geom]))
+        if len(vertices) > MOST_CORNERS:
+            count, extent = len(vertices), float(np.ptp(vertices, axis=0).max())
+            vertices, deviation = thinned(vertices)
+            message = f"collides as the hull of {len(vertices)} of its {count} corners, within {deviation:.2g} m"
+            severity = Severity.NOTHING if deviation <= THIN * extent else Severity.MOTION
+            self._source.note("geom", geom, message, severity)
         return {"shape": "convex", "size": (), "placement": X, "vertices": vertices}
 
     def _mesh(self, geom: int) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from ..arrays import Array
 from ..checks import frozen
 from ..errors import ModelError
 from ..model.description import Inertia
+from ..model.thinning import MOST_CORNERS, thinned
 from ..records import Record
 from .mesh_files import INSTALL
 
@@ -65,6 +66,9 @@ def _convex_hull(data: bytes) -> Hull:
     volume, com, moments = mass_properties(vertices, faces)
     if not volume > _FLAT * extent**3:
         raise ModelError("hull", f"the {len(points)} vertices span no volume: {volume:.3g} m^3")
+    if len(vertices) > MOST_CORNERS:  # its mass stays that of all
+        fewer = _convex_hull(np.ascontiguousarray(thinned(vertices)[0]).tobytes())
+        return Hull(fewer.vertices, fewer.faces, volume, frozen(com), frozen(moments))
     result = Hull(frozen(vertices), faces.astype(np.int32), volume, frozen(com), frozen(moments))
     result.faces.setflags(write=False)
     return result
