@@ -156,15 +156,18 @@ def _actuator_forces(sim: fw.Simulator, q: Array, v: Array, control: Array) -> A
         if actuator.ctrl_range is not None:
             u = np.clip(u, *actuator.ctrl_range)
         length, rate = actuator.gear * q[joint.q_slice][0], actuator.gear * v[joint.v_slice][0]
+        bias = actuator.bias[0] + actuator.bias[1] * length + actuator.bias[2] * rate
         law = {
             "motor": actuator.kp * u,
             "position": actuator.kp * (u - length) - actuator.kd * rate,
             "velocity": actuator.kd * (u - rate),
+            "general": actuator.kp * u + bias,
         }
         force = law[actuator.kind]
         if actuator.force_range is not None:
             force = np.clip(force, *actuator.force_range)
-        tau[joint.v_slice] += actuator.gear * force
+        for name, ratio in ((actuator.joint, 1.0), *actuator.others):
+            tau[sim.model.joint(name).v_slice] += actuator.gear * ratio * force
     return np.clip(tau, -sim.model.effort_limit, sim.model.effort_limit)
 
 
@@ -221,6 +224,9 @@ def _stands(m: Any, model: fw.Model, details: list[str]) -> bool | None:
     if m.nkey:
         mujoco.mj_resetDataKeyframe(m, data, 0)
     mujoco.mj_forward(m, data)
+    start_q = fw.convert.from_mujoco(model, data.qpos)
+    if (np.maximum(model.lower - start_q, start_q - model.upper) > POSTURE).any():
+        return None  # it starts beyond its limits: MuJoCo throws it back, so that it does not stand
     bases = [k for k in range(1, m.nbody) if m.body_parentid[k] == 0 and m.body_dofnum[k] > 0]
     start = data.xpos[bases, 2].copy()
     travels = _travels(m, bases)

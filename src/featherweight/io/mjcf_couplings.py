@@ -49,11 +49,10 @@ def add_tendons(source: MjcfSource) -> None:
     """Fixed tendons as records; spatial ones only as notes."""
     m = source.m
     wraps, names = source.mujoco.mjtWrap, source.names("tendon", m.ntendon)
-    pulled = _pulled_tendons(source)
     for number in range(m.ntendon):
         first, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
         on_joints = m.wrap_type[first] == int(wraps.mjWRAP_JOINT)
-        forces = _forces(source, number) + (["actuators"] if number in pulled else [])
+        forces = _forces(source, number)
         if on_joints:
             _add_fixed(source, number, names[number], range(first, first + count))
         if forces:
@@ -61,7 +60,9 @@ def add_tendons(source: MjcfSource) -> None:
             why = _NOT_ENFORCED if on_joints else "it is not imported"
             source.note("tendon", number, f"{what} with {', '.join(forces)}: {why}", Severity.MOTION)
         elif not on_joints:
-            source.note("tendon", number, "a spatial tendon that exerts no force is not shown", Severity.PICTURE)
+            source.note(
+                "tendon", number, "a spatial tendon that exerts no force of its own is not shown", Severity.PICTURE
+            )
 
 
 def _forces(source: MjcfSource, tendon: int) -> list[str]:
@@ -74,16 +75,6 @@ def _forces(source: MjcfSource, tendon: int) -> list[str]:
     fields = {**of_limits, **of_springs, **of_dampers, **of_friction, "armature": "armature"}
     found = [what for field, what in fields.items() if np.any(given(m, f"tendon_{field}", tendon))]
     return list(dict.fromkeys(found))
-
-
-def _pulled_tendons(source: MjcfSource) -> set[int]:
-    """Tendons that actuators or equalities act on."""
-    m, mujoco = source.m, source.mujoco
-    on_tendon = np.flatnonzero(m.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON))
-    held = np.flatnonzero((m.eq_type == int(mujoco.mjtEq.mjEQ_TENDON)) & (m.eq_active0 != 0))
-    return {int(m.actuator_trnid[k][0]) for k in on_tendon} | {
-        int(end) for k in held for end in (m.eq_obj1id[k], m.eq_obj2id[k]) if end >= 0
-    }
 
 
 def _add_fixed(source: MjcfSource, number: int, name: str, wraps: range) -> None:

@@ -147,11 +147,16 @@ class TreeTranslation:
         if not m.jnt_actfrclimited[joint]:
             return {}
         low, up = (float(x) for x in m.jnt_actfrcrange[joint])
-        limit = min(-low, up) if low <= 0.0 <= up else 0.0
-        if low != -up:
+        drivers = [number for number, _ in self._source.actuators_on(joint)]
+        if low != -up and len(drivers) > 1:
+            limit = min(-low, up) if low <= 0.0 <= up else 0.0
             message = f"actuator force range [{low:g}, {up:g}] is taken as +-{limit:g}"
             self._source.note("joint", joint, message, Severity.MOTION)
-        return {"effort_limit": limit}
+            return {"effort_limit": limit}
+        if len(drivers) > 1 and np.any(m.actuator_forcelimited[drivers]):
+            message = "the force range limits each of its actuators, not their sum"
+            self._source.note("joint", joint, message, Severity.MOTION)
+        return {"effort_limit": max(-low, up, 0.0)}  # one that is not symmetric is that of its only actuator
 
     def _spring(self, joint: int) -> dict[str, Any]:
         m = self._m

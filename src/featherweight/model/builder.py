@@ -19,6 +19,7 @@ from ..errors import ModelError
 from .description import (
     JOINT_SIZES,
     Actuator,
+    ActuatorKind,
     Closure,
     ContactPair,
     Coupling,
@@ -255,29 +256,41 @@ class ModelBuilder:
         self,
         name: str,
         joint: str,
-        kind: Literal["motor", "position", "velocity"] = "motor",
+        kind: ActuatorKind = "motor",
         *,
         gear: float = 1.0,
         kp: float = 1.0,
         kd: float = 0.0,
         ctrl_range: tuple[float, float] | None = None,
         force_range: tuple[float, float] | None = None,
+        bias: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        others: Iterable[tuple[str, float]] = (),
     ) -> ModelBuilder:
         """Put a motor on ``joint``, which must have one degree of freedom. Arguments as in :class:`Actuator`."""
         element = f"actuator {checked_name('actuator', name)!r}"
         if name in self._actuators:
             raise ModelError(element, "the name is used twice")
-        if kind not in ("motor", "position", "velocity"):
-            raise ModelError(element, f"the kind must be motor, position or velocity, got {kind!r}")
+        if kind not in ("motor", "position", "velocity", "general"):
+            raise ModelError(element, f"the kind must be motor, position, velocity or general, got {kind!r}")
+        constant, per_length, per_rate = (float(x) for x in numbers(element, "bias", bias, (3,)))
+        if (constant, per_length, per_rate) != (0.0, 0.0, 0.0) and kind != "general":
+            raise ModelError(element, f"a bias belongs to general actuators, not to a {kind}")
+        if per_length > 0.0 or per_rate > 0.0:
+            raise ModelError(element, f"the bias must not grow with length and rate, got {(per_length, per_rate)}")
+        more = tuple((checked_name(f"joint of {element}", name), number(element, "others", x)) for name, x in others)
+        if more and (kind in ("position", "velocity") or per_length or per_rate):
+            raise ModelError(element, "acts on several joints: then its force must not depend on where they are")
         self._actuators[name] = Actuator(
             name,
             checked_name(f"joint of {element}", joint),
             kind,
             gear=number(element, "gear", gear),
-            kp=not_negative(element, "kp", kp),
+            kp=number(element, "kp", kp) if kind == "general" else not_negative(element, "kp", kp),
             kd=not_negative(element, "kd", kd),
             ctrl_range=checked_range(element, "ctrl_range", ctrl_range),
             force_range=checked_range(element, "force_range", force_range),
+            bias=(constant, per_length, per_rate),
+            others=more,
         )
         return self
 
@@ -453,8 +466,9 @@ class ModelBuilder:
     def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
         """Motors, contact pairs and closures of ``description``, whose world is at ``base`` of ``parent``."""
         for actuator in description.actuators:
-            fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint")}
-            self.actuator(prefix + actuator.name, prefix + actuator.joint, **fields)
+            fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint", "others")}
+            others = [(prefix + name, ratio) for name, ratio in actuator.others]
+            self.actuator(prefix + actuator.name, prefix + actuator.joint, others=others, **fields)
         for link, other in description.excludes:
             self.exclude(prefix + link, prefix + other)
         for pair in description.pairs:
@@ -634,7 +648,8 @@ class ModelBuilder:
                 self._require_link(f"closure {closure.name!r}", closure.to)
 
     def _check_actuator(self, actuator: Actuator) -> None:
-        self._check_axis_joint(f"actuator {actuator.name!r}", "acts on", actuator.joint)
+        for joint in (actuator.joint, *(name for name, _ in actuator.others)):
+            self._check_axis_joint(f"actuator {actuator.name!r}", "acts on", joint)
 
     def _check_axis_joint(self, element: str, verb: str, name: str) -> None:
         joint = self._joints.get(name)

@@ -150,22 +150,38 @@ class Frame(Record):
     placement: Array = field(default_factory=identity_pose)
 
 
+ActuatorKind = Literal["motor", "position", "velocity", "general"]
+
+
 @dataclass(frozen=True)
 class Actuator(Record):
     """A motor on a joint with one degree of freedom: its force is clamped to ``force_range``, ``gear`` times it acts.
 
     With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
-    motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate).
+    motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate);
+    general: kp u + bias[0] + bias[1] length + bias[2] rate.
+    Actuators that share a joint share its ``effort_limit``, if none of them has a ``force_range``.
     """
 
     name: str
     joint: str
-    kind: Literal["motor", "position", "velocity"] = "motor"
+    kind: ActuatorKind = "motor"
     gear: float = 1.0
     kp: float = 1.0  # [N/m] or [N m/rad] over the gear; motor: force per unit of control
     kd: float = 0.0  # [N s/m] or [N m s/rad]
     ctrl_range: tuple[float, float] | None = None  # the control is clamped to it
     force_range: tuple[float, float] | None = None  # [N] or [N m]
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)  # general only: a constant force, per length, per rate
+    others: tuple[tuple[str, float], ...] = ()  # more joints, on which so much more acts: a motor on a fixed tendon
+
+    @property
+    def law(self) -> tuple[float, float, float, float]:
+        """The force per control, constant, per length and per rate."""
+        if self.kind == "position":
+            return self.kp, 0.0, -self.kp, -self.kd
+        if self.kind == "velocity":
+            return self.kd, 0.0, 0.0, -self.kd
+        return (self.kp, *(self.bias if self.kind == "general" else (0.0, 0.0, 0.0)))
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def encode(description: ModelDescription) -> str:
         "notes": [{**vars(note), "severity": note.severity.value} for note in description.notes],
     }
     contacts = {
-        "actuators": [_encode_fields(actuator) for actuator in description.actuators],
+        "actuators": [_encode_actuator(actuator) for actuator in description.actuators],
         "excludes": [list(links) for links in description.excludes],
         "pairs": [{**vars(pair), "law": _encode_surface(pair.law)} for pair in description.pairs],
         "closures": [_encode_fields(closure) for closure in description.closures],
@@ -121,6 +121,14 @@ def _encode_geometry(geometry: Geometry) -> dict[str, Any]:
 def _encode_surface(surface: Material | ContactLaw) -> dict[str, Any]:
     """Leaves out what is not given, and infinite stiffness, which means rigid."""
     return {key: value for key, value in vars(surface).items() if value is not None and value != math.inf}
+
+
+def _encode_actuator(actuator: Actuator) -> dict[str, Any]:
+    result = _encode_fields(actuator)
+    for key, default in (("bias", [0.0, 0.0, 0.0]), ("others", [])):
+        if result[key] == default:
+            del result[key]
+    return result
 
 
 def _encode_joint(joint: Joint) -> dict[str, Any]:
@@ -250,6 +258,7 @@ def _decode_contacts(
         name, joint, kind = (actuator.take(key, str) for key in ("name", "joint", "kind"))
         options: dict[str, Any] = {key: actuator.take(key, _number) for key in ("gear", "kp", "kd")}
         options |= {key: actuator.take(key, _any, None) for key in ("ctrl_range", "force_range")}
+        options |= {"bias": actuator.take("bias", _any, (0.0, 0.0, 0.0)), "others": actuator.take("others", list, [])}
         builder.actuator(name, joint, cast(Any, kind), **options)
         actuator.finish()
     for links in excludes:

@@ -71,7 +71,7 @@ class Parameters(Record):
         }
         for name, set_values in setters.items():
             if (values := getattr(self, name)) is not None:
-                set_values(values)
+                set_values(simulator._actuation.gains(values) if name == "gains" else values)
         for name, values in self.heights.items():
             bases = np.array([thickness(each) for each in values])
             core.set_heights(_shape(simulator, name)[0], np.ascontiguousarray(np.swapaxes(values, 1, 2)), bases)

@@ -29,6 +29,7 @@ from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
+from .actuation import Actuation
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
 from .solution import StepSolution
@@ -93,7 +94,8 @@ class Simulator:
         ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
         self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
         self._bounded = bool(np.isfinite(self._control_range).any())
-        arguments = _arguments(self.scene)
+        self._actuation = Actuation(self.model)
+        arguments = _arguments(self.scene, self._actuation)
         if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
         self._alarms = Alarms()
@@ -228,7 +230,7 @@ class Simulator:
             raise ValueError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}')
         kept = steps if record else 0
         records = tuple(np.empty((state.batch_size, kept, n)) for n in (self.model.nq, self.model.nv))
-        parts = inputs["tau"], inputs["control"], inputs["f_ext"]
+        parts = inputs["tau"], self._actuation.controls(inputs["control"]), inputs["f_ext"]
         one_by_one = policy is not None or record_contacts
         watched = progress or on_interrupt == "return"
         first = (
@@ -377,7 +379,7 @@ class Simulator:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)
         return (
             self._inputs("policy: tau", tau, self.model.nv, state, None),
-            self._inputs("policy: control", control, self.nu, state, None),
+            self._actuation.controls(self._inputs("policy: control", control, self.nu, state, None)),
             None,
         )
 
@@ -394,7 +396,7 @@ class Simulator:
         commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 0, 1, (drive, commands, forces), None, keep)
+        self._run(core, 0, 1, (drive, self._actuation.controls(commands), forces), None, keep)
         reports = StepReports.of(core)
         self._judge(state, state._reports, reports, core, 0)
         return state._with(core, time=state.time + self.dt, reports=reports)
@@ -554,7 +556,7 @@ class Trajectory(Record):
 # -- what the core takes ---------------------------------------------------------------------------------------------
 
 
-def _arguments(scene: CompiledScene) -> dict[str, Any]:
+def _arguments(scene: CompiledScene, actuation: Actuation) -> dict[str, Any]:
     model = scene.model
     limits, springs = scene.limits, scene.springs
     rows: list[tuple[str, int, float, float]] = []
@@ -577,7 +579,7 @@ def _arguments(scene: CompiledScene) -> dict[str, Any]:
              sorted(ROWS.index(row) for row in c.constraint.rows))
             for c in scene.constraints
         ],
-        "actuators": [_actuator(model, each) for each in model.description.actuators],
+        "actuators": actuation.laws,
         "damping": model.damping.tolist(),
         "springs": list(
             zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
@@ -597,21 +599,6 @@ def _check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
 def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
     kind, size = shape.for_core
     return kind, shape.link, shape.placement.ravel().tolist(), size
-
-
-def _actuator(model: Model, actuator: Actuator) -> tuple[int, float, float, float, float, float, float]:
-    """Force on the joint: gain * control - kp * q - kd * v, with the square of the gear in the gains."""
-    joint = model.joint(actuator.joint)
-    gear, kp, kd = actuator.gear, actuator.kp, actuator.kd
-    gain = gear * (kd if actuator.kind == "velocity" else kp)
-    stiff = gear * gear * kp if actuator.kind == "position" else 0.0
-    damp = gear * gear * kd if actuator.kind != "motor" else 0.0
-    upper = float(joint.effort_limit[0])
-    lower = -upper
-    if actuator.force_range is not None:
-        weakest, strongest = sorted(gear * x for x in actuator.force_range)
-        lower, upper = max(lower, weakest), min(upper, strongest)
-    return joint.v_slice.start, gain, stiff, damp, lower, upper, float(joint.velocity_limit[0])
 
 
 def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:

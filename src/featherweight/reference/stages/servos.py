@@ -1,4 +1,4 @@
-"""Motors and servos: force = gain u - kp q - kd v, within bounds.
+"""Motors and servos: force = gain u + bias - kp q - kd v, within bounds.
 
 At the end of the step, q + dt sigma and sigma stand for q and v. Without bounds that is more inertia; with them it is a
 row, sigma + (kp q - gain u) / r + lambda / (dt r) = 0 with r = kd + dt kp, unless its impulse is on a bound.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featherweight.arrays import Array
+from featherweight.model.description import Actuator
 from featherweight.reference.stages.scene import StepScene, axis_coordinates
 from featherweight.reference.tree import slices
 
@@ -21,7 +22,7 @@ class Servo:
 
     dof: int
     coordinate: int
-    drive: float  # gain times control [N] or [N m]
+    drive: float  # gain times control, and the bias [N] or [N m]
     kp: float
     kd: float
     lower: float
@@ -31,24 +32,45 @@ class Servo:
 
 
 def servos(scene: StepScene, control: Array) -> list[Servo]:
+    """Each actuator on each of its joints; those without bounds of their own that share a limited joint are one."""
     dofs = zip(scene.model.joints, slices(scene.model), strict=True)
     at = {joint.name: (joint, at_v.start) for joint, (_, at_v) in dofs}
-    result, coordinates = [], axis_coordinates(scene.model)
+    found, coordinates = list[Servo](), axis_coordinates(scene.model)
+    bounded = {name for each in scene.model.actuators if each.force_range for name, _ in _joints(each)}
     for u, each in zip(control, scene.model.actuators, strict=True):
-        joint, dof = at[each.joint]
         if each.ctrl_range is not None:
             u = float(np.clip(u, *each.ctrl_range))
-        kp = each.gear**2 * each.kp if each.kind == "position" else 0.0
-        kd = each.gear**2 * each.kd if each.kind != "motor" else 0.0
-        drive = each.gear * u * (each.kd if each.kind == "velocity" else each.kp)
-        upper = np.inf if joint.effort_limit is None else float(joint.effort_limit[0])
-        lower, fastest = -upper, np.inf if joint.velocity_limit is None else float(joint.velocity_limit[0])
-        if each.force_range is not None:
-            weakest, strongest = sorted(each.gear * x for x in each.force_range)
-            lower, upper = max(lower, weakest), min(upper, strongest)
-        is_row = scene.implicit and bool(np.isfinite([lower, upper]).all()) and kd + scene.dt * kp > 0
-        result.append(Servo(dof, coordinates[dof], drive, kp, kd, lower, upper, fastest, is_row))
-    return result
+        gain, constant, stiffness, damping = _law(each)
+        for name, gear in _joints(each):
+            joint, dof = at[name]
+            upper = np.inf if joint.effort_limit is None else float(joint.effort_limit[0])
+            lower, fastest = -upper, np.inf if joint.velocity_limit is None else float(joint.velocity_limit[0])
+            kp, kd, drive = gear**2 * stiffness, gear**2 * damping, gear * (gain * u + constant)
+            same = next((k for k, s in enumerate(found) if s.dof == dof), None)
+            if same is not None and np.isfinite(upper) and name not in bounded:
+                first = found[same]
+                kp, kd, drive = first.kp + kp, first.kd + kd, first.drive + drive
+                found.pop(same)
+            if each.force_range is not None:
+                weakest, strongest = sorted(gear * x for x in each.force_range)
+                lower, upper = max(lower, weakest), min(upper, strongest)
+            is_row = scene.implicit and bool(np.isfinite([lower, upper]).all()) and kd + scene.dt * kp > 0
+            found.append(Servo(dof, coordinates[dof], drive, kp, kd, lower, upper, fastest, is_row))
+    return found
+
+
+def _joints(actuator: Actuator) -> list[tuple[str, float]]:
+    """The joints that an actuator acts on, and how much of its force acts."""
+    return [(actuator.joint, actuator.gear), *((name, actuator.gear * x) for name, x in actuator.others)]
+
+
+def _law(actuator: Actuator) -> tuple[float, float, float, float]:
+    """Gain, constant force, stiffness and damping, before the gear."""
+    if actuator.kind == "position":
+        return actuator.kp, 0.0, actuator.kp, actuator.kd
+    if actuator.kind == "velocity":
+        return actuator.kd, 0.0, 0.0, actuator.kd
+    return actuator.kp, actuator.bias[0], -actuator.bias[1], -actuator.bias[2]
 
 
 def add_forces(scene: StepScene, servos: list[Servo], q: Array, v: Array, H: Array, force: Array) -> None:
