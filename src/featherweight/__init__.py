@@ -84,6 +84,7 @@ from .sensors.force_torque import ForceTorque
 from .sensors.frames import FrameSensor
 from .sensors.imu import IMU
 from .sensors.joints import JointSensor
+from .sensors.named import NamedSensor, named_sensors
 from .simulation.contacts import Contacts
 from .simulation.forces import Closures, Forces
 from .simulation.parameters import Parameters
@@ -141,6 +142,7 @@ __all__ = [
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "NamedSensor",
     "Newton",
     "PairTable",
     "Parameters",
@@ -196,6 +198,7 @@ __all__ = [
     "mesh",
     "minverse",
     "models",
+    "named_sensors",
     "operational_space_inertia",
     "pose",
     "potential_energy",

@@ -78,8 +78,9 @@ HARMLESS = {
     "joint slide": OF_OTHERS,
     "geom floor": {"size"},  # planes have no end
     "geom shell": {"rgba"},  # it has no file, and is not shown
-    "actuator motor": {"biasprm", "trntype"},  # without a bias; a hinge is the same seen from its parent
-    "actuator servo": {"trntype"},
+    # without a bias, and one of zeros is none; a hinge is the same seen from its parent
+    "actuator motor": {"biasprm", "trntype", "biastype", "gaintype"},
+    "actuator servo": {"trntype", "gaintype"},
 }
 
 CANDIDATES: tuple[Any, ...] = (0.5, 1, 2, 0)

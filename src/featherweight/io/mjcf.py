@@ -18,6 +18,7 @@ from .mjcf_actuators import ActuatorTranslation
 from .mjcf_contact import ContactTranslation
 from .mjcf_couplings import add_couplings, add_tendons
 from .mjcf_options import report_left_out, report_options, report_unknown_fields
+from .mjcf_sensors import add_sensors
 from .mjcf_shapes import ShapeTranslation
 from .mjcf_source import MjcfSource, line_in
 from .mjcf_start import add_keyframes
@@ -65,6 +66,7 @@ def _translated(source: MjcfSource, floating_base: bool) -> ModelDescription:
     actuators = ActuatorTranslation(source)
     actuators.add()
     add_keyframes(source, actuators.names)
+    add_sensors(source)
     report_left_out(source)
     report_unknown_fields(source)
     description = source.builder.describe()

@@ -13,7 +13,6 @@ from .mjcf_source import MjcfSource, line_of
 _LEFT_OUT = (
     ("flexes", "flex", Severity.MOTION, "deformable bodies are not supported"),
     ("plugins", "plugin", Severity.MOTION, "plugins are not supported"),
-    ("sensors", "sensor", Severity.NOTHING, "sensors are not part of the model"),
     ("cameras", "camera", Severity.PICTURE, "cameras are not part of the model"),
     ("lights", "light", Severity.PICTURE, "lights are not part of the model"),
     ("skins", "skin", Severity.PICTURE, "skins are not part of the model"),

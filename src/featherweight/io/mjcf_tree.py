@@ -205,6 +205,7 @@ class TreeTranslation:
         taken = set(self._builder.link_names())
         wishes = [m.site(i).name or f"site_{i}" for i in range(m.nsite)]
         free = new_names([f"{wish}_site" if wish in taken else wish for wish in wishes], taken)
+        self._source.sites = free
         for site, (wish, name) in enumerate(zip(wishes, free, strict=True)):
             if name != wish:
                 message = f"is called {name!r}: a link has its name"

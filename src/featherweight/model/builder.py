@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,8 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
+    Sensor,
+    SensorQuantity,
     Severity,
     Tendon,
 )
@@ -90,6 +92,7 @@ class ModelBuilder:
         self._keyframes: dict[str, KeyframeParts] = {}
         self._couplings: dict[str, Coupling] = {}
         self._tendons: dict[str, Tendon] = {}
+        self._sensors: dict[str, Sensor] = {}
         self._nv = 0
 
     @classmethod
@@ -370,6 +373,17 @@ class ModelBuilder:
         )
         return self
 
+    def sensor(self, name: str, quantity: SensorQuantity, of: str) -> ModelBuilder:
+        """Name something to be measured. Arguments as in :class:`featherweight.model.description.Sensor`."""
+        element = f"sensor {checked_name('sensor', name)!r}"
+        if name in self._sensors:
+            raise ModelError(element, "the name is used twice")
+        if quantity not in get_args(SensorQuantity):
+            known = ", ".join(get_args(SensorQuantity))
+            raise ModelError(element, f"unknown quantity {quantity!r}, they are {known}")
+        self._sensors[name] = Sensor(name, quantity, of)
+        return self
+
     def keyframe(
         self,
         name: str,
@@ -500,6 +514,8 @@ class ModelBuilder:
         for coupling in description.couplings:
             to = None if coupling.to is None else prefix + coupling.to
             self.couple(prefix + coupling.name, prefix + coupling.joint, to, coupling.polynomial)
+        for sensor in description.sensors:
+            self.sensor(prefix + sensor.name, sensor.quantity, prefix + sensor.of)
         for tendon in description.tendons:
             joints = {prefix + joint: x for joint, x in zip(tendon.joints, tendon.coefficients, strict=True)}
             fields = {key: value for key, value in vars(tendon).items() if key not in _TENDON_JOINTS}
@@ -548,6 +564,7 @@ class ModelBuilder:
             closures=tuple(self._closures.values()),
             couplings=tuple(self._couplings.values()),
             tendons=tuple(self._tendons.values()),
+            sensors=tuple(self._sensors.values()),
             keyframes=tuple(parts.joined(ordered, self._actuators) for parts in self._keyframes.values()),
         )
 
@@ -637,6 +654,8 @@ class ModelBuilder:
         for tendon in self._tendons.values():
             for name in tendon.joints:
                 self._check_axis_joint(f"tendon {tendon.name!r}", "runs over", name)
+        for sensor in self._sensors.values():
+            self._check_sensor(sensor)
         for link, other in self._excludes:
             for name in (link, other):
                 self._require_link(f"contact exclusion of {link!r} and {other!r}", name)
@@ -650,6 +669,13 @@ class ModelBuilder:
     def _check_actuator(self, actuator: Actuator) -> None:
         for joint in (actuator.joint, *(name for name, _ in actuator.others)):
             self._check_axis_joint(f"actuator {actuator.name!r}", "acts on", joint)
+
+    def _check_sensor(self, sensor: Sensor) -> None:
+        of_joint = sensor.quantity in ("joint_position", "joint_velocity")
+        known = self._joints if of_joint else {**self._links, **self._frames}
+        if sensor.of not in known:
+            what = "is not a joint" if of_joint else "is neither a link nor a frame"
+            raise ModelError(f"sensor {sensor.name!r}", f"{sensor.of!r} {what}{close_names(sensor.of, known)}")
 
     def _check_axis_joint(self, element: str, verb: str, name: str) -> None:
         joint = self._joints.get(name)

@@ -184,6 +184,33 @@ class Actuator(Record):
         return (self.kp, *(self.bias if self.kind == "general" else (0.0, 0.0, 0.0)))
 
 
+SensorQuantity = Literal[
+    "gyro",
+    "accelerometer",
+    "velocimeter",
+    "joint_position",
+    "joint_velocity",
+    "frame_position",
+    "frame_rotation",
+    "frame_velocity",
+    "frame_angular_velocity",
+]
+
+
+@dataclass(frozen=True)
+class Sensor(Record):
+    """A quantity that a file wants measured. Read by :func:`featherweight.named_sensors`.
+
+    gyro, accelerometer, velocimeter: angular velocity, acceleration less gravity and velocity of a frame, in its axes;
+    joint_position, joint_velocity: coordinates and velocities of a joint; frame_position, frame_rotation (a matrix),
+    frame_velocity, frame_angular_velocity: of a frame, in world axes.
+    """
+
+    name: str
+    quantity: SensorQuantity
+    of: str  # a joint, or a frame or link
+
+
 @dataclass(frozen=True)
 class Coupling(Record):
     """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
@@ -293,6 +320,7 @@ class ModelDescription(Record):
     keyframes: tuple[Keyframe, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
 
 
 def start_of(joint: Joint) -> Array:

@@ -71,6 +71,7 @@ def encode(description: ModelDescription) -> str:
         "closures": [_encode_fields(closure) for closure in description.closures],
         "couplings": [_encode_fields(coupling) for coupling in description.couplings],
         "tendons": [_encode_fields(tendon) for tendon in description.tendons],
+        "sensors": [vars(sensor) for sensor in description.sensors],
         "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
     }
     document |= {key: records for key, records in contacts.items() if records}
@@ -179,8 +180,8 @@ def _decode_model(document: object) -> ModelDescription:
     builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
     actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
-    keyframes, couplings, tendons = (
-        fields.records(key, optional=True) for key in ("keyframes", "couplings", "tendons")
+    keyframes, couplings, tendons, sensors = (
+        fields.records(key, optional=True) for key in ("keyframes", "couplings", "tendons", "sensors")
     )
     excludes = fields.take("excludes", list, [])
     fields.finish()
@@ -201,6 +202,9 @@ def _decode_model(document: object) -> ModelDescription:
         builder.frame(frame.take("name", str), frame.take("link", str), frame.take("placement", _numbers))
         frame.finish()
     _decode_contacts(builder, actuators, excludes, pairs, closures)
+    for sensor in sensors:
+        builder.sensor(sensor.take("name", str), cast(Any, sensor.take("quantity", str)), sensor.take("of", str))
+        sensor.finish()
     for coupling in couplings:
         ends = coupling.take("name", str), coupling.take("joint", str), coupling.take("to", str, None)
         builder.couple(*ends, coupling.take("polynomial", _floats))

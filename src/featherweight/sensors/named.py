@@ -1,0 +1,59 @@
+"""Sensors that a model has names for, as its file said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Array
+from ..model.description import SensorQuantity
+from ..records import Record
+from ..simulation.simulator import Simulator
+from ..simulation.state import State
+from .frames import FrameSensor
+from .imu import IMU
+from .joints import JointSensor
+
+
+@dataclass(frozen=True)
+class NamedSensor(Record):
+    """One quantity at one place, under the name that the model has for it."""
+
+    name: str
+    quantity: SensorQuantity
+    of: str  # a frame, link or joint of the scene
+
+    def read(self, state: State) -> Array:
+        """(..., n) as :class:`featherweight.model.description.Sensor` says."""
+        match self.quantity:
+            case "gyro":
+                return IMU(self.of).read(state).gyro
+            case "accelerometer":
+                return IMU(self.of).read(state).accelerometer
+            case "joint_position":
+                return JointSensor(self.of).read(state).position
+            case "joint_velocity":
+                return JointSensor(self.of).read(state).velocity
+            case "frame_position":
+                return np.array(FrameSensor(self.of).read(state).pose[..., :3, 3])
+            case "frame_rotation":
+                return np.array(FrameSensor(self.of).read(state).pose[..., :3, :3])
+            case "frame_velocity":
+                return np.array(FrameSensor(self.of).read(state).velocity[..., :3])
+            case "frame_angular_velocity":
+                return np.array(FrameSensor(self.of).read(state).velocity[..., 3:])
+            case "velocimeter":
+                reading = FrameSensor(self.of).read(state)
+                R, v = reading.pose[..., :3, :3], reading.velocity[..., :3]
+                return np.asarray(np.einsum("...ji,...j->...i", R, v))
+
+
+def named_sensors(simulator: Simulator) -> dict[str, NamedSensor]:
+    """The sensors of all models in a scene, by name: "robot/gyro".
+
+    >>> sensors = fw.named_sensors(sim)  # doctest: +SKIP
+    >>> sensors["robot/gyro"].read(state)  # doctest: +SKIP
+    """
+    described = simulator.model.description.sensors
+    return {sensor.name: NamedSensor(sensor.name, sensor.quantity, sensor.of) for sensor in described}
