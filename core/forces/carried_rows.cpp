@@ -275,17 +275,19 @@ void CarriedRows::add_joint_rows(double* impulses) {
   }
 }
 
-// Of the rows added last.
-void CarriedRows::add_friction(LoadBlock& block, int rows, double bound, unsigned char bit, std::size_t contact) {
+// Of the rows added last. returned: the share of its velocity at the start that a strike returns to sticking points.
+void CarriedRows::add_friction(LoadBlock& block, int rows, double bound, double returned, unsigned char bit,
+                               std::size_t contact) {
   LoadFriction& f = block.frictions[block.n_frictions++];
   f = {block.first + block.rows - rows, rows, bound, false};
   double slip[2] = {0.0, 0.0}, speed2 = 0.0, size2 = 0.0;
   for (int r = 0; r < rows; ++r) {
-    slip[r] = along(block, f.first + r, v_end_.data());
+    slip[r] = along(block, f.first + r, v_end_.data()) + returned * along(block, f.first + r, step_.v);
     speed2 += slip[r] * slip[r];
     size2 += all_.impulses[index(f.first + r)] * all_.impulses[index(f.first + r)];
   }
-  f.slides = speed2 > still_ * still_;
+  const double largest = CarriedTuning::on_bound * bound * all_.impulses[index(block.first)];
+  f.slides = speed2 > still_ * still_ && size2 >= largest * largest;
   if (!f.slides) return;
   sliding_[contact] = static_cast<unsigned char>(sliding_[contact] | bit);
   for (int r = 0; r < rows; ++r)
@@ -305,8 +307,8 @@ void CarriedRows::add_contact(std::size_t k, double* impulse) {
   LoadBlock& block = begin_block(LoadBlock::pushing, ends, n);
   add_row(block, normal, false, 1.0, ends, n, impulse + 2);
   const double sigma = along(block, block.first, v_end_.data()), before = along(block, block.first, step_.v);
-  const bool bounced = material.restitution > 0.0 && before < 0.0 && c.gap + step_.dt * before <= 0.0 &&
-                       sigma <= -material.restitution * before + still_;
+  const bool strikes = material.is_elastic() && before < 0.0 && c.gap + step_.dt * before <= 0.0;
+  const bool bounced = strikes && sigma <= -material.restitution * before + still_;
   const bool touching = impulse[2] > 0.0 || std::max(c.gap, 0.0) + step_.dt * sigma <= closed_ || bounced;
   if (material.compliance > 0.0 ? !(impulse[2] > 0.0) : !touching) return drop_block();
   block.normal = block.first;
@@ -314,16 +316,16 @@ void CarriedRows::add_contact(std::size_t k, double* impulse) {
   if (material.dim >= 3 && mu > 0.0) {
     add_row(block, t1, false, 1.0, ends, n, impulse);
     add_row(block, t2, false, 1.0, ends, n, impulse + 1);
-    add_friction(block, 2, mu, 1, k);
+    add_friction(block, 2, mu, strikes && -before > step_.fall ? material.tangential_restitution : 0.0, 1, k);
   }
   if (material.dim >= 4 && material.torsional > 0.0 && step_.friction > 0.0) {
     add_row(block, normal, true, material.torsional, ends, n, impulse + 5);
-    add_friction(block, 1, step_.friction, 2, k);
+    add_friction(block, 1, step_.friction, 0.0, 2, k);
   }
   if (material.dim == 6 && material.rolling > 0.0 && step_.friction > 0.0) {
     add_row(block, t1, true, material.rolling, ends, n, impulse + 3);
     add_row(block, t2, true, material.rolling, ends, n, impulse + 4);
-    add_friction(block, 2, step_.friction, 4, k);
+    add_friction(block, 2, step_.friction, 0.0, 4, k);
   }
   if (n == 2) join(ends[0].link, ends[1].link);
   if (!(material.compliance > 0.0)) return;

@@ -4,7 +4,8 @@
 // at its end decide which rows may have an impulse, and which friction is on its bound:
 //
 //   touching   max(gap, 0) + dt sigma_n <= closed_share g dt^2, or it pushed, or it bounced
-//   sliding    slip above `still` of the speeds of the problem
+//   sliding    slip above `still` of the speeds of the problem, and friction on its bound: what was struck may move
+//              although it stuck
 //
 // Compliant contacts and servos know their own force, and so does friction of a joint that moves: these stay.
 // Impulses are compared in N s. Moments of friction are divided by their radius; those of closures and of joints that
@@ -24,6 +25,8 @@ struct CarriedTuning {
   // [1] of the speeds of contacts and |g| dt, and [1] of the residual of the step: slower is at rest. A thousand times
   // the default tolerance. tests/physics/test_least_forces.py: any solver, any tolerance.
   static constexpr double still = 1e-6, still_residuals = 10.0;
+  // [1] of the bound: friction from there on is on it. test_a_box_that_lands_askew_is_caught_alike_on_both_sides.
+  static constexpr double on_bound = 0.999;
 };
 
 // The last step of one environment.
@@ -97,7 +100,7 @@ class CarriedRows {
   double along(const LoadBlock& block, int row, const double* v) const;
   double length_at(const End* ends, int n_ends) const;
   void drop_block();
-  void add_friction(LoadBlock& block, int rows, double bound, unsigned char bit, std::size_t contact);
+  void add_friction(LoadBlock& block, int rows, double bound, double returned, unsigned char bit, std::size_t contact);
   void add_closures(double* impulses);
   void add_joint_rows(double* impulses);
   void add_contact(std::size_t k, double* impulse);

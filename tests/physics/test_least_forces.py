@@ -194,6 +194,23 @@ def test_a_box_that_lands_flat_is_caught_by_four_corners_alike() -> None:
         assert_allclose(normal, normal.mean(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("turned_back", [0.0, 0.5])
+def test_a_box_that_lands_askew_is_caught_alike_on_both_sides(turned_back: float) -> None:
+    """Thrown along x, it is struck back along it as well: friction that sticks while the points move on."""
+    surface = fw.Material(friction=0.8, restitution=0.4, tangential_restitution=turned_back)
+    scene = fw.Scene(ground=fw.Plane(material=surface))
+    scene.add(fw.box((0.2, 0.2, 0.05), mass=1.0, material=surface), name="box", pose=(0, 0, 0.0255))
+    sim = fw.Simulator(scene, 1e-3)
+    state = sim.step(sim.state(v=[0.3, 0, -2.0, 0, 0, 0]))
+    contacts, raw = state.contacts, impulses_of_the_solver(state)
+    assert len(contacts) == 4 and contacts.force[:, 2].sum() > 1000.0
+    left = contacts.position[:, 1] > 0
+    for ahead in (contacts.position[:, 0] > 0, contacts.position[:, 0] < 0):
+        assert_allclose(contacts.force_world[left & ahead], contacts.force_world[~left & ahead] * (1, -1, 1), rtol=1e-6,
+                        atol=1e-6 * contacts.force[:, 2].sum())  # fmt: skip
+    assert_allclose(contacts.impulse[:, :3].T @ np.ones(4), raw[:, :3].T @ np.ones(4), atol=1e-9)
+
+
 def test_a_robot_on_flat_feet_shares_each_foot_evenly() -> None:
     """A humanoid in a symmetric posture: left and right alike, and what each joint feels stays as it is."""
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
