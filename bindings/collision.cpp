@@ -9,6 +9,7 @@
 #include "collision/collide.hpp"
 #include "collision/height_field.hpp"
 #include "collision/hull.hpp"
+#include "collision/sweep.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -105,6 +106,20 @@ nb::list hull_faces(const ConvexHullStorage& hull) {
   return faces;
 }
 
+// A shape that turns about its centre, or whose centre turns with it; velocity: linear, angular, world axes.
+Moving find_moving(const Shape& shape, const Placement<double>& start, const std::vector<double>& velocity,
+                   bool circles) {
+  if (velocity.size() != 6) throw std::invalid_argument("velocity: want 6 numbers");
+  Moving m{&shape, start, {}, {}, {}, {}};
+  for (int r = 0; r < 3; ++r) {
+    m.center[r] = start.p[r];
+    for (int c = 0; c < 3; ++c) m.center[r] += start.R[3 * r + c] * shape.center[c];
+    (circles ? m.turning : m.straight)[r] = velocity[static_cast<std::size_t>(r)];
+    m.angular[r] = velocity[static_cast<std::size_t>(r) + 3];
+  }
+  return m;
+}
+
 Bounds find_bounds(const double* box) { return {{box[0], box[1], box[2]}, {box[3], box[4], box[5]}}; }
 
 }  // namespace
@@ -188,6 +203,41 @@ void bind_collision(nb::module_& m, nb::module_& testing) {
               "HeightField, pose: "
               "numpy.typing.ArrayLike, margin: float) -> numpy.typing.NDArray[numpy.float64]"),
       "Lower and upper corner of the box along the world's axes, (2, 3) [m].");
+  testing.def(
+      "sweep",
+      [](const std::string& kind_a, nb::handle size_a, nb::handle pose_a, const std::vector<double>& velocity_a,
+         const std::string& kind_b, nb::handle size_b, nb::handle pose_b, const std::vector<double>& velocity_b,
+         double duration, double depth, bool circles) {
+        const Shape a = find_shape(kind_a, size_a), b = find_shape(kind_b, size_b);
+        const Moving motion_a = find_moving(a, find_placement("pose_a", pose_a), velocity_a, circles);
+        const Moving motion_b = find_moving(b, find_placement("pose_b", pose_b), velocity_b, circles);
+        const Meeting m = sweep(motion_a, motion_b, duration, 0, {0, 0.5 * depth, depth});
+        nb::list poses;
+        for (const Moving* moving : {&motion_a, &motion_b}) {
+          const Placement<double> X = placed(*moving, m.passage == Passage::misses ? duration : m.time);
+          NewArray out({4, 4}, 'd');
+          double* const at = static_cast<double*>(out.data());
+          for (int r = 0; r < 4; ++r)
+            for (int c = 0; c < 4; ++c)
+              at[4 * r + c] = r == 3 ? (c == 3 ? 1.0 : 0.0) : (c == 3 ? X.p[r] : X.R[3 * r + c]);
+          poses.append(out.take());
+        }
+        constexpr const char* names[] = {"misses", "grazes", "hits"};
+        return nb::make_tuple(names[static_cast<int>(m.passage)], m.time, poses);
+      },
+      nb::arg("kind_a"), nb::arg("size_a"), nb::arg("pose_a"), nb::arg("velocity_a"), nb::arg("kind_b"),
+      nb::arg("size_b"), nb::arg("pose_b"), nb::arg("velocity_b"), nb::arg("duration"), nb::arg("depth"),
+      nb::arg("circles") = false,
+      nb::sig(
+          "def sweep(kind_a: str, size_a: Sequence[float] | ConvexHull | HeightField, pose_a: "
+          "numpy.typing.ArrayLike, velocity_a: Sequence[float], kind_b: str, size_b: Sequence[float] | ConvexHull | "
+          "HeightField, pose_b: numpy.typing.ArrayLike, velocity_b: Sequence[float], duration: float, depth: float, "
+          "circles: bool = False) -> tuple[str, float, list[numpy.typing.NDArray[numpy.float64]]]"),
+      "How two shapes pass each other within the duration [s]: misses, grazes or hits, when, and their poses then (or "
+      "at "
+      "the end). velocities (6,), of the centres, linear and angular, world axes; depth [m]: of a graze; circles: "
+      "linear "
+      "velocities turn with the shapes.");
   testing.def(
       "broadphase",
       [](nb::handle boxes, const std::vector<std::uint32_t>& contype, const std::vector<std::uint32_t>& conaffinity,

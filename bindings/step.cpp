@@ -124,7 +124,7 @@ Contact contact_of(const Scene& scene, const double* integers, const double* num
   c.b = index("shapes", 1, scene.n_shapes - 1);
   c.material = index("materials", 2, scene.n_materials - 1);
   c.feature = static_cast<std::uint32_t>(whole_number("features", integers[3], 0xFFFFFFFF));
-  c.ball = -1;
+  c.ball = -1, c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
   std::memcpy(c.position, numbers, sizeof c.position);
   std::memcpy(c.frame, numbers + 3, sizeof c.frame);
   c.gap = numbers[12];

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from featherweight.arrays import Array
+from physics import passing
 from physics.impacts import HEIGHT, ROD, ROD_RATE, ROD_VELOCITY
 from physics.incline import EDGE, downhill, sliding_acceleration
 from physics.loads import TABLE_FOOT, TABLE_HALF, TABLE_HEIGHT, TABLE_MASS
@@ -224,6 +225,38 @@ def pendulum_period(exact: float, *, dt: float = 1e-3) -> float:
     data.qpos[0] = 0.5 * math.pi
     down = zero_crossings(_followed(model, data, math.ceil(11.0 * exact / dt), lambda: data.qpos[0]), dt)
     return float(down[20] - down[0]) / 10.0
+
+
+def _geom(kind: str, friction: float) -> str:
+    half = passing.EDGE / 2
+    types = {"box": f'type="box" size="{half} {half} {half}"', "ball": f'type="sphere" size="{half}"'}
+    types["cylinder"] = f'type="cylinder" size="{half} {half}"'
+    dim = 3 if friction > 0.0 else 1
+    return f'<geom {types[kind]} friction="{friction} 0 0" condim="{dim}"/>'
+
+
+def fly_by(kind: str, speed: float, *, gap: float = 1e-3, dt: float = 2e-3, start: float = -0.5037) -> float:
+    body = f'<body pos="{start} {passing.EDGE + gap} 0.01"><freejoint/>{_geom(kind, 0.5)}</body>'
+    model, data = compiled(f"{body}<body><freejoint/>{_geom(kind, 0.5)}</body>", dt, gravity=0.0)
+    data.qvel[0] = speed
+    before = data.qvel.copy()
+    advanced(model, data, math.ceil(2 * abs(start) / speed / dt))
+    return float(np.abs(data.qvel - before).max())
+
+
+def loss_over_tiles(kind: str, speed: float, *, lying: bool = False, dt: float = 2e-3, count: int = 6) -> float:
+    tile, half = passing.TILE, passing.EDGE / 2
+    body = "".join(
+        f'<geom type="box" size="{tile / 2} 0.5 0.1" pos="{(k + 0.5) * tile} 0 -0.1" friction="0 0 0" condim="1"/>'
+        for k in range(count)
+    )
+    turn = 'euler="90 0 0"' if lying else ""
+    model, data = compiled(f'{body}<body pos="0.11 0 {half}" {turn}><freejoint/>{_geom(kind, 0.0)}</body>', dt)
+    data.qvel[0] = speed
+    x = np.concatenate(
+        ([0.11], _followed(model, data, math.floor((count * tile - 0.35) / speed / dt), lambda: data.qpos[0])[1:])
+    )
+    return passing.loss(np.diff(x) / dt, speed)
 
 
 def _followed(model: Any, data: Any, n: int, look: Any) -> Array:

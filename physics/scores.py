@@ -11,7 +11,20 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.simulation.simulator import Integrator
-from physics import collisions, friction, impacts, incline, joints, loads, mujoco_peer, resting, rolling, smooth, thin
+from physics import (
+    collisions,
+    friction,
+    impacts,
+    incline,
+    joints,
+    loads,
+    mujoco_peer,
+    passing,
+    resting,
+    rolling,
+    smooth,
+    thin,
+)
 
 
 @dataclass(frozen=True)
@@ -449,6 +462,48 @@ def _momentum(peer: bool) -> Iterator[Score]:
     )
 
 
+def _passing(peer: bool) -> Iterator[Score]:
+    speed, dt = 5.0, 2e-3
+    for kind in ("box", "ball"):
+        yield Score(
+            f"{kind} that flies past another, 1 mm beside it, at {speed:g} m/s",
+            "change of velocity [m/s]",
+            "0",
+            dt,
+            passing.fly_by(kind, speed, dt=dt),
+            1e-12,
+            {"default": mujoco_peer.fly_by(kind, speed, dt=dt)} if peer else {},
+        )
+    for kind, lying in (("box", False), ("cylinder", False), ("cylinder", True)):
+        name = f"{'lying ' if lying else ''}{kind}"
+        yield Score(
+            f"{name} that slides over flush tiles at 1 m/s",
+            "relative loss of speed",
+            "0",
+            dt,
+            passing.loss(passing.over_tiles(kind, 1.0, lying=lying, dt=dt), 1.0),
+            1e-6,
+            {"default": mujoco_peer.loss_over_tiles(kind, 1.0, lying=lying, dt=dt)} if peer else {},
+        )
+    yield Score(
+        "ball that hits another off its centre at 20 m/s, e 1",
+        "direction afterwards [rad]",
+        "mirrored at the normal",
+        dt,
+        max(passing.deflection_error(20.0, offset, dt=dt) for offset in (0.02, 0.05, 0.08)),
+        0.02,
+        note="radii 50 mm; 40 mm in a step",
+    )
+    yield Score(
+        "1 cm bullet at a 1 mm wall, 1000 m/s",
+        "distance beyond its face [m]",
+        "0",
+        dt,
+        max(0.0, max(passing.shot(kind, 1000.0, dt=dt) for kind in ("ball", "box", "capsule"))),
+        1e-12,
+    )
+
+
 def _struck(peer: bool) -> Iterator[Score]:
     for speed, gap in ((10.0, 2e-3), (100.0, 2e-2)):
         yield Score(
@@ -478,4 +533,5 @@ CASES: dict[str, Case] = {
     "joints": _joints,
     "momentum": _momentum,
     "struck": _struck,
+    "passing": _passing,
 }

@@ -11,7 +11,8 @@
 namespace featherweight {
 
 Shape make_shape(ShapeKind kind, const double* size) {
-  Shape shape{kind, {0, 0, 0}, nullptr, nullptr, {0, 0, 0}, std::numeric_limits<double>::infinity()};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Shape shape{kind, {0, 0, 0}, nullptr, nullptr, {0, 0, 0}, infinity, infinity};
   int n = 0;
   switch (kind) {
     case ShapeKind::plane: return shape;
@@ -34,16 +35,25 @@ Shape make_shape(ShapeKind kind, const double* size) {
     case ShapeKind::ellipsoid: shape.radius = std::max({size[0], size[1], size[2]}); break;
     default: shape.radius = std::hypot(size[0], size[1], size[2]);
   }
+  shape.thickness = 2 * (kind == ShapeKind::capsule ? size[0] : *std::min_element(size, size + n));
   return shape;
 }
 
 Shape make_shape(const ConvexHull* hull) {
   using namespace geometry;
-  Shape shape{ShapeKind::convex, {0, 0, 0}, hull, nullptr, {0, 0, 0}, 0};
+  Shape shape{ShapeKind::convex, {0, 0, 0}, hull, nullptr, {0, 0, 0}, 0, std::numeric_limits<double>::infinity()};
   const Vec center = 0.5 * (load(hull->lower) + load(hull->upper));
   for (int v = 0; v < hull->n_vertices; ++v)
     shape.radius = std::max(shape.radius, norm(load(hull->vertices + 3 * v) - center));
   store(center, shape.center);
+  for (int f = 0; f < hull->n_faces; ++f) {
+    const Vec normal = load(hull->face_normal + 3 * f);
+    const Vec corner = load(hull->vertices + 3 * hull->face_vertex[hull->face_start[f]]);
+    double depth = 0;
+    for (int v = 0; v < hull->n_vertices; ++v)
+      depth = std::max(depth, dot(normal, corner - load(hull->vertices + 3 * v)));
+    shape.thickness = std::min(shape.thickness, depth);
+  }
   return shape;
 }
 
@@ -54,7 +64,8 @@ Shape make_shape(const HeightField* field) {
           nullptr,
           field,
           {0, 0, low + half},
-          std::hypot(field->size_x, field->size_y, half)};
+          std::hypot(field->size_x, field->size_y, half),
+          field->base};
 }
 
 }  // namespace featherweight

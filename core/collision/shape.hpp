@@ -49,6 +49,7 @@ struct Shape {
   const HeightField* field;
   double center[3];  // of a ball around the shape, in its axes
   double radius;     // infinite for planes
+  double thickness;  // the least distance through it, from a face to what is opposite; infinite for planes
 };
 
 // With the bounding ball filled in. Throws std::invalid_argument for sizes that are not positive and finite.

@@ -15,11 +15,6 @@ namespace {
 // Of two shapes that may touch, roughly.
 constexpr double operations_per_pair = 1e4;
 
-const Shape& shape_of(const Scene& scene, std::size_t environment, int k) {
-  const Shape* const own = scene.own_shapes ? scene.own_shapes[k] : nullptr;
-  return own ? own[environment] : scene.shapes[k].shape;
-}
-
 // Impulses act in one plane, that of a static plane or the middle one of a patch. Points at different heights would ask
 // for the impossible: a body that turns until all gaps are closed moves them against each other, by the gap times the
 // difference of heights, and sticking would not let it.
@@ -39,6 +34,11 @@ void level(const Shape& b, int n, ContactPoint* points) {
 }
 
 }  // namespace
+
+const Shape& shape_of(const Scene& scene, std::size_t environment, int k) {
+  const Shape* const own = scene.own_shapes ? scene.own_shapes[k] : nullptr;
+  return own ? own[environment] : scene.shapes[k].shape;
+}
 
 void set_frame(const double* n, double* frame) {
   const int axis = std::abs(n[0]) < 0.9 ? 0 : 1;
@@ -62,6 +62,7 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
   for (int k = 0; k < n; ++k) {
     Contact& c = list.data[list.count++];
     c.a = a, c.b = b, c.material = material, c.feature = points[k].feature, c.ball = -1;
+    c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
     c.gap = points[k].gap - scene.materials[material].margin;
     for (int i = 0; i < 3; ++i) c.position[i] = points[k].position[i];
     for (double& impulse : c.impulse) impulse = 0;
@@ -99,7 +100,7 @@ void find_all_contacts(const Scene& scene, std::size_t environment, const Placem
   });
 }
 
-void warm_start(const ContactList& before, ContactList& now) {
+void warm_start(const ContactList& before, bool is_same_step, ContactList& now) {
   int first = 0;  // both lists are ordered by pairs
   for (int k = 0; k < now.count; ++k) {
     Contact& c = now.data[k];
@@ -108,6 +109,7 @@ void warm_start(const ContactList& before, ContactList& now) {
     for (int j = first; j < before.count && before.data[j].a == c.a && before.data[j].b == c.b; ++j) {
       const Contact& o = before.data[j];
       if (o.feature != c.feature) continue;
+      c.was_loaded = is_same_step ? o.was_loaded : o.impulse[2] > 0;
       if (o.frame[6] == c.frame[6] && o.frame[7] == c.frame[7] && o.frame[8] == c.frame[8]) {  // and so the tangents
         std::memcpy(c.impulse, o.impulse, sizeof c.impulse);
         break;

@@ -6,6 +6,9 @@
 
 namespace featherweight {
 
+// Shape k of the scene, or what an environment has in its place.
+const Shape& shape_of(const Scene& scene, std::size_t environment, int k);
+
 // Rows t1, t2, n. The first tangent is as near to the world's x axis as it can be, so that it hardly turns from step to
 // step.
 void set_frame(const double* n, double* frame);
@@ -22,7 +25,7 @@ inline constexpr double look_ahead = 0.005;
 void find_all_contacts(const Scene& scene, std::size_t environment, const Placement<double>* placements,
                        const double* travels, Broadphase& broadphase, Memory& bounds, ContactList& list);
 
-// Contacts take over the impulses they had before, in their present frames.
-void warm_start(const ContactList& before, ContactList& now);
+// Contacts take over the impulses they had before, in their present frames: in the last step, or earlier in this one.
+void warm_start(const ContactList& before, bool is_same_step, ContactList& now);
 
 }  // namespace featherweight

@@ -105,7 +105,7 @@ class ContactRows {
       const int link = scene_.shapes[shape].link;
       return link < 0 || scene_.tree.links[link].subtree_end - scene_.root[link] == 1;
     };
-    return c.gap <= closed_ && c.impulse[2] > 0 && !material.is_elastic() && is_alone(c.a) && is_alone(c.b);
+    return c.gap <= closed_ && c.was_loaded && !material.is_elastic() && is_alone(c.a) && is_alone(c.b);
   }
 
   FW_INLINE void add(Contact& c, const Approach& approach) {
@@ -127,10 +127,9 @@ class ContactRows {
     quartet.ball = c.ball;
     rows_.place_end(quartet, point.link, point.count);
     rows_.add_block(Law::point, 3).mu = material.friction * friction_;
-    const bool was_loaded = c.impulse[2] > 0;
     add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), 0, 0, c.impulse);
     add_normal(lane_(point.velocity[2]), normal, c);
-    note_strike(c, material, normal, rows_.m - 3, rows_.m - 1, was_loaded);
+    note_strike(c, material, normal, rows_.m - 3, rows_.m - 1);
   }
   [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Approach& approach,
                                    const Normal& normal) {
@@ -139,7 +138,7 @@ class ContactRows {
     const int links[2] = {scene_.shapes[c.a].link, scene_.shapes[c.b].link};
     const Place* const places = approach.places;
     const Vec3<double>&u = approach.u, &w = approach.w;
-    const bool slides = material.dim >= 3 && material.friction > 0, was_loaded = c.impulse[2] > 0;
+    const bool slides = material.dim >= 3 && material.friction > 0;
     const bool spins = material.dim >= 4 && material.torsional > 0, rolls = material.dim == 6 && material.rolling > 0;
     const int n_rows = slides ? 3 : 1;
     if (!slides) c.impulse[0] = c.impulse[1] = 0;
@@ -174,13 +173,12 @@ class ContactRows {
       rows_.add_row(dot(t1, w), 0, 0, c.impulse + 3);
       rows_.add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
-    note_strike(c, material, normal, first, bound, was_loaded);
+    note_strike(c, material, normal, first, bound);
   }
-  FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row,
-                             bool was_loaded) {
+  FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row) {
     if (!motion_.before || normal.softness != 0) return;
     const int a = scene_.shapes[c.a].link, b = scene_.shapes[c.b].link;
-    const bool was_apart = c.gap > ImpactTuning::touching && !was_loaded;
+    const bool was_apart = c.gap > ImpactTuning::touching && !c.was_loaded;
     rows_.add_strike({normal.strikes ? Strike::strikes : Strike::rests, row, first, rows_.m, a, b,
                       scene_.root[a < 0 ? b : a], c.gap, normal.open_shift, material.restitution,
                       material.tangential_restitution, was_apart});

@@ -3,8 +3,7 @@
 //   out   of each environment: pairs and joint rows that are near, and its list of contacts, warm-started
 #pragma once
 #include "scene/contacts.hpp"
-#include "step/strays.hpp"
-#include "step/workspace.hpp"
+#include "step/verify.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -15,7 +14,7 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
   for (int lane = 0; lane < pack.count; ++lane) {
     w.looks[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
-    w.left_out[lane] = false;
+    w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
     if (scene.n_closures) w.closures[lane] = {};
   }
 }
@@ -39,18 +38,6 @@ void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepW
   });
 }
 
-template <class S>
-FW_INLINE Placement<double> placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
-  Pose<double> X{mat3(shape.R), vec3(shape.p)};
-  if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
-  Placement<double> out;
-  for (int r = 0; r < 3; ++r) {
-    for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
-    out.p[r] = X.p[r];
-  }
-  return out;
-}
-
 FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int ball, const Vec3<double>& center,
                                  double margin, ContactList& list) {
   const PlacedShape& plane = scene.shapes[pair.b];
@@ -60,6 +47,7 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int 
   reserve(list, list.count + 1);
   Contact& c = list.data[list.count++];
   c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0, c.ball = ball;
+  c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
   c.gap = gap - scene.materials[pair.material].margin;
   const Vec3<double> point = center - n * height;
   for (int k = 0; k < 3; ++k) c.position[k] = point[k];
@@ -119,23 +107,35 @@ bool is_run_through(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> 
                         w.n_near_rows[lane.lane]);
 }
 
-// Contacts of one environment, with the impulses they had. False if, looking again, there is nothing new.
+// Contacts of one environment, with the impulses they had.
 template <class S>
-bool detect(const RolloutJob& job, bool is_first, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
-            StepMemory& memory) {
-  find_contacts(job, w, lane, environment, memory);
-  if (!is_first && !is_run_through(job, w, lane, memory.next)) return false;
+void detect(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment, StepMemory& memory) {
   ContactList& contacts = job.contacts[environment];
-  warm_start(contacts, memory.next);
-  const ContactList before = contacts;
-  contacts = memory.next;
-  memory.next = before;
+  find_contacts(job, w, lane, environment, memory);
+  warm_start(contacts, false, memory.next);
+  swap(contacts, memory.next);
+  memory.aside[lane.lane].count = 0;
+  w.doubts[lane.lane] = mark_doubtful(*job.scene, contacts);
+  if (w.doubts[lane.lane]) Verifier<S>(job, w, nullptr, lane, environment, memory).look(false);
+}
+
+// The same, looking again with impulses. False if there is nothing new.
+template <class S>
+bool detect_again(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                  StepMemory& memory) {
+  if (!w.strays[lane.lane]) return true;  // but what was found is judged otherwise
+  ContactList& contacts = job.contacts[environment];
+  find_contacts(job, w, lane, environment, memory);
+  warm_start(contacts, true, memory.next);
+  w.doubts[lane.lane] |= keep_judged(*job.scene, contacts, memory.aside[lane.lane], memory.next, memory.spare);
+  if (!is_run_through(job, w, lane, memory.next)) return w.changes[lane.lane];
+  swap(contacts, memory.next);
   return true;
 }
 
 // Those that look again: impulses lead beyond what was looked at. False if there are none.
 template <class S>
-bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspace<S>& w, StepMemory& memory) {
   const Scene& scene = *job.scene;
   S beyond = suspicion(scene, w.motion, w.response, w.bounds, job.dt);
   if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), beyond, w.bounds);
@@ -143,9 +143,14 @@ bool find_strays(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};
-    w.looks[lane] = w.looks[lane] && (own(beyond) > 0 ||
-                                      (w.left_out[lane] && is_run_through(scene, w.motion, w.response, own, 1 / job.dt,
-                                                                          job.contacts[pack.first + lane])));
+    if (!w.looks[lane]) continue;
+    w.strays[lane] = own(beyond) > 0 ||
+                     (w.left_out[lane] &&
+                      is_run_through(scene, w.motion, w.response, own, 1 / job.dt, job.contacts[pack.first + lane]));
+    w.changes[lane] =
+        w.doubts[lane] &&
+        Verifier<S>(job, w, w.response, own, pack.first + lane, memory).look(look + 2 == DetectTuning::most_looks);
+    w.looks[lane] = w.strays[lane] || w.changes[lane];
     some |= w.looks[lane];
   }
   return some;

@@ -32,7 +32,10 @@ struct ThreadMemory {
     for (Memory& each : memory.closures) release(each);
     release(memory.matrix);
     release(memory.impacts);
-    release(memory.next);
+    release(memory.next), release(memory.spare);
+    for (ContactList& each : memory.aside) release(each);
+    for (Memory& each : memory.pushes) release(each);
+    release(memory.verdicts), release(memory.links);
   }
 };
 

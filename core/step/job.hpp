@@ -65,7 +65,10 @@ struct StepMemory {
   Memory closures[8];         // their factors
   Memory matrix;              // of one environment's cone problem
   Memory impacts;             // of its rounds
-  ContactList next;           // contacts being found
+  ContactList next, spare;    // contacts being found, and sorted out
+  ContactList aside[8];       // those that the motion of each lane misses (verify.hpp)
+  Memory pushes[8];           // of each lane's doubtful contacts
+  Memory verdicts, links;     // of one environment, while they are judged
   Memory placements, bounds;  // of one environment's shapes
   Broadphase* broadphase = nullptr;
 };

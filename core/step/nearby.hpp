@@ -32,6 +32,18 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
 }
 
+template <class S>
+FW_INLINE Placement<double> placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
+  Pose<double> X{mat3(shape.R), vec3(shape.p)};
+  if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
+  Placement<double> out;
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);
+    out.p[r] = X.p[r];
+  }
+  return out;
+}
+
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
 template <class S, class D>
 FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {

@@ -28,6 +28,8 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
   report.contacts = 0;
+  if (job.solutions) job.solutions[environment].n_rows = 0;
+  w.n_pushes[lane.lane] = 0;
   // without contacts, impulses of joints may have to be forgotten
   if (job.contacts[environment].count + scene.n_joint_rows + scene.n_closures == 0) return {};
   ConeRows<S> rows = assemble_rows(job, w, lane, environment, reach, memory);
@@ -38,6 +40,7 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
   solve(job, rows, matrix, memory.impacts, report.last);
   if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
+  note_pushes(rows, matrix.lambda, job.contacts[environment], lane, w, memory);
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
   const bool separates = separate(scene, rows, matrix);
   if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
@@ -53,9 +56,14 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
     const std::size_t environment = pack.first + lane;
     const LaneOf<S> own{lane};
     if (!w.looks[lane]) continue;
-    if (is_first) job.reports[environment].last = {};
-    if (!detect(job, is_first, w, own, environment, memory)) continue;
-    if (!is_first) forget_impulses(job.scene->tree.nv, own, w.motion);
+    if (is_first) {
+      job.reports[environment].last = {};
+      detect(job, w, own, environment, memory);
+    } else {
+      if (!detect_again(job, w, own, environment, memory)) continue;
+      forget_impulses(job.scene->tree.nv, own, w.motion);
+      outcome.touched = true;
+    }
     const Outcome one = solve_environment(job, w, own, environment,
                                           is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
     outcome.touched |= one.touched;
@@ -82,7 +90,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     outcome.touched = true;
     repeat_last_lane(pack, scene.tree.nv, w.motion.response);
     respond(scene, w.motion.response, w, w.a);
-    if (!find_strays(job, pack, w)) break;
+    if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
   }
   for (int lane = 0; lane < pack.count; ++lane) {
     StepReport& report = job.reports[pack.first + lane];

@@ -49,6 +49,25 @@ struct FailureTuning {
   static constexpr double largest_residual = 1e300;
 };
 
+struct VerifyTuning {
+  // Overlaps up to this share of the relative travel in a step are grazes [1], and those below this are none [m]: what
+  // slides over flush surfaces is off by rounding and by what separate.hpp leaves. tests/physics/test_passing.py.
+  static constexpr double shallow = 0.01, flush = 2e-10;
+  // Grazes are no deeper than this share of the thinner shape [1]: nothing fast passes through anything thin.
+  // tests/physics/test_passing.py.
+  static constexpr double of_thickness = 0.1;
+  // Overlaps up to so many times what the links have elsewhere count as grazes as well [1], up to this share of the
+  // travel [1]: what has sunk into one tile is no deeper in the next. tests/physics/test_passing.py.
+  static constexpr double as_deep = 2, deepest = 0.25;
+  // Normals are the same if the cosine of their angle is less than one by no more than this [1] (20 mrad), and other
+  // ones if it is less than this [1]. tests/physics/test_passing.py.
+  static constexpr double same_normal = 2e-4, other_normal = 0.9;
+  // Meetings that are apart by this share of the step are at once [1]. tests/physics/test_passing.py.
+  static constexpr double at_once = 0.01;
+  // Impulses below this share of the largest are none [1]: what solvers leave. tests/physics/test_passing.py.
+  static constexpr double loaded = 1e-6;
+};
+
 struct LawTuning {
   // Gaps of loaded contacts of single bodies up to this share of g dt^2 stay open [1]: closing them contradicts
   // sticking (docs/adr/0017). tests/simulation/test_settling.py.

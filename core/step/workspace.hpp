@@ -34,6 +34,10 @@ struct StepWorkspace {
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
   bool looks[width_of<S>];     // environments whose contacts are looked for
   bool left_out[width_of<S>];  // those with contacts that open too fast to matter
+  bool strays[width_of<S>];    // those with contacts beyond what was looked at
+  bool doubts[width_of<S>];    // those with doubtful contacts,
+  bool changes[width_of<S>];   // of which some are judged otherwise than before
+  int n_pushes[width_of<S>];   // by them
   ClosureSystem closures[width_of<S>];
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)

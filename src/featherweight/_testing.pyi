@@ -12,6 +12,11 @@ from ._core import ConstraintSet, ConvexHull, HeightField, Model
 def shape_bounds(kind: str, size: Sequence[float] | ConvexHull | HeightField, pose: numpy.typing.ArrayLike, margin: float) -> numpy.typing.NDArray[numpy.float64]:
     """Lower and upper corner of the box along the world's axes, (2, 3) [m]."""
 
+def sweep(kind_a: str, size_a: Sequence[float] | ConvexHull | HeightField, pose_a: numpy.typing.ArrayLike, velocity_a: Sequence[float], kind_b: str, size_b: Sequence[float] | ConvexHull | HeightField, pose_b: numpy.typing.ArrayLike, velocity_b: Sequence[float], duration: float, depth: float, circles: bool = False) -> tuple[str, float, list[numpy.typing.NDArray[numpy.float64]]]:
+    """
+    How two shapes pass each other within the duration [s]: misses, grazes or hits, when, and their poses then (or at the end). velocities (6,), of the centres, linear and angular, world axes; depth [m]: of a graze; circles: linear velocities turn with the shapes.
+    """
+
 def broadphase(boxes: numpy.typing.ArrayLike, contype: Sequence[int], conaffinity: Sequence[int], group: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of boxes (n, 2, 3) that overlap and may touch, in rising order."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from featherweight.core_tables import ContactTable
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.reference.stages.scene import ContactPoint, StepScene
 from featherweight.scene.compiled import CompiledShape
@@ -29,11 +31,12 @@ def contact_points(sim: Simulator, before: State, after: State) -> list[ContactP
     scene, found, points = sim.scene, after.contacts, list[ContactPoint]()
     negligible = 0.01 * sim.dt**2 * float(np.linalg.norm(sim.model.description.gravity))
     bodies = _single_bodies(sim.model.description)
+    pushed = ContactTable.of(before._core).numbers("impulse")[:, 2] > 0  # as the step left it, not as it is read
     for k in range(len(found)):
         a, b = int(found.shape_a[k]), int(found.shape_b[k])
         link, to, law, gap = scene.shapes[a].link, scene.shapes[b].link, scene.law(a, b), float(found.gap[k])
         stays = law.restitution == law.tangential_restitution == 0 and gap <= negligible and {link, to} <= bodies
-        was_loaded = _was_loaded(before.contacts, found, k)
+        was_loaded = _was_loaded(before.contacts, pushed, found, k)
         radii = _radius(scene.shapes[a]), _radius(scene.shapes[b])
         points.append(
             ContactPoint(link, to, found.position[k], found.frame[k], gap, law, stays and was_loaded, was_loaded, radii)
@@ -53,13 +56,13 @@ def _radius(shape: CompiledShape) -> float:
     return float(np.linalg.norm(shape.size))
 
 
-def _was_loaded(earlier: Contacts, found: Contacts, k: int) -> bool:
-    """Whether the nearest point of the same shapes carried force in the step before."""
+def _was_loaded(earlier: Contacts, pushed: NDArray[np.bool_], found: Contacts, k: int) -> bool:
+    """Whether the nearest point of the same shapes pushed in the step before."""
     same = np.flatnonzero((earlier.shape_a == found.shape_a[k]) & (earlier.shape_b == found.shape_b[k]))
     if len(same) == 0:
         return False
     distances = np.linalg.norm(earlier.position[same] - found.position[k], axis=1)
-    return bool(earlier.impulse[same[np.argmin(distances)], 2] > 0)
+    return bool(pushed[same[np.argmin(distances)]])
 
 
 def _single_bodies(model: ModelDescription) -> set[int]:
