@@ -87,7 +87,7 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
   }
   for (const auto& [dof, gain, kp, kd, lower, upper, velocity] : actuators) {
     check_index("actuator: degree of freedom", dof, model.nv(), false);
-    spec.actuators.push_back({dof, 0, 0, gain, kp, kd, lower, upper, velocity});
+    spec.actuators.push_back({dof, 0, 0, gain, kp, kd, lower, upper, velocity, 0});
   }
   return spec;
 }

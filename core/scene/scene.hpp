@@ -58,10 +58,11 @@ struct Spring {
 // A motor or servo on a degree of freedom: force = gain * control - kp * position - kd * velocity, within bounds.
 struct Actuator {
   int dof, q;
-  int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem
+  int is_row;  // 1: implicit and of limited effort, so that it is a row of the cone problem; else it is a force
   double gain, kp, kd;
   double lower, upper;  // bounds of the force [N] or [N m]
-  double velocity;      // above this speed it does not accelerate further
+  double velocity;      // it does not drive its joint beyond this speed
+  int is_limited;       // 1: that is finite, and a row sees to it
 };
 
 class PairRules;

@@ -130,7 +130,9 @@ void Simulation::add_rows(const SceneSpec& spec) {
     a.q = links_[link].q;
     a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
                a.kd + dt_ * a.kp > 0;
-    if (a.is_row) joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0});
+    a.is_limited = std::isfinite(a.velocity) && scene_.integrator != Integrator::rk4;
+    if (a.is_row || a.is_limited)
+      joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0});
   }
   limited_.assign(links_.size(), 0);
   for (const JointRow& row : joint_rows_)

@@ -140,6 +140,7 @@ bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspac
   S beyond = suspicion(scene, w.motion, w.response, w.bounds, job.dt);
   if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), beyond, w.bounds);
   raise(beyond, limits_run_through(scene, w.motion, w.a, 1 / job.dt));
+  raise(beyond, drives_run_through(scene, w.motion, w.a));
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};

@@ -9,6 +9,7 @@ struct FreeMotion {
   S fall;    // what gravity adds to velocities in a step [m/s]
   S *q, *v;  // at the start of the step
   S *v_free, *control, *gain_scale;
+  S* drive;               // of actuators: what of their force would drive joints beyond their velocity limit
   Pose<S>* pose;          // of links
   Dof<S>* dofs;           // of the eliminated tree
   Motion<S>* velocity;    // of links without impulses, about the roots of their trees

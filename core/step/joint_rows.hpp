@@ -3,6 +3,9 @@
 //   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0,   or where it strikes sigma + e sigma_before >= 0
 //   friction    |lambda| <= bound dt, against sigma at the bound
 //   servo       lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within the effort
+// No drive takes its joint beyond its velocity limit V. Where a servo would at sigma = V still push on,
+//   servo       sigma = V, within its effort and what it has at the start of the step;    likewise at -V
+//   others      sigma <= V, and takes back what is needed of the force f at V:  -dt f <= lambda <= 0
 #pragma once
 #include "step/cone_rows.hpp"
 
@@ -67,6 +70,26 @@ class JointRows {
     n_chain_ = 0;
   }
 
+  void add_servo(const JointRow& row, double velocity, Block& block, double* impulse) {
+    const Actuator& a = scene_.actuators[row.actuator];
+    const double scale = lane_(motion_.gain_scale[row.actuator]), rate = a.kd + dt_ * a.kp;
+    const double drive = a.gain * lane_(motion_.control[row.actuator]) - a.kp * lane_(motion_.q[row.term.q]);
+    block.lower = a.lower * dt_, block.upper = a.upper * dt_;
+    const auto impulse_at = [&](double sigma) { return dt_ * scale * (drive - rate * sigma); };
+    const double now = impulse_at(lane_(motion_.v[row.term.dof]));
+    if (const double up = impulse_at(a.velocity); a.is_limited && up > 0) {
+      block.upper = smaller(block.upper, larger(up, now));
+      rows_.add_row(velocity, -a.velocity, 0, impulse);
+    } else if (const double down = impulse_at(-a.velocity); a.is_limited && down < 0) {
+      block.lower = larger(block.lower, smaller(down, now));
+      rows_.add_row(velocity, a.velocity, 0, impulse);
+    } else {
+      rows_.add_row(velocity, -drive / rate, per_dt_ / (rate * scale), impulse);
+    }
+  }
+  FW_INLINE static double larger(double x, double y) { return x > y ? x : y; }
+  FW_INLINE static double smaller(double x, double y) { return x < y ? x : y; }
+
   void add(const JointRow& row, double* impulse) {
     const int f = row.term.dof;
     if (row.kind == JointRow::servo && lane_(motion_.gain_scale[row.actuator]) == 0) {  // it has no force
@@ -84,13 +107,12 @@ class JointRows {
     join_chain(row, direction * scene_.tree.links[row.term.link].sign);
     if (!is_limit) {
       Block& block = rows_.add_block(Law::interval, 1);
-      if (row.kind == JointRow::servo) {
-        // lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within bounds
-        const Actuator& a = scene_.actuators[row.actuator];
-        block.lower = a.lower * dt_, block.upper = a.upper * dt_;
-        const double rate = a.kd + dt_ * a.kp, drive = a.gain * lane_(motion_.control[row.actuator]);
-        const double scaled = rate * lane_(motion_.gain_scale[row.actuator]);
-        rows_.add_row(velocity, -(drive - a.kp * lane_(motion_.q[row.term.q])) / rate, per_dt_ / scaled, impulse);
+      if (row.kind == JointRow::servo && scene_.actuators[row.actuator].is_row) {
+        add_servo(row, velocity, block, impulse);
+      } else if (row.kind == JointRow::servo) {
+        const double drive = lane_(motion_.drive[row.actuator]), limit = scene_.actuators[row.actuator].velocity;
+        (drive > 0 ? block.lower : block.upper) = -drive * dt_;
+        rows_.add_row(velocity, drive > 0 ? -limit : limit, 0, impulse);
       } else {
         block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
         rows_.add_row(velocity, 0, 0, impulse);

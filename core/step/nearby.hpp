@@ -50,6 +50,13 @@ FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, cons
   return larger((motion.q[row.term.q] - row.bound) * (direction * per_dt), S(0));
 }
 
+// The velocity v of a joint in the direction of what its drive would have to take back; where that is nothing, none.
+template <class S>
+FW_INLINE S speed_of_drive(const JointRow& row, const FreeMotion<S>& motion, const S& v) {
+  const S& drive = motion.drive[row.actuator];
+  return select(drive > S(0), v, select(drive < S(0), -v, S(-DetectTuning::everything)));
+}
+
 // Calls near(row, excess) for joint rows that may act in any lane: in those where the excess is negative. `change`: of
 // velocities by impulses; null: none yet.
 template <class S, class Near>
@@ -59,6 +66,14 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
     const S excess = closing_speed(row, motion, direction, per_dt) + motion.v_free[row.term.dof] * direction -
                      DetectTuning::joint_reach;
     return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
+  };
+  // A drive that is a force is a row only where the joint nears the velocity at which some of it is taken back.
+  const auto excess_of_drive = [&](const JointRow& row) FW_LAMBDA_INLINE {
+    const Actuator& a = scene.actuators[row.actuator];
+    if (a.is_row) return S(-1);
+    const S free = speed_of_drive(row, motion, motion.v_free[row.term.dof]);
+    const S with = change ? speed_of_drive(row, motion, motion.v_free[row.term.dof] + change[row.term.dof]) : free;
+    return S(DetectTuning::share_of_velocity_limit * a.velocity) - larger(free, with);
   };
   // Joints are mostly far from both of their limits, in whichever direction they move: where this is not negative.
   const auto excess_of_both = [&](const JointRow& lower, const JointRow& upper) FW_LAMBDA_INLINE {
@@ -72,7 +87,9 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
     const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
                      next.kind == JointRow::upper_limit && next.term.dof == row.term.dof;
     if (!two) {
-      const S excess = row.is_limit() ? excess_of(row, S(row.term.coefficient)) : S(-1);
+      const S excess = row.is_limit()                ? excess_of(row, S(row.term.coefficient))
+                       : row.kind == JointRow::servo ? excess_of_drive(row)
+                                                     : S(-1);
       if (any(excess, excess < S(0))) near(k, excess);
       continue;
     }

@@ -7,13 +7,22 @@
 
 namespace featherweight::FW_ISA {
 
+// What of a drive's force would accelerate its joint beyond the velocity limit of the drive, at its end of the step:
+// force - rate sigma at the limit, where that pushes on. A row takes back as much of it as it must (joint_rows.hpp).
+template <class S>
+FW_INLINE S beyond_limit(const S& force, const S& rate, double limit) {
+  const S up = force - rate * limit, down = force + rate * limit;
+  return select(up > S(0), up, select(down < S(0), down, S(0)));
+}
+
 // Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
 // what the acceleration adds is on the other side of the equation (scene.tree's armature).
 template <class S>
 void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f)
     if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
-  const S ahead = scene.integrator == Integrator::implicit ? dt : S(0);
+  const bool is_implicit = scene.integrator == Integrator::implicit;
+  const S ahead = is_implicit ? dt : S(0);
   for (int k = 0; k < scene.n_springs; ++k) {
     const Spring& s = scene.springs[k];
     w.tau[s.dof] = w.tau[s.dof] + (s.rest - (w.q[s.q] + w.v[s.dof] * ahead)) * s.stiffness;
@@ -27,8 +36,14 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     if (m.kd != 0) force = force - v * m.kd;
     force = force * w.gain_scale[k];
     force = select(force > S(m.upper), S(m.upper), select(force < S(m.lower), S(m.lower), force));
-    const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
-    w.tau[m.dof] = w.tau[m.dof] + select(too_fast, S(0), force);
+    if (scene.integrator == Integrator::rk4) {  // has no rows
+      const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
+      force = select(too_fast, S(0), force);
+    } else if (m.is_limited) {
+      const S rate = is_implicit ? (dt * m.kp + S(m.kd)) * w.gain_scale[k] : S(0);
+      w.motion.drive[k] = beyond_limit(force + rate * v, rate, m.velocity);
+    }
+    w.tau[m.dof] = w.tau[m.dof] + force;
   }
 }
 

@@ -22,9 +22,14 @@ FW_INLINE void raise(S& most, const S& x) {
   most = larger(x, most);
 }
 
-// How much faster than allowed velocities with impulses close a limit [m/s]; negative for other joint rows.
+// How much faster than allowed velocities with impulses close a limit [m/s], or a joint is that its drive pushes on;
+// negative for other joint rows.
 template <class S>
-FW_INLINE S run_through(const JointRow& row, const FreeMotion<S>& motion, const S* change, double per_dt) {
+FW_INLINE S run_through(const Scene& scene, const JointRow& row, const FreeMotion<S>& motion, const S* change,
+                        double per_dt) {
+  if (row.kind == JointRow::servo && !scene.actuators[row.actuator].is_row)
+    return speed_of_drive(row, motion, motion.v_free[row.term.dof] + change[row.term.dof]) -
+           (scene.actuators[row.actuator].velocity + DetectTuning::unseen);
   if (!row.is_limit()) return S(-1);
   const double direction = row.term.coefficient;
   return (motion.v_free[row.term.dof] + change[row.term.dof]) * -direction -
@@ -37,8 +42,23 @@ S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* c
   for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
   const auto is_beyond = largest > S(DetectTuning::joint_reach);
   if (!any(largest, is_beyond)) return most;
-  for (int k = 0; k < scene.n_joint_rows; ++k) raise(most, run_through(scene.joint_rows[k], motion, change, per_dt));
+  for (int k = 0; k < scene.n_joint_rows; ++k)
+    if (scene.joint_rows[k].is_limit()) raise(most, run_through(scene, scene.joint_rows[k], motion, change, per_dt));
   return select(is_beyond, most, S(-1));  // whatever the neighbours do
+}
+// The same of velocity limits of drives that were not looked at.
+template <class S>
+S drives_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change) {
+  S most(-1);
+  for (int k = 0; k < scene.n_joint_rows; ++k) {
+    const JointRow& row = scene.joint_rows[k];
+    if (row.kind != JointRow::servo || scene.actuators[row.actuator].is_row) continue;
+    const S& v = motion.v_free[row.term.dof];
+    const S unseen = S(DetectTuning::share_of_velocity_limit * scene.actuators[row.actuator].velocity);
+    const S beyond = run_through(scene, row, motion, change, 0);
+    raise(most, select(speed_of_drive(row, motion, v) > unseen, S(-1), beyond));
+  }
+  return most;
 }
 
 // Contacts of a shape are looked for this far beyond its bounds [m].
@@ -87,7 +107,7 @@ template <class S>
 bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, LaneOf<S> lane, double per_dt,
                     const int* near, int n_near) {
   for (int k = 0; k < n_near; ++k)
-    if (lane(run_through(scene.joint_rows[near[k]], motion, change, per_dt)) > 0) return true;
+    if (lane(run_through(scene, scene.joint_rows[near[k]], motion, change, per_dt)) > 0) return true;
   return false;
 }
 // Whether a rigid contact is run through.

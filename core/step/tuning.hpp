@@ -9,6 +9,9 @@ struct DetectTuning {
   // hardly ever change a joint's velocity by more, and where they do it is looked at again.
   // tests/physics/test_joints.py.
   static constexpr double joint_reach = 10;
+  // Velocity limits of drives are looked at from this share of them on [1]: what is taken from one joint may speed up
+  // another. tests/physics/test_joints.py.
+  static constexpr double share_of_velocity_limit = 0.9;
   // Contacts likewise, by their normal velocity [m/s], unless others are struck harder. tests/physics/test_impacts.py.
   static constexpr double resting_reach = 1;
   // Looking again, none is left alone.

@@ -68,6 +68,7 @@ struct StepWorkspace {
     motion.v = v;
     motion.control = control;
     motion.gain_scale = gain_scale;
+    motion.drive = arena.take<S>(scene.n_actuators);
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.dofs = arena.take<Dof<S>>(tree.nv);

@@ -1,5 +1,7 @@
 """Joints stop at their limits and by dry friction."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from helpers.scenes import energy
@@ -72,3 +74,54 @@ def test_restitution_of_limits_is_between_0_and_1(value: float) -> None:
     builder = fw.ModelBuilder("door").link("frame").link("leaf", mass=1.0)
     with pytest.raises(fw.ModelError, match=r"'hinge'.*limit_restitution"):
         builder.joint("hinge", "revolute", "frame", "leaf", axis="z", limit_restitution=value)
+
+
+DRIVES = {
+    "position": ("position", 100.0, 5.0, 3.0),
+    "stiff": ("position", 1e5, 0.0, -3.0),
+    "velocity": ("velocity", 1.0, 5.0, 10.0),
+    "motor": ("motor", 1.0, 0.0, 4.0),
+}
+
+
+@pytest.mark.parametrize("name", DRIVES)
+@pytest.mark.parametrize("effort", [None, 20.0])
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
+def test_no_drive_takes_its_joint_beyond_its_velocity(integrator: Any, effort: float | None, name: str) -> None:
+    """It gets there as fast as its effort allows, and stays: to the tolerance of 1e-9."""
+    kind, kp, kd, control = DRIVES[name]
+    builder = fw.ModelBuilder("wheel")
+    builder.link("wheel", inertia=fw.Inertia(1.0, np.zeros(3), 0.05 * np.eye(3)))
+    builder.joint("axle", "continuous", "world", "wheel", axis="y", velocity_limit=2.0, effort_limit=effort)
+    builder.actuator("drive", "axle", kind, kp=kp, kd=kd)  # type: ignore[arg-type]
+    sim = fw.Simulator(builder.build(), dt=1e-3, integrator=integrator)
+    trajectory = sim.rollout(sim.state(), control=np.full((400, 1), control))
+    speed = np.sign(control) * trajectory.v[:, 0]
+    assert speed.max() < 2.0 * (1 + 1e-9)
+    assert speed[100:].min() > 2.0 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
+def test_a_servo_at_its_velocity_limit_arrives(integrator: Any) -> None:
+    """The way takes distance / limit; then it stands where it was told to, without having gone beyond."""
+    builder = fw.ModelBuilder("door")
+    builder.link("leaf", inertia=fw.Inertia(1.0, np.zeros(3), 0.05 * np.eye(3)))
+    builder.joint("hinge", "continuous", "world", "leaf", axis="z", velocity_limit=2.0, effort_limit=50.0)
+    builder.actuator("servo", "hinge", "position", kp=50.0, kd=4.0)
+    sim = fw.Simulator(builder.build(), dt=1e-3, integrator=integrator)
+    q = sim.rollout(sim.state(), control=np.full((1500, 1), 1.0)).q[:, 0]
+    assert q[-1] == pytest.approx(1.0, abs=1e-3) and q.max() < 1.01
+    assert np.flatnonzero(q > 0.5)[0] * 1e-3 == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_motor_lets_its_joint_run_where_something_else_drives_it() -> None:
+    """Weight takes a rail beyond the motor's velocity: as fast as without the motor, neither pushed nor braked."""
+    speeds = []
+    for force in (0.0, 5.0):
+        builder = fw.ModelBuilder("lift")
+        builder.link("car", mass=1.0)
+        builder.joint("rail", "prismatic", "world", "car", axis="z", velocity_limit=0.1)
+        builder.actuator("motor", "rail", "motor")
+        sim = fw.Simulator(builder.build(), dt=1e-3)
+        speeds.append(sim.rollout(sim.state(v=[-0.2]), control=np.full((100, 1), -force)).v[:, 0])
+    np.testing.assert_allclose(speeds[1], speeds[0], atol=1e-9)

@@ -77,6 +77,22 @@ def swinging() -> fw.Scene:
     return scene
 
 
+def hurried() -> fw.Scene:
+    """Drives of all kinds that would take their joints beyond velocity limits, and one that gravity does."""
+    builder, parent = fw.ModelBuilder("hurried"), "world"
+    for k, kind in enumerate(("position", "velocity", "motor", "position", "velocity")):
+        builder.solid(f"link_{k}", "capsule", (0.03, 0.2), mass=1.0, placement=(0, 0, -0.15))
+        builder.joint(
+            f"joint_{k}", "revolute", parent, f"link_{k}", axis="xyz"[k % 3], placement=(0, 0, -0.3),
+            effort_limit=30.0 if k < 3 else None, velocity_limit=0.5 + 0.3 * k,
+        )  # fmt: skip
+        builder.actuator(f"drive_{k}", f"joint_{k}", kind, kp=300.0, kd=1.0, gear=1.0)  # type: ignore[arg-type]
+        parent = f"link_{k}"
+    scene = fw.Scene()
+    scene.add(builder.build())
+    return scene
+
+
 def servoed() -> fw.Scene:
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
     scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.45))
@@ -139,6 +155,8 @@ SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "closed": (closed, 1.0, 100, 10, "semi_implicit"),
     "swinging": (swinging, 2.0, 200, 10, "semi_implicit"),
     "springs at the end of the step": (swinging, 2.0, 200, 10, "implicit"),
+    "drives at their velocity": (hurried, 0.3, 200, 4, "semi_implicit"),
+    "implicit drives at their velocity": (hurried, 0.3, 200, 4, "implicit"),
     "servos of limited effort": (servoed, 0.0, 200, 20, "implicit"),
 }
 

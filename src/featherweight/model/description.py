@@ -121,7 +121,7 @@ class Joint(Record):
     lower: Array | None = None
     upper: Array | None = None
     effort_limit: Array | None = None  # [N] or [N m], infinite where unlimited
-    velocity_limit: Array | None = None
+    velocity_limit: Array | None = None  # [m/s] or [rad/s]: drives do not take the joint beyond it
     limit_restitution: Array | None = None  # rebound speed over impact speed at lower and upper, 0 to 1
     damping: Array | None = None  # [N s/m] or [N m s/rad]
     stiffness: Array | None = None  # of a spring [N/m] or [N m/rad]; not on ball and free joints

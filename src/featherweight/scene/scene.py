@@ -154,7 +154,8 @@ class Scene:
 
         joints: a handle or the name of a part, for all its joints with one degree of freedom, or joints ("robot/knee").
         kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
-        allows; one number, or one for each joint. A servo is called as its joint ("robot/knee/servo" if the model has
+        allows; one number, or one for each joint. Servos and motors do not take a joint beyond its ``velocity_limit``.
+        A servo is called as its joint ("robot/knee/servo" if the model has
         an actuator of that name). Their controls come after those of the models' own actuators, in the order in which
         they were added.
         """

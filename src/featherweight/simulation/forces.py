@@ -56,7 +56,9 @@ class Forces(Record):
     applied: Array  # (..., nv) tau, actuators, springs and dampers
     limits: Array  # (..., nv) of joint limits: positive at the lower one
     friction: Array  # (..., nv) dry friction
-    servos: Array  # (..., nv) servos of limited effort, where the integrator is "implicit"; others are in ``applied``
+    #: (..., nv) servos of limited effort, where the integrator is "implicit"; of others, which are in ``applied``, what
+    #: velocity limits take back
+    servos: Array
     contacts: Contacts
     closures: Closures
 

@@ -8,6 +8,7 @@ from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.rows import RowBlock, Surface
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, limits, per_dof
+from featherweight.reference.stages.servos import brake_row, servo_row
 
 UNILATERAL = ConeBlock("unilateral", 1)
 
@@ -32,7 +33,8 @@ def joint_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:
             law = ConeBlock("interval", 1, lower=-dt * friction[dof], upper=dt * friction[dof])
             blocks.append(RowBlock("dry_friction", law, along))
         for s in free.servos:
-            if s.is_row and s.dof == dof:
-                law, rate = ConeBlock("interval", 1, lower=dt * s.lower, upper=dt * s.upper), s.kd + dt * s.kp
-                blocks.append(RowBlock("servo", law, along, (s.kp * x - s.drive) / rate, 1 / (dt * rate)))
+            if s.dof == dof and (s.is_row or np.isfinite(s.fastest)):
+                v = float(free.v[dof])
+                row = servo_row(s, dt, x, v) if s.is_row else brake_row(s, scene, x, v)
+                blocks.append(RowBlock("servo", row[0], along, *row[1:]))
     return blocks

@@ -2,6 +2,10 @@
 
 At the end of the step, q + dt sigma and sigma stand for q and v. Without bounds that is more inertia; with them it is a
 row, sigma + (kp q - gain u) / r + lambda / (dt r) = 0 with r = kd + dt kp, unless its impulse is on a bound.
+
+No drive takes its joint beyond its velocity limit V. A servo that at V would still push on holds sigma = V instead,
+within its effort and what it has at the start of the step. Of others a row takes back what it must,
+-dt f <= lambda <= 0 with sigma <= V, where f is the force at V.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import Actuator
+from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.scene import StepScene, axis_coordinates
 from featherweight.reference.tree import slices
 
@@ -27,7 +32,7 @@ class Servo:
     kd: float
     lower: float
     upper: float
-    fastest: float  # above this speed it does not accelerate further
+    fastest: float  # it does not drive its joint beyond this speed
     is_row: bool
 
 
@@ -80,7 +85,30 @@ def add_forces(scene: StepScene, servos: list[Servo], q: Array, v: Array, H: Arr
         if s.is_row:
             continue
         x, rate = q[s.coordinate], v[s.dof]
-        own = float(np.clip(s.drive - s.kp * (x + ahead * rate) - s.kd * rate, s.lower, s.upper))
-        if not (rate * own > 0 and abs(rate) > s.fastest):
-            force[s.dof] += own
+        force[s.dof] += float(np.clip(s.drive - s.kp * (x + ahead * rate) - s.kd * rate, s.lower, s.upper))
         H[s.dof, s.dof] += ahead * (s.kd + ahead * s.kp)
+
+
+def servo_row(s: Servo, dt: float, x: float, v: float) -> tuple[ConeBlock, float, float]:
+    """Law, shift and compliance of a servo that is a row, at x and v."""
+    rate, lower, upper = s.kd + dt * s.kp, dt * s.lower, dt * s.upper
+
+    def impulse(sigma: float) -> float:
+        return dt * (s.drive - s.kp * x - rate * sigma)
+
+    if np.isfinite(s.fastest) and impulse(s.fastest) > 0:
+        upper = min(upper, max(impulse(s.fastest), impulse(v)))
+        return ConeBlock("interval", 1, lower=lower, upper=upper), -s.fastest, 0.0
+    if np.isfinite(s.fastest) and impulse(-s.fastest) < 0:
+        lower = max(lower, min(impulse(-s.fastest), impulse(v)))
+        return ConeBlock("interval", 1, lower=lower, upper=upper), s.fastest, 0.0
+    return ConeBlock("interval", 1, lower=lower, upper=upper), (s.kp * x - s.drive) / rate, 1 / (dt * rate)
+
+
+def brake_row(s: Servo, scene: StepScene, x: float, v: float) -> tuple[ConeBlock, float, float]:
+    """The same of what is taken back of a drive that is a force."""
+    ahead = scene.dt if scene.implicit else 0.0
+    rate = s.kd + ahead * s.kp if scene.implicit else 0.0
+    force = float(np.clip(s.drive - s.kp * (x + ahead * v) - s.kd * v, s.lower, s.upper)) + rate * v
+    back = -scene.dt * max(force - rate * s.fastest, 0.0), -scene.dt * min(force + rate * s.fastest, 0.0)
+    return ConeBlock("interval", 1, lower=back[0], upper=back[1]), -s.fastest if back[0] < 0 else s.fastest, 0.0
