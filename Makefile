@@ -23,7 +23,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize seeded-faults fuzz test-arm bench bench-peers scoreboard zoo format clean build
+.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-peers scoreboard zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -74,6 +74,14 @@ sanitize:
 	PATH="$(CURDIR)/$(ASAN_BIN):$$PATH" $(ASAN_BIN)/python -m pip -q install --no-build-isolation --no-deps \
 	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON .
 	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+# FUZZ: kinds of input, --inputs, --seed.
+fuzz: $(STAMPS)/package $(STAMPS)/extra-test
+	$(BIN)/python -m tools.fuzz $(FUZZ)
+
+# The same on the sanitized build, which `make sanitize` leaves.
+fuzz-sanitized:
+	tools/sanitized.sh $(ASAN_BIN)/python -m tools.fuzz $(FUZZ)
 
 # Small errors in a copy of the sources, one at a time: each must be noticed by the tests. FAULTS: words in their names.
 seeded-faults: $(STAMPS)/package $(STAMPS)/extra-test

@@ -152,7 +152,8 @@ def _check(name: str, array: Array, wanted: _Numbers, excused: NDArray[np.bool_]
 
 def _check_quaternions(simulator: Simulator, name: str, q: Array) -> None:
     for start in simulator.model._quaternion_starts:
-        length = np.linalg.norm(q[:, start : start + 4], axis=1)
+        with np.errstate(over="ignore"):
+            length = np.linalg.norm(q[:, start : start + 4], axis=1)
         for environment in np.flatnonzero(np.abs(length - 1.0) > _UNIT)[:1].tolist():
             raise ValueError(
                 f"{name}: the quaternion at {start} of environment {environment} has length {length[environment]:g}, "
