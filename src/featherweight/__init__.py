@@ -77,6 +77,7 @@ from .model.poses import pose
 from .model.solids import solid_inertia
 from .scene.compilation import SceneObject
 from .scene.compiled import CompiledScene, CompiledShape, PairTable
+from .scene.decomposition import decomposed
 from .scene.scene import Scene
 from .scene.shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
 from .sensors.contact_forces import ContactForceSensor
@@ -176,6 +177,7 @@ __all__ = [
     "convex",
     "crba",
     "cylinder",
+    "decomposed",
     "delassus",
     "delassus_inverse",
     "draw",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -93,7 +94,8 @@ def _link_table(model: Model) -> str:
     rows = []
     for link, joint in zip(model.description.links, model.description.joints, strict=True):
         body = link.inertia
-        shapes = dict.fromkeys(geometry.shape for geometry in link.geometries)
+        counts = Counter(geometry.shape for geometry in link.geometries)
+        shapes = [kind if n == 1 else f"{n} {kind}" for kind, n in counts.items()]
         rows.append(
             (
                 link.name,

@@ -15,6 +15,7 @@ import featherweight as fw
 
 from ..model.model import Model
 from ..progress import ProgressBar
+from ..scene.decomposition import decomposed
 from .checkout import import_from_checkout
 from .info import builtin_models, describe, find_model
 
@@ -132,12 +133,18 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
     )
+    command.add_argument(
+        "--decompose",
+        action="store_true",
+        help="cut collision meshes into convex pieces, instead of taking their hulls",
+    )
 
 
 def _model_of(options: argparse.Namespace) -> Model:
-    return find_model(
+    model = find_model(
         options.model, floating_base=options.floating_base, strict=options.strict, package_dirs=options.package_dir
     )
+    return decomposed(model, progress=True) if options.decompose else model
 
 
 # -- info ----------------------------------------------------------------------------------------------------------

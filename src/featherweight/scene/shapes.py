@@ -26,6 +26,7 @@ from ..model.poses import rotation_taking_z_to
 from ..model.solids import solid_inertia
 from ..records import Record
 from . import hulls
+from .decomposition import CONCAVITY, convex_pieces
 from .mesh_files import read_mesh
 
 if TYPE_CHECKING:
@@ -181,23 +182,31 @@ def mesh(
     *,
     scale: ArrayLike = 1.0,
     pieces: bool = False,
+    decompose: bool | float = False,
     **options: Unpack[Options],
 ) -> Body:
     """The convex hull of a mesh: of a file, or of vertices (n, 3) [m] and triangles ``faces`` (m, 3).
 
     scale: one number or three, times the coordinates of ``source``; pieces: a hull for each connected part instead of
-    one around everything. Mass and inertia are those of the hulls. Options as for :func:`box`.
+    one around everything; decompose: as many convex pieces as a concave mesh takes, True or the concavity they may have
+    (:func:`featherweight.decomposed`). Mass and inertia are those of the hulls. Options as for :func:`box`.
     """
+    if pieces and decompose is not False:
+        raise ModelError("mesh", "give pieces or decompose, not both")
     if isinstance(source, str | os.PathLike):
         if faces is not None:
             raise ModelError("mesh", "faces go with vertices; a file has its own")
         parts = read_mesh("mesh", os.path.abspath(os.fspath(source)))
     else:
         vertices = checked_points("mesh", source)
-        if faces is None and pieces:
+        if faces is None and (pieces or decompose is not False):
             raise ModelError("mesh", "pieces need faces, which say what is connected")
         parts = [(vertices, _triangles(faces, len(vertices)))]
     factor = numbers("mesh", "scale", np.broadcast_to(np.asarray(scale), (3,)) if np.ndim(scale) == 0 else scale, (3,))
+    if decompose is not False:
+        concavity = CONCAVITY if decompose is True else decompose
+        found = [convex_pieces("mesh", part[0] * factor, part[1], concavity) for part in parts]
+        return _hulls("mesh", [piece for of_part in found for piece in of_part], options)
     clouds = [hulls.connected_parts(*part) if pieces else [part[0]] for part in parts]
     points = [cloud * factor for clouds_of_part in clouds for cloud in clouds_of_part]
     return _hulls("mesh", points if pieces else [np.concatenate(points)], options)
