@@ -386,21 +386,21 @@ void bind_step(nb::module_& m) {
             std::vector<double> values;
             for (const StepReport& r : self.reports()) {
               for (const StepFigures& f : {r.last, r.total})
-                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, double(f.gauss_seidel),
-                                 double(f.newton), double(f.admm), double(f.unconverged)})
+                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, f.closure_error,
+                                 double(f.gauss_seidel), double(f.newton), double(f.admm), double(f.unconverged)})
                   values.push_back(x);
               values.push_back(r.contacts);
               values.push_back(r.failed);
               values.push_back(r.failed_dof);
               values.push_back(r.failed_step);
             }
-            return doubles({self.batch(), 22}, values);
+            return doubles({self.batch(), 24}, values);
           },
           nb::sig("def reports(self) -> numpy.typing.NDArray[numpy.float64]"),
-          "(batch, 22): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, "
-          "unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that "
-          "failed in it "
-          "the degree of freedom and the step.")
+          "(batch, 24): residual (relative), primal, dual, complementarity, penetration, closure_error, gauss_seidel, "
+          "newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and "
+          "of "
+          "those that failed in it the degree of freedom and the step.")
       .def(
           "set_reports",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed,

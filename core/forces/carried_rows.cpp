@@ -230,7 +230,7 @@ void CarriedRows::add_closures(double* impulses) {
     int n = 0;
     for (int side = 0; side < 2; ++side)
       if (const int link = side ? closure.b.link : closure.a.link; link >= 0)
-        ends[n++] = {link, frames[side].p, side ? -1.0 : 1.0};
+        ends[n++] = {link, frames[1].p, side ? -1.0 : 1.0};
     if (n > 0) {
       if (n == 2) join(ends[0].link, ends[1].link);
       LoadBlock& block = begin_block(LoadBlock::any, ends, n);

@@ -15,8 +15,9 @@ inline constexpr double dependent_pivot = 1e-12;
 
 FW_INLINE double inverse_or_zero(double x, double floor) { return x > floor ? 1 / x : 0; }
 
-// floor: pivots below it count as zero as well.
-inline void factorise_semidefinite(int n, const double* A, int stride, double floor, double* F) {
+// floor(i): pivots of row i below it count as zero as well.
+template <class Floor>
+FW_INLINE void factorise_above(int n, const double* A, int stride, const Floor& floor, double* F) {
   for (int i = 0; i < n; ++i) {
     double* row = F + i * n;
     const double diagonal = A[i * stride + i];
@@ -30,8 +31,11 @@ inline void factorise_semidefinite(int n, const double* A, int stride, double fl
       row[j] *= F[j * n + j];
       d -= y * row[j];
     }
-    row[i] = inverse_or_zero(d, max_of(floor, dependent_pivot * diagonal));
+    row[i] = inverse_or_zero(d, max_of(floor(i), dependent_pivot * diagonal));
   }
+}
+inline void factorise_semidefinite(int n, const double* A, int stride, double floor, double* F) {
+  factorise_above(n, A, stride, [floor](int) { return floor; }, F);
 }
 
 // x <- A^-1 x

@@ -60,4 +60,29 @@ FW_INLINE void position_errors(const Closure<C>& closure, const Pose<S>& a, cons
     errors[r] = closure.axes[r] < 3 ? apart[closure.axes[r]] : turn[closure.axes[r] - 3];
 }
 
+// Whether the velocity of row r is the rate of its error. Of a single row about an axis it is not: forbidding to turn
+// about one axis of a body is not a matter of where it is.
+template <class C>
+FW_INLINE bool is_integrable(const Closure<C>& closure, int r) {
+  int turns = 0;
+  for (int k = 0; k < closure.n_rows; ++k) turns += closure.axes[k] >= 3;
+  return closure.axes[r] < 3 || turns != 1;
+}
+
+// Errors along the axes no longer than `along`, and about them than `about`: in their direction.
+template <class S, class C>
+FW_INLINE void limit_errors(const Closure<C>& closure, const S& along, const S& about, S* errors) {
+  S square[2] = {S(0), S(0)};
+  for (int r = 0; r < closure.n_rows; ++r) {
+    S& own = square[closure.axes[r] < 3 ? 0 : 1];
+    own = own + errors[r] * errors[r];
+  }
+  const auto share = [](const S& square, const S& most) FW_LAMBDA_INLINE {
+    const auto is_long = square > most * most;
+    return select(is_long, most / square_root(select(is_long, square, S(1))), S(1));
+  };
+  const S shares[2] = {share(square[0], along), share(square[1], about)};
+  for (int r = 0; r < closure.n_rows; ++r) errors[r] = errors[r] * shares[closure.axes[r] < 3 ? 0 : 1];
+}
+
 }  // namespace featherweight::FW_ISA

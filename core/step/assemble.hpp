@@ -22,14 +22,18 @@ ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   Approach* approaches = nullptr;
   ConeRows<S> rows(job, w.motion, w.balls, lane.lane, contacts.count, room,
                    [&](Arena& arena) FW_LAMBDA_INLINE { approaches = arena.take<Approach>(contacts.count); });
-  double* closure_impulse = joint_impulses + scene.n_joint_rows;
-  for (int k = 0; k < scene.n_closures; ++k) closure_impulse += add_closure(scene.closures[k], closure_impulse, rows);
+  double* const closure_impulse = joint_impulses + scene.n_joint_rows;
+  for (int k = 0, row = 0; k < scene.n_closures; ++k)
+    row += add_closure(scene.closures[k], job.dt, w.opening + row, w.apart + row, closure_impulse + row, rows);
+  if (scene.n_closures) {
+    w.closures[lane.lane] = ClosureSystem(scene, rows.quartets, memory.closures[lane.lane]);
+    w.closures[lane.lane].leave_out_dependent(rows);
+  }
   JointRows<S>(job.dt, rows)
       .add(w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses);
   ContactRows<S>(job.dt, job.friction ? job.friction[environment] : 1, reach, rows).add(contacts, approaches);
   w.left_out[lane.lane] = rows.left_out;
-  if (scene.n_closures && rows.m > 0)
-    w.closures[lane.lane] = ClosureSystem(scene, rows.quartets, memory.closures[lane.lane]);
+  w.closures_alone[lane.lane] = rows.m == scene.n_closure_rows;
   return rows;
 }
 

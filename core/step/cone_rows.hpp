@@ -133,6 +133,13 @@ class ConeRows {
     rows[m - 1].slack = velocity;
     rows[m - 1].slack_kind = kind;
   }
+  // A row that nothing moves stays without an impulse. softness: what it would have yielded.
+  FW_INLINE void leave_out(int row, double softness) {
+    g[row] = rows[row].velocity = 0;
+    rows[row].compliance = softness;
+    rows[row].slack_kind = Slack::none;
+    is_soft = true;
+  }
   FW_INLINE Block& add_block(Law law, int rows) {
     Block& b = blocks[n_blocks++];
     b = {law, m, rows, 0, 0, 0, 0};

@@ -30,6 +30,8 @@ struct ThreadMemory {
     release(memory.workspace);
     for (Memory& each : memory.rows) release(each);
     for (Memory& each : memory.closures) release(each);
+    for (Memory& each : memory.starts) release(each);
+    for (Memory& each : memory.solved) release(each);
     release(memory.matrix);
     release(memory.impacts);
     release(memory.next), release(memory.spare);

@@ -15,6 +15,7 @@ struct StepFigures {
   double residual;                       // natural, relative to the velocities of the problem
   double primal, dual, complementarity;  // see SolverReport
   double penetration;                    // largest overlap at its start [m]
+  double closure_error;                  // largest error of closures at its end [m or rad]
   int gauss_seidel, newton, admm;        // iterations
   int unconverged;                       // 1: missed the tolerance
 };
@@ -60,9 +61,11 @@ class Broadphase;
 
 // Memory of one thread.
 struct StepMemory {
-  Memory workspace;           // of StepWorkspace: see Arena
-  Memory rows[8];             // of one environment's rows; of each lane's, where there are closures
-  Memory closures[8];         // their factors
+  Memory workspace;    // of StepWorkspace: see Arena
+  Memory rows[8];      // of one environment's rows; of each lane's, where there are closures
+  Memory closures[8];  // their factors
+  Memory starts[8];    // impulses kept from the step before, and those solved for, of the same (again.hpp)
+  Memory solved[8];
   Memory matrix;              // of one environment's cone problem
   Memory impacts;             // of its rounds
   ContactList next, spare;    // contacts being found, and sorted out

@@ -56,6 +56,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const S* const turned = w.tumbles ? w.turned : w.v;
   aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.f_ext, w.aba, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = turned[f] + w.a[f] * dt;
+  for (int f = 0; f < tree.nv && scene.n_closures; ++f) w.forced[f] = w.a[f];
   add_turning_of_axes(tree, w.centers, v, dt, w.motion.v_free);
 }
 

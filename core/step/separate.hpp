@@ -70,7 +70,8 @@ void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix
 template <class S>
 bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   const double deepest = rows.beyond > rows.deepest ? rows.beyond : rows.deepest;
-  if (!(deepest > SeparateTuning::negligible_overlap || rows.drift > SeparateTuning::negligible_drift)) return false;
+  const bool drifts = rows.drift > SeparateTuning::negligible_drift && rows.m > scene.n_closure_rows;  // else shake.hpp
+  if (!(deepest > SeparateTuning::negligible_overlap || drifts)) return false;
   if (matrix.G.products)
     iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
   else

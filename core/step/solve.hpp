@@ -17,6 +17,7 @@ inline void add_figures(const StepFigures& last, StepFigures& total) {
   raise(total.dual, last.dual);
   raise(total.complementarity, last.complementarity);
   raise(total.penetration, last.penetration);
+  raise(total.closure_error, last.closure_error);
   total.gauss_seidel += last.gauss_seidel, total.newton += last.newton, total.admm += last.admm;
   total.unconverged += last.unconverged;
 }
@@ -31,7 +32,7 @@ void solve(const RolloutJob& job, ConeRows<S>& rows, const ConeMatrix<S>& matrix
   solve_cones();
   if (rows.something_strikes)
     Impacts(*job.scene, rows, matrix, job.dt, job.options.tolerance, memory, solve_cones).run();
-  figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest,
+  figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest, 0,
              r.gauss_seidel,          r.newton, r.admm, r.converged ? 0 : 1};
   for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];
 }

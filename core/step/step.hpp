@@ -6,6 +6,7 @@
 // done one environment at a time, on exactly the rows it has (docs/adr/0013), and again where impulses lead beyond what
 // was looked at.
 #pragma once
+#include "step/again.hpp"
 #include "step/correct.hpp"
 #include "step/detect.hpp"
 #include "step/keep.hpp"
@@ -24,7 +25,7 @@ struct Outcome {
 // Impulses of one environment with the contacts it has.
 template <class S>
 Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
-                          double reach, StepMemory& memory) {
+                          double reach, StepMemory& memory, bool is_again = false) {
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
   report.contacts = 0;
@@ -38,7 +39,9 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   if (rows.m == 0) return {.touched = true};
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
+  if (is_again) start_from_solved(rows, matrix, memory.solved[lane.lane]);
   solve(job, rows, matrix, memory.impacts, report.last);
+  if (scene.n_closures) keep_solved(rows, matrix, memory.solved[lane.lane]);
   if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
   note_pushes(rows, matrix.lambda, job.contacts[environment], lane, w, memory);
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
@@ -64,12 +67,36 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
       forget_impulses(job.scene->tree.nv, own, w.motion);
       outcome.touched = true;
     }
+    if (job.scene->n_closures) keep_start(job, environment, memory.starts[lane]);
     const Outcome one = solve_environment(job, w, own, environment,
                                           is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
     outcome.touched |= one.touched;
     outcome.separated |= one.separated;
   }
   if (outcome.touched) w.balls.respond();
+  if (outcome.separated) w.balls.correct();
+  return outcome;
+}
+
+// Environments whose closures would open otherwise, with the contacts they have.
+template <class S>
+Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, StepWorkspace<S>& w,
+                    StepMemory& memory) {
+  Outcome outcome;
+  bool some = false;
+  for (int lane = 0; lane < pack.count; ++lane) some |= lanes[lane];
+  if (!some) return outcome;
+  place_links(*job.scene, w);  // other velocities
+  list_nearby(job, pack, w.a, w);
+  for (int lane = 0; lane < pack.count; ++lane) {
+    if (!lanes[lane]) continue;
+    const std::size_t environment = pack.first + lane;
+    forget_impulses(job.scene->tree.nv, LaneOf<S>{lane}, w.motion);
+    restore_start(job, environment, memory.starts[lane]);
+    outcome.separated |=
+        solve_environment(job, w, LaneOf<S>{lane}, environment, DetectTuning::everything, memory, true).separated;
+  }
+  w.balls.respond();
   if (outcome.separated) w.balls.correct();
   return outcome;
 }
@@ -81,6 +108,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
   const S squares = squares_of(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   start_looking(job, pack, squares, w);
+  if (scene.n_closures) guess_openings(scene, S(job.dt), w);
   Outcome outcome;
   for (int look = 0; look < DetectTuning::most_looks; ++look) {
     list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
@@ -92,11 +120,19 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     respond(scene, w.motion.response, w, w.a);
     if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
   }
+  if (scene.n_closures && outcome.touched)
+    close_openings(job, pack, w,
+                   [&](const bool* lanes) { outcome.separated |= solve_again(job, pack, lanes, w, memory).separated; });
+  return outcome;
+}
+
+template <class S>
+void add_figures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const S squares = squares_of(w.motion.v_free, job.scene->tree.nv);
   for (int lane = 0; lane < pack.count; ++lane) {
     StepReport& report = job.reports[pack.first + lane];
     if (!report.failed && is_sane(squares, lane)) add_figures(report.last, report.total);
   }
-  return outcome;
 }
 
 template <class S>
@@ -107,6 +143,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
   if (is_last) find_mean_acceleration(job, w);
   if (is_last && job.solutions) keep_motion(job, pack, w);
   correct(job, pack, outcome.separated, w);
+  add_figures(job, pack, w);
 }
 
 }  // namespace featherweight::FW_ISA

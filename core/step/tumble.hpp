@@ -165,29 +165,17 @@ Turn<S> largest_turn(const Scene& scene, const S& dt, const S* v) {
                                              limited2 * (dt * S(1 / TumbleTuning::limited_growth))))};
 }
 
-// All trees of the environments that turn far: x = -H^-1 c(q, v + dt/2 x) by relaxed fixed-point iterations.
+// x = -H^-1 c(q, w.middle) into w.x_next.
 template <class S>
-[[gnu::noinline]] void turn_trees(const Scene& scene, const S& dt, const Turn<S>& turn, StepWorkspace<S>& w) {
-  const Tree<double>& tree = scene.tree;
-  const auto turns = turn.growth > S(1);
-  auto going = turns;
-  // Products turn velocities without stretching them: the slope of an iteration is a rotation by at most the turn of a
-  // step, and this share of it shrinks errors however fast that is.
-  const S half = turn.angle * S(0.5), share = S(1) / (S(1) + half * half);
-  S speed(0);
-  for (int f = 0; f < tree.nv; ++f) w.x[f] = w.no_tau[f] = S(0), speed = larger(abs(w.v[f]), speed);
-  for (int iteration = 0; iteration < TumbleTuning::most_evaluations && any(dt, going); ++iteration) {
-    for (int f = 0; f < tree.nv; ++f) w.middle[f] = w.v[f] + w.x[f] * (dt * S(0.5));
-    aba(tree, zero_motion<S>(), OfLanes<S>{w.inertias}, w.q, w.middle, w.no_tau, static_cast<const Force<S>*>(nullptr),
-        w.aba, w.a);
-    S change(0);
-    for (int f = 0; f < tree.nv; ++f) {
-      const S step = (w.a[f] - w.x[f]) * share;
-      change = larger(abs(step), change);
-      w.x[f] = select(going, w.x[f] + step, w.x[f]);
-    }
-    going = going & (change * dt > speed * S(TumbleTuning::last_change));
-  }
+FW_INLINE void products_of_middle(const Tree<double>& tree, StepWorkspace<S>& w) {
+  for (int f = 0; f < tree.nv; ++f) w.no_tau[f] = S(0);
+  aba(tree, zero_motion<S>(), OfLanes<S>{w.inertias}, w.q, w.middle, w.no_tau, static_cast<const Force<S>*>(nullptr),
+      w.aba, w.x_next);
+}
+
+// A step of the products alone, with the acceleration w.x, of trees in the lanes where `here`.
+template <class S, class Mask>
+[[gnu::noinline]] void turn_trees(const Tree<double>& tree, const S& dt, const Mask& here, StepWorkspace<S>& w) {
   for (int i = 0; i < tree.n_links; ++i) {
     if (is_single_body(tree, i)) continue;
     const Link<double>& l = tree.links[i];
@@ -197,19 +185,41 @@ template <class S>
       for (int k = 0; k < J::nv; ++k) next[k] = w.v[l.v + k] + w.x[l.v + k] * dt, more[k] = S(0);
       if constexpr (J::nv > 1) {
         const int k = l.v + J::nv - 3;
-        const Vec3<S> path = cayley_path(Vec3<S>{w.v[k], w.v[k + 1], w.v[k + 2]} * S(0.5) +
-                                             Vec3<S>{next[J::nv - 3], next[J::nv - 2], next[J::nv - 1]} * S(0.5),
-                                         dt);
+        const Vec3<S> ang{w.v[k], w.v[k + 1], w.v[k + 2]}, change{w.x[k], w.x[k + 1], w.x[k + 2]};
         S own[J::nv];
         for (int f = 0; f < J::nv; ++f) own[f] = next[f];
-        turn_back(joint, path, w.centers + i, S(1) / dt, own, next, more);
+        turn_back(joint, cayley_path(ang + change * (dt * S(0.5)), dt), w.centers + i, S(1) / dt, own, next, more);
       }
       for (int k = 0; k < J::nv; ++k) {
-        w.turned[l.v + k] = select(turns, next[k], w.turned[l.v + k]);
-        w.bend[l.v + k] = select(turns, more[k], w.bend[l.v + k]);
-        w.explicit_v[l.v + k] = select(turns, S(0), w.explicit_v[l.v + k]);
+        w.turned[l.v + k] = select(here, next[k], w.turned[l.v + k]);
+        w.bend[l.v + k] = select(here, more[k], w.bend[l.v + k]);
+        w.explicit_v[l.v + k] = select(here, S(0), w.explicit_v[l.v + k]);
       }
     });
+  }
+}
+
+// Trees that turn far: x = -H^-1 c(q, v + dt/2 x) by relaxed fixed-point iterations, in the lanes where `going`; the
+// others get x at v.
+template <class S, class Mask>
+void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask going, StepWorkspace<S>& w) {
+  // Products turn velocities without stretching them: the slope of an iteration is a rotation by at most the turn of a
+  // step, and this share of it shrinks errors however fast that is.
+  const S half = angle * S(0.5), share = S(1) / (S(1) + half * half);
+  S speed(0);
+  for (int f = 0; f < tree.nv; ++f) w.middle[f] = w.v[f], speed = larger(abs(w.v[f]), speed);
+  products_of_middle(tree, w);
+  for (int f = 0; f < tree.nv; ++f) w.x[f] = w.x_next[f];
+  for (int iteration = 1; iteration < TumbleTuning::most_evaluations && any(dt, going); ++iteration) {
+    for (int f = 0; f < tree.nv; ++f) w.middle[f] = w.v[f] + w.x[f] * (dt * S(0.5));
+    products_of_middle(tree, w);
+    S change(0);
+    for (int f = 0; f < tree.nv; ++f) {
+      const S step = (w.x_next[f] - w.x[f]) * share;
+      change = larger(abs(step), change);
+      w.x[f] = select(going, w.x[f] + step, w.x[f]);
+    }
+    going = going & (change * dt > speed * S(TumbleTuning::last_change));
   }
 }
 
@@ -231,10 +241,13 @@ void turn_by_midpoint(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     begin();
     body.turn(dt, w.v + f, w.explicit_v + f, w.turned + f, w.bend + f);
   }
+  // Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
   const Turn<S> turn = largest_turn(scene, dt, w.v);
-  if (!any(dt, turn.growth > S(1))) return;
+  const S borne(scene.n_closures ? -1 : 1);
+  if (!any(dt, turn.growth > borne)) return;
   begin();
-  turn_trees(scene, dt, turn, w);
+  settle_products(tree, dt, turn.angle, turn.growth > S(1), w);
+  turn_trees(tree, dt, turn.growth > borne, w);
 }
 
 }  // namespace featherweight::FW_ISA

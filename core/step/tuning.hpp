@@ -123,11 +123,22 @@ struct SeparateTuning {
 struct ClosureTuning {
   // Closures are closed to this [m or rad], or until an iteration no longer brings them this share nearer [1].
   // tests/simulation/test_closures_hold.py.
-  static constexpr double closed = 1e-11, least_progress = 0.5;
+  static constexpr double closed = 1e-12, least_progress = 0.5;
   static constexpr int most_iterations = 10;
-  // What is added to the diagonal of their matrix, as a share of its largest element, so that redundant rows share the
-  // load; and the smallest pivot. tests/simulation/test_closures_hold.py.
-  static constexpr double damping = 1e-12, smallest_pivot = 1e-15;
+  // Environments that have more than closures are solved again for what these open, so often at most: each time brings
+  // two to three digits, and coordinates take the rest.
+  static constexpr int most_solves = 8;
+  // Products of velocities are those of the mean velocity to this share of it [1]. tests/physics/test_closed_loops.py.
+  static constexpr double same_products = 1e-11;
+  // Rows whose mobility, apart from what earlier rows move, is below this share of the largest of their kind repeat
+  // them [1]: frames that are rounded to 1e-5 of a link. tests/simulation/test_closures_hold.py.
+  static constexpr double dependent = 1e-10;
+  // What is apart at the start of a step comes together no faster than this [m/s, rad/s], and without throwing
+  // anything. tests/simulation/test_holds_far_off.py.
+  static constexpr double fastest = SeparateTuning::fastest, fastest_turn = 2;
+  // Closures that miss where they should be by more than this cannot be met [m or rad].
+  // tests/simulation/test_holds_far_off.py.
+  static constexpr double unmet = 1e-6;
 };
 
 }  // namespace featherweight::FW_ISA

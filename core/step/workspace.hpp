@@ -13,7 +13,8 @@ template <class S>
 struct StepWorkspace {
   S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
   // see tumble.hpp, which takes what follows as scratch
-  S *explicit_v, *turned, *bend, *x, *middle, *no_tau;
+  S *explicit_v, *turned, *bend, *x, *x_next, *middle, *no_tau;
+  S* forced;  // accelerations without products of velocities, where there are closures
   bool tumbles = false;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;
@@ -24,9 +25,10 @@ struct StepWorkspace {
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
-  Motion<S>* response;     // of links, about the roots of their trees
-  Pose<S>* placed;         // links at the end of the step, where there are closures
-  S *closed_q, *closed_v;  // likewise, of environments whose closures are closed
+  Motion<S>* response;          // of links, about the roots of their trees
+  Pose<S>* placed;              // links at the end of the step, where there are closures
+  S *closed_q, *closed_v;       // likewise, of environments whose closures are closed
+  S *opening, *apart, *errors;  // of rows of closures: see shake.hpp; errors at the start of the step; some others
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
@@ -39,6 +41,7 @@ struct StepWorkspace {
   bool changes[width_of<S>];   // of which some are judged otherwise than before
   int n_pushes[width_of<S>];   // by them
   ClosureSystem closures[width_of<S>];
+  bool closures_alone[width_of<S>];  // those with no other rows
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
       : q(arena.take<S>(scene.tree.nq)),
@@ -53,8 +56,10 @@ struct StepWorkspace {
         turned(arena.take<S>(scene.tree.nv)),
         bend(arena.take<S>(scene.tree.nv)),
         x(arena.take<S>(scene.tree.nv)),
+        x_next(arena.take<S>(scene.tree.nv)),
         middle(arena.take<S>(scene.tree.nv)),
         no_tau(arena.take<S>(scene.tree.nv)),
+        forced(arena.take<S>(scene.n_closures ? scene.tree.nv : 0)),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
@@ -80,6 +85,9 @@ struct StepWorkspace {
     placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
     closed_q = arena.take<S>(scene.n_closures ? tree.nq : 0);
     closed_v = arena.take<S>(scene.n_closures ? tree.nv : 0);
+    opening = arena.take<S>(scene.n_closure_rows);
+    apart = arena.take<S>(scene.n_closure_rows);
+    errors = arena.take<S>(scene.n_closure_rows);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);

@@ -369,7 +369,7 @@ class Environments:
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        (batch, 22): residual (relative), primal, dual, complementarity, penetration, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that failed in it the degree of freedom and the step.
+        (batch, 24): residual (relative), primal, dual, complementarity, penetration, closure_error, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that failed in it the degree of freedom and the step.
         """
 
     def set_reports(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:

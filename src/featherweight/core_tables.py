@@ -58,7 +58,7 @@ class Layout:
 # -- how well steps were solved --------------------------------------------------------------------------------------
 
 #: Over several steps, the largest of the first counts, and the sum of the second.
-_WORST = ("residual", "primal", "dual", "complementarity", "penetration")
+_WORST = ("residual", "primal", "dual", "complementarity", "penetration", "closure_error")
 _SUMS = ("gauss_seidel", "newton", "admm", "unconverged")
 _FIGURES = Layout(**dict.fromkeys(_WORST + _SUMS, ()))
 #: Of the last step, and of all steps of the last call.
@@ -76,6 +76,7 @@ class StepFigures(Record):
     dual: Array  # [m/s]
     complementarity: Array  # [J]
     penetration: Array  # [m]
+    closure_error: Array  # [m or rad]
     gauss_seidel: Array  # iterations
     newton: Array  # factorisations
     admm: Array  # iterations

@@ -18,7 +18,7 @@ from featherweight.reference import ContactPoint, StepScene, contact_points, ste
 from featherweight.reference.spatial import quaternion_rotation
 from featherweight.reference.stages.apply import apply
 from featherweight.reference.stages.assemble import StepProblem, assemble
-from featherweight.reference.stages.bodies import center_of_mass
+from featherweight.reference.stages.bodies import advance, center_of_mass
 from featherweight.reference.stages.predict import FreeMotion, predict
 from helpers.cones import Block, Cones
 
@@ -54,9 +54,14 @@ def judge(
 ) -> Verdict:
     """``after = sim.step(before, tau, ...)`` of a single environment, checked."""
     scene = step_scene(sim)
-    free = predict(scene, np.array(before.q), np.array(before.v), tau=tau, control=control, f_ext=f_ext)
-    v_after = in_old_axes(sim.model, free.q, np.array(after.q), np.array(after.v))
-    problem = assemble(scene, free, _as_it_left_them(scene, free, contact_points(sim, before, after), v_after))
+    q, v = np.array(before.q), np.array(before.v)
+    v_after = in_old_axes(sim.model, q, np.array(after.q), np.array(after.v))
+    mean = v
+    for _ in range(3 if scene.closures else 1):  # products of the mean velocity turn axes, and with them the mean
+        free = predict(scene, q, v, tau=tau, control=control, f_ext=f_ext, mean=mean)
+        mean = 0.5 * (v + advance(scene.model, q, v_after, scene.dt * (v_after + free.bend))[1])
+    points = _as_it_left_them(scene, free, contact_points(sim, before, after), v_after)
+    problem = assemble(scene, free, points, v_after)
     impulses = impulses_of(problem, after)
     laws: list[Block] = [(b.law, b.rows, b.normal, b.mu, b.lower, b.upper) for b in problem.laws]
     cones = Cones(problem.G, _as_met(problem, impulses), laws, problem.scale)

@@ -34,7 +34,9 @@ def test_an_anchored_tip_does_not_drift(dt: float) -> None:
     anchor = fw.frame_placement(sim.model, sim.scene.q0, "swing/tip")[:3, 3]
     assert np.abs(tip - anchor).max() < 1e-10
     energy = fw.kinetic_energy(sim.model, trajectory.q, trajectory.v) + fw.potential_energy(sim.model, trajectory.q)
-    assert energy.max() < energy[0] + 0.1, "of some 50 J that are exchanged"
+    # velocities are half a step behind coordinates: of some 50 J that are exchanged, that is of first order, and stays
+    assert np.abs(energy - energy[0]).max() < 250 * dt
+    assert abs(energy[-1000:].mean() - energy[:1000].mean()) < 20 * dt
 
 
 def test_closures_between_bodies() -> None:

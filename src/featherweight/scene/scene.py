@@ -130,7 +130,9 @@ class Scene:
     def constrain(self, constraint: Constraint) -> None:
         """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
-        Frames are named as in the scene ("robot/foot", or the name of a body).
+        Frames are named as in the scene ("robot/foot", or the name of a body). Steps hold them: what
+        :func:`featherweight.constrained_dynamics` takes as desired accelerations, ``acceleration``, ``stiffness``,
+        ``damping`` and ``compliance``, is refused.
         """
         if not isinstance(constraint, PointConstraint | FrameConstraint):
             raise ValueError(f"constrain: expected a PointConstraint or FrameConstraint, got {constraint!r}")
@@ -138,6 +140,12 @@ class Scene:
             if frame is not None and frame not in self._frames:
                 hint = close_names(str(frame), self._frames)
                 raise ValueError(f"constrain: the scene has no link or frame {frame!r}{hint}")
+        for name in ("acceleration", "compliance", "stiffness", "damping"):
+            if np.any(np.asarray(getattr(constraint, name), dtype=object) != 0.0):
+                raise ValueError(
+                    f"constrain: {name} of the constraint on {constraint.frame!r} has no meaning in a step, which "
+                    "holds coordinates, not accelerations; leave it out, or use fw.constrained_dynamics"
+                )
         if np.ndim(cast(Any, constraint.position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
             raise ValueError(f"constrain: {constraint.frame!r} must have one position, not one per sample")
         self._constraints.append(constraint)

@@ -34,6 +34,8 @@ class ForceTorque(Record):
         child = model.link(model.joint(self.joint).child).index
         outer = _outer_links(model, child)
         q, v, a = last_step(state)
+        if scene.constraints:  # there products of velocities are those of the mean over the step
+            v = 0.5 * (v + np.atleast_2d(state.v))
         X = np.asarray(_core.forward_kinematics(model, q))
         origin = X[:, child, :3, 3]
         shapes = [k for k, shape in enumerate(scene.shapes) if shape.link in outer]
@@ -61,9 +63,10 @@ def _closure_wrench(state: State, links: set[int], X: Array, origin: Array) -> t
     for k, c in enumerate(constraints):
         first = X[:, c.link] @ c.placement if c.link >= 0 else np.tile(c.placement, (len(X), 1, 1))
         pulls, turns = _turned(first, F[:, k]), _turned(first, M[:, k])
-        for link, placement, sign in ((c.link, c.placement, 1.0), (c.to, c.to_placement, -1.0)):
+        second = X[:, c.to] @ c.to_placement if c.to >= 0 else np.tile(c.to_placement, (len(X), 1, 1))
+        arm = second[:, :3, 3] - origin  # both are pushed there
+        for link, sign in ((c.link, 1.0), (c.to, -1.0)):
             if link in links:
-                arm = (X[:, link] @ placement)[:, :3, 3] - origin
                 force += sign * pulls
                 torque += sign * (turns + np.cross(arm, pulls))
     return force, torque

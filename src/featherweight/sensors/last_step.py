@@ -12,7 +12,8 @@ from .reading import model_of
 def last_step(state: State) -> tuple[Array, Array, Array]:
     """Coordinates and velocities at the beginning of the last step, and its acceleration, (batch, n) each.
 
-    With these, H(q) a + h(q, v) is the force of the step.
+    With these, H(q) a + h(q, v) is the force of the step, where nothing turns fast or is closed: there products of
+    velocities are those of the mean over the step.
     """
     q, v, a = (np.atleast_2d(x) for x in (state.q_start, state.v_start, state.acceleration))
     return q, v, a

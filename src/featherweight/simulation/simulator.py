@@ -472,6 +472,11 @@ class Trajectory(Record):
         return self._squeeze(self._totals.penetration)
 
     @property
+    def closure_error(self) -> Any:
+        """Largest error of constraints at the end of any step [m or rad], ([batch])."""
+        return self._squeeze(self._totals.closure_error)
+
+    @property
     def unconverged(self) -> Any:
         """Steps that missed the tolerance, ([batch])."""
         return self._squeeze(self._totals.unconverged)

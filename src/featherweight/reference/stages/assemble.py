@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.stages.closure_rows import closure_rows
+from featherweight.reference.stages.closure_rows import closure_rows, dependent, openings
 from featherweight.reference.stages.contact_rows import contact_rows
 from featherweight.reference.stages.joint_rows import joint_rows
 from featherweight.reference.stages.predict import FreeMotion
@@ -40,8 +40,12 @@ class StepProblem:
         return np.repeat(np.asarray(test, dtype=bool), rows)
 
 
-def assemble(scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint]) -> StepProblem:
+def assemble(
+    scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint], v_end: Array | None = None
+) -> StepProblem:
+    """v_end: (nv,) velocities along which closures must not open; those at the start of the step unless given."""
     blocks = [own for each in scene.closures for own in closure_rows(scene.model, free.bodies, each)]
+    blocks = _held(scene, free, blocks, openings(scene, free, free.v if v_end is None else v_end))
     blocks += joint_rows(scene, free)
     for contact in contacts:
         blocks += contact_rows(scene, free, contact, sum(block.law.rows for block in blocks))
@@ -67,3 +71,24 @@ def assemble(scene: StepScene, free: FreeMotion, contacts: Sequence[ContactPoint
         fall=fall,
         dt=scene.dt,
     )
+
+
+def _held(scene: StepScene, free: FreeMotion, blocks: list[RowBlock], opening: Array) -> list[RowBlock]:
+    """Rows of closures with what they open as their shift; those that depend on others do nothing."""
+    if not blocks:
+        return blocks
+    J = np.vstack([block.J for block in blocks])
+    idle = dependent(scene, J @ free.response(J))
+    result, row = [], 0
+    for block in blocks:
+        at = slice(row, row := row + block.law.rows)
+        result.append(
+            replace(
+                block,
+                J=np.where(idle[at, None], 0.0, block.J),
+                shift=np.where(idle[at], 0.0, opening[at]),
+                compliance=np.where(idle[at], 1.0, 0.0),
+                gap=np.where(idle[at], np.nan, block.gap),
+            )
+        )
+    return result

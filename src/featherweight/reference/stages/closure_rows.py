@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featherweight.arrays import Array
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.reference.constraints import turn_error
 from featherweight.reference.contact.laws import ConeBlock
-from featherweight.reference.stages.bodies import Bodies
+from featherweight.reference.stages.bodies import Bodies, advance, place
+from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.rows import RowBlock
+from featherweight.reference.stages.scene import StepScene
 
+FASTEST, FASTEST_TURN = 0.5, 2.0  # [m/s, rad/s] at which frames that are apart come together
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
 
 
 def closure_rows(model: ModelDescription, bodies: Bodies, closure: Closure) -> list[RowBlock]:
-    """Equalities: one block along the axes, one about them."""
+    """Equalities: one block along the axes, one about them. Both sides are pushed at the origin of the second frame."""
     (link, X_a), (to, X_b) = _frames(model, bodies, closure)
-    along = bodies.point(link, X_a[:3, 3]) - bodies.point(to, X_b[:3, 3])
+    along = bodies.point(link, X_b[:3, 3]) - bodies.point(to, X_b[:3, 3])
     about = bodies.turn(link) - bodies.turn(to)
     J, rows = np.vstack([X_a[:3, :3].T @ along, X_a[:3, :3].T @ about]), _rows(closure)
     error = _error(X_a, X_b, rows)
@@ -33,6 +37,49 @@ def closure_errors(model: ModelDescription, bodies: Bodies, closures: tuple[Clos
         rows = _rows(closure)
         errors.append(_error(X_a, X_b, rows)[rows])
     return np.concatenate(errors)
+
+
+def openings(scene: StepScene, free: FreeMotion, v: Array) -> Array:
+    """(m,) by how much errors of closures change in a step that ends with v, over dt, beyond J v [m/s or rad/s]."""
+    if not scene.closures:
+        return np.zeros(0)
+    blocks = [own for each in scene.closures for own in closure_rows(scene.model, free.bodies, each)]
+    q, _ = advance(scene.model, free.q, v, scene.dt * (v + free.bend))
+    before, after = (
+        closure_errors(scene.model, bodies, scene.closures) for bodies in (free.bodies, place(scene.model, q))
+    )
+    opening = np.asarray((after - before) / scene.dt - np.vstack([block.J for block in blocks]) @ v)
+    return np.where([rate for closure in scene.closures for rate in _integrable(closure)], opening, 0.0)
+
+
+def _integrable(closure: Closure) -> list[bool]:
+    """Of each row, whether its velocity is the rate of its error: of a single one about an axis it is not."""
+    rows = _rows(closure)
+    return [row < 3 or sum(other >= 3 for other in rows) != 1 for row in rows]
+
+
+def allowed_errors(scene: StepScene, errors: Array) -> Array:
+    """(m,) what may be left of them at the end of a step: what is apart comes together at a bounded speed."""
+    left, row = errors.copy(), 0
+    for closure in scene.closures:
+        for kind, fastest in ((0, FASTEST), (1, FASTEST_TURN)):
+            own = [row + k for k, r in enumerate(_rows(closure)) if r // 3 == kind]
+            length = float(np.linalg.norm(errors[own]))
+            left[own] *= max(0.0, 1.0 - fastest * scene.dt / length) if length > 0 else 0.0
+        row += len(closure.rows)
+    return left
+
+
+def dependent(scene: StepScene, G: Array) -> NDArray[np.bool_]:
+    """(m,) rows of closures that earlier ones leave no mobility to speak of, G = J H^-1 J^T of all of them."""
+    kinds = np.array([r // 3 for closure in scene.closures for r in _rows(closure)])
+    floors = 1e-10 * np.array([np.diag(G)[kinds == kind].max() for kind in kinds])
+    kept = list[int]()
+    for k in range(len(G)):
+        left = G[k, k] - G[k, kept] @ np.linalg.solve(G[np.ix_(kept, kept)], G[kept, k]) if kept else G[k, k]
+        if left > max(floors[k], 1e-12 * G[k, k]):
+            kept.append(k)
+    return np.isin(np.arange(len(G)), kept, invert=True)
 
 
 def _rows(closure: Closure) -> list[int]:

@@ -43,7 +43,12 @@ def predict(
     tau: Array | None = None,
     control: Array | None = None,
     f_ext: Array | None = None,
+    mean: Array | None = None,
 ) -> FreeMotion:
+    """mean: (nv,) of the velocities at the start and at the end of the step, ball joints in the axes they have there.
+
+    In scenes with closures trees take products of velocities at that.
+    """
     model, dt = scene.model, scene.dt
     bodies = place(model, q)
     H, force = mass_matrix(model, bodies), np.zeros_like(v) if tau is None else tau.copy()
@@ -57,7 +62,8 @@ def predict(
     motors = servos(scene, np.zeros(len(model.actuators)) if control is None else control)
     add_forces(scene, motors, q, v, H, force)
     weight = bias(model, bodies, q, np.zeros_like(v), None)
-    turned = turn(model, dt, v, H, lambda m: bias(model, bodies, q, m, None) - weight)
+    mean = None if not scene.closures else v if mean is None else mean
+    turned = turn(model, dt, v, H, lambda m: bias(model, bodies, q, m, None) - weight, mean)
     v_free = turned.v + dt * np.linalg.solve(H, force - bias(model, bodies, q, turned.explicit, f_ext))
     for i, (joint, (_, at_v)) in enumerate(zip(model.joints, slices(model), strict=True)):
         if joint.type == "free":  # components in axes that turn; within a step they are those at its start

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from featherweight.arrays import Array
 from featherweight.reference.stages.apply import apply
 from featherweight.reference.stages.assemble import StepProblem, assemble
+from featherweight.reference.stages.bodies import advance
 from featherweight.reference.stages.correct import correct
 from featherweight.reference.stages.predict import FreeMotion, predict
 from featherweight.reference.stages.scene import ContactPoint, StepScene
@@ -40,9 +43,14 @@ def step(
 
     tau (nv,), control (nu,) and f_ext (n_links, 6) act as in :meth:`featherweight.Simulator.step`.
     """
-    free = predict(scene, q, v, tau=tau, control=control, f_ext=f_ext)
-    problem = assemble(scene, free, contacts)
-    impulses, residual = solve_exactly(problem)
-    v_end = apply(free, problem, impulses)
+    v_end, mean = v, v
+    for _ in range(30 if scene.closures else 1):  # until closures hold at the end of the step
+        free = predict(scene, q, v, tau=tau, control=control, f_ext=f_ext, mean=mean)
+        before, problem = v_end, assemble(scene, free, contacts, v_end)
+        impulses, residual = solve_exactly(problem)
+        v_end = apply(free, problem, impulses)
+        mean = 0.5 * (v + advance(scene.model, q, v_end, scene.dt * (v_end + free.bend))[1])
+        if np.abs(v_end - before).max() <= 1e-12 * (1.0 + np.abs(v_end).max()):
+            break
     q_next, v_next = correct(scene, free, problem, impulses, v_end)
     return StepSolution(q_next, v_next, free, problem, impulses, residual / problem.scale)

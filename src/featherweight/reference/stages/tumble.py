@@ -31,18 +31,27 @@ class Turned:
     bend: Array  # what coordinates move with beside velocities
 
 
-def turn(model: ModelDescription, dt: float, v: Array, H: Array, products: Callable[[Array], Array]) -> Turned:
-    """products: c(q, v), and H with everything that the step adds to it."""
+def turn(
+    model: ModelDescription,
+    dt: float,
+    v: Array,
+    H: Array,
+    products: Callable[[Array], Array],
+    mean: Array | None = None,
+) -> Turned:
+    """products: c(q, v), and H with everything that the step adds to it. mean: velocities at which trees take products,
+    whatever led to them; unless given, those between v and what products alone make of it, where these turn fast.
+    """
     turned = Turned(v.copy(), v.copy(), np.zeros_like(v))
     single = {i for i in range(len(model.joints)) if _is_single(model, i)}
     for i, (_, at) in enumerate(slices(model)):
         if i in single:
             next_v, path = _tumble(_inertia(model, i, H[at, at], dt), v[at], dt)
             _turn_back(model, i, at, dt, next_v, path, turned)
-    if not _turns_fast(model, dt, v, single):
+    if mean is None and not _turns_fast(model, dt, v, single):
         return turned
-    x = np.zeros_like(v)
-    for _ in range(200):
+    x = np.zeros_like(v) if mean is None else np.asarray(-np.linalg.solve(H, products(mean)))
+    for _ in range(200 if mean is None else 0):
         before, x = x, np.asarray(-np.linalg.solve(H, products(v + 0.5 * dt * x)), dtype=np.float64)
         if np.abs(x - before).max() * dt <= 1e-13 * np.abs(v).max():
             break

@@ -1,0 +1,116 @@
+"""What is held or closed keeps its energy: impulses of closures turn velocities, and take nothing from them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.arrays import Array
+
+
+@pytest.mark.parametrize("speed, dt", [(20.0, 1e-3), (60.0, 2e-3), (300.0, 1e-3)])
+def test_a_rod_whirls_on_about_its_held_end(speed: float, dt: float) -> None:
+    """For a minute. The chord of a step is shorter than its arc, so that velocities are larger by half (w dt / 2)^2."""
+    length = 0.3
+    scene = fw.Scene(gravity=(0, 0, 0))
+    scene.add(fw.capsule(0.01, length, mass=1.0), name="rod")
+    scene.constrain(fw.PointConstraint("rod", offset=(0, 0, length / 2)))
+    sim = fw.Simulator(scene, dt=dt)
+    start = sim.state(v=[-speed * length / 2, 0, 0, 0, speed, 0])
+    motion = sim.rollout(start, n_steps=round(60.0 / dt))
+    energy = fw.kinetic_energy(sim.model, motion.q, motion.v)
+    chord = (speed * dt) ** 2  # of the energy, several times over
+    assert np.abs(energy / fw.kinetic_energy(sim.model, start.q, start.v) - 1).max() < 0.3 * chord
+    assert np.abs(energy[1:] / energy[1] - 1).max() < 1e-3 * chord
+    end = fw.frame_placement(sim.model, motion.q, "rod") @ [0, 0, length / 2, 1]
+    assert np.abs(end[:, :3] - [0, 0, length / 2]).max() < 5e-12
+    assert motion.unconverged == 0
+    assert motion.closure_error < 5e-12
+
+
+LENGTHS = {"crank": 0.1, "coupler": 0.3, "rocker": 0.25}
+GROUND = 0.3  # [m] between the axes of crank and rocker
+
+
+def four_bar(tilt: float = 0.0) -> fw.Model:
+    """Bars in the plane y = 0, turning about y; tilt: how far axes are off, at random [rad]."""
+    rng = np.random.default_rng(0)
+    builder = fw.ModelBuilder("four_bar")
+    joints = {"crank": ("world", 0.0), "coupler": ("crank", LENGTHS["crank"]), "rocker": ("world", GROUND)}
+    for name, (parent, x) in joints.items():
+        length = LENGTHS[name]
+        inertia = np.diag([1e-5, 0.25 * length**3, 0.25 * length**3])
+        builder.link(name, mass=3 * length, inertia=inertia, com=(length / 2, 0, 0))
+        axis = np.array([0.0, 1.0, 0.0]) + tilt * rng.normal(size=3) * (1, 0, 1)
+        builder.joint(name, "continuous", parent, name, placement=(x, 0, 0), axis=axis)
+    builder.frame("tip", "coupler", (LENGTHS["coupler"], 0, 0))
+    builder.frame("end", "rocker", (LENGTHS["rocker"], 0, 0))
+    return builder.build()
+
+
+def assembled(angle: float) -> Array:
+    """Coordinates with the loop closed. Angles about y lead from x to -z."""
+    a, b, c = LENGTHS.values()
+    hinge = a * np.exp(-1j * angle)
+    across = GROUND - hinge
+    r = abs(across)
+    direction = across / r * np.exp(1j * np.arccos((r**2 + b**2 - c**2) / (2 * r * b)))
+    end = hinge + b * direction
+    return np.array([angle, -np.angle(direction) - angle, -np.angle(end - GROUND)])
+
+
+def turning(rows: tuple[str, ...], speed: float, dt: float, seconds: float, tilt: float = 0.0) -> fw.Trajectory:
+    scene = fw.Scene(gravity=(0, 0, 0))
+    scene.add(four_bar(tilt), name="bars", q=assembled(1.0), self_collision=False)
+    scene.constrain(fw.PointConstraint("bars/tip", to="bars/end", rows=rows))
+    sim = fw.Simulator(scene, dt=dt)
+    loop = [fw.PointConstraint("bars/tip", to="bars/end", rows=("x", "z"))]
+    J = fw.constraint_jacobian(sim.model, sim.scene.q0, loop)
+    v = speed * np.concatenate([[1.0], np.linalg.solve(J[:, 1:], -J[:, 0])])
+    return sim.rollout(sim.state(v=v), n_steps=round(seconds / dt))
+
+
+def energies(motion: fw.Trajectory) -> Array:
+    return np.asarray(fw.kinetic_energy(motion.simulator.model, motion.q, motion.v))
+
+
+def test_a_crank_and_rocker_keep_turning() -> None:
+    """For a minute: the mean energy of a turn stays, and the crank is where it would be."""
+    dt = 1e-3
+    motion = turning(("x", "z"), 3.0, dt, 60.0)
+    energy, angle = energies(motion), motion.q[:, 0]
+    turns = np.flatnonzero(np.diff(np.floor((angle - 1.0) / (2 * np.pi)))) + 1
+    means = np.array([energy[i:j].mean() for i, j in itertools.pairwise(turns)])
+    assert len(means) > 20
+    assert np.abs(means / means[0] - 1).max() < 1e-3
+    finer = turning(("x", "z"), 3.0, dt / 4, 1.0)
+    assert abs(motion.q[999, 0] - finer.q[-1, 0]) < 0.01 * (finer.q[-1, 0] - 1.0)
+    assert motion.closure_error < 1e-11
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-7])
+def test_rows_that_repeat_each_other_are_met_as_one(tilt: float) -> None:
+    """The row across the plane of the bars has nothing to move, but for axes rounded in some file."""
+    plane, space = turning(("x", "z"), 3.0, 1e-3, 1.0), turning(("x", "y", "z"), 3.0, 1e-3, 1.0, tilt)
+    assert space.unconverged == 0
+    assert space.closure_error <= 10 * tilt + 1e-11
+    np.testing.assert_allclose(space.q, plane.q, atol=1e-9 + tilt)
+
+
+@pytest.mark.filterwarnings("ignore:.*no collision shapes")
+def test_environments_with_closures_do_not_know_their_neighbours() -> None:
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(four_bar(), name="bars", q=assembled(1.0), pose=(0, 0, 0.2), self_collision=False)
+    scene.add(fw.box((0.1, 0.1, 0.1)), name="box", pose=(1, 0, 0.05))
+    scene.constrain(fw.PointConstraint("bars/tip", to="bars/end", rows=("x", "z")))
+    scene.constrain(fw.PointConstraint("box", rows=("y",)))
+    sim = fw.Simulator(scene, dt=2e-3)
+    v = np.random.default_rng(0).normal(size=(9, sim.model.nv)) * np.geomspace(1e-3, 10, 9)[:, None]
+    many = sim.rollout(sim.state(batch=9, v=v), n_steps=40)
+    for k in range(9):
+        alone = sim.rollout(sim.state(v=v[k]), n_steps=40)
+        np.testing.assert_array_equal(alone.q, many.q[k])
+        np.testing.assert_array_equal(alone.v, many.v[k])

@@ -1,0 +1,75 @@
+"""Frames that should coincide and are far apart: they come together at a bounded speed, or say that they cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.arrays import Array
+
+DT = 2e-3
+
+
+def held(pose: Array, *constraints: fw.PointConstraint | fw.FrameConstraint, steps: int) -> fw.Trajectory:
+    scene = fw.Scene(gravity=(0, 0, 0))
+    scene.add(fw.box((0.1, 0.2, 0.3)), name="box", pose=pose)
+    for constraint in constraints:
+        scene.constrain(constraint)
+    sim = fw.Simulator(scene, dt=DT)
+    return sim.rollout(sim.state(), n_steps=steps)
+
+
+def test_a_hold_half_a_metre_off_comes_at_half_a_metre_per_second() -> None:
+    motion = held(fw.pose((0.3, 0, 0.4)), fw.FrameConstraint("box", position=np.eye(4)), steps=600)
+    speeds = np.linalg.norm(np.diff(motion.q[:, :3], axis=0), axis=1) / DT
+    assert speeds.max() < 0.5 + 1e-9
+    np.testing.assert_allclose(speeds[:490], 0.5, rtol=1e-9)
+    assert np.abs(motion.v).max() < 1e-12, "nothing is thrown"
+    assert np.abs(motion.q[-1, :3]).max() < 1e-12
+    assert motion.unconverged == 0
+
+
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0, 0.8)])
+@pytest.mark.parametrize("rows", [("x", "y", "z", "rx", "ry", "rz"), ("x", "y", "z", "rx", "ry")])
+def test_a_weld_or_hinge_that_is_half_a_turn_off_moves(axis: Array, rows: tuple[str, ...]) -> None:
+    turned = np.eye(4)
+    u = np.asarray(axis, dtype=float)
+    turned[:3, :3] = 2 * np.outer(u, u) - np.eye(3)
+    motion = held(turned, fw.FrameConstraint("box", rows=rows, position=np.eye(4)), steps=round(1.02 * np.pi / 2 / DT))
+    assert motion.final.closure_error < 1e-9
+    assert motion.unconverged == 0
+    assert np.abs(motion.v).max() < 1e-10
+
+
+def test_holds_that_contradict_each_other_say_so() -> None:
+    a = fw.PointConstraint("box", position=(0, 0, 0))
+    b = fw.PointConstraint("box", position=(0.2, 0, 0))
+    motion = held(np.eye(4), a, b, steps=1000)
+    assert np.isfinite(motion.q).all()
+    assert not motion.final.converged
+    assert motion.final.closure_error == pytest.approx(0.2, abs=1e-6)
+    assert motion.unconverged == 1000
+
+
+def test_a_hold_that_nothing_can_move_says_so() -> None:
+    """A slider along x, held a little aside."""
+    builder = fw.ModelBuilder("slider")
+    builder.solid("block", "box", (0.1, 0.1, 0.1), mass=1.0)
+    builder.joint("rail", "prismatic", "world", "block", axis="x")
+    scene = fw.Scene(gravity=(0, 0, 0))
+    scene.add(builder.build(), name="slider")
+    scene.constrain(fw.PointConstraint("slider/block", rows=("y", "z"), position=(0, 0.01, 0)))
+    sim = fw.Simulator(scene, dt=DT)
+    motion = sim.rollout(sim.state(v=[1.0]), n_steps=100)
+    assert motion.final.closure_error == pytest.approx(0.01)
+    assert not motion.final.converged
+    np.testing.assert_allclose(motion.v, 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["acceleration", "compliance", "damping"])
+def test_what_a_step_cannot_honour_is_refused_by_name(name: str) -> None:
+    scene = fw.Scene()
+    scene.add(fw.box((0.1, 0.1, 0.1)), name="box")
+    with pytest.raises(ValueError, match=f"{name} of the constraint on 'box'"):
+        scene.constrain(fw.PointConstraint("box", **{name: (0.0, 1.0, 0.0)}))  # type: ignore[arg-type]
