@@ -29,6 +29,11 @@ using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>
 using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stiffness, rest
 // degree of freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
+using Three = std::array<double, 3>;
+using MediumTuple = std::tuple<double, double, Three>;  // density, viscosity, wind
+using BoxTuple = std::tuple<int, PoseArray, Three>;     // link, placement, edges
+// link, placement, radii, coefficients, virtual mass and inertia over the density
+using EllipsoidTuple = std::tuple<int, PoseArray, Three, std::array<double, 5>, Three, Three>;
 
 JointRow::Kind row_kind(const std::string& name) {
   if (name == "lower_limit") return JointRow::lower_limit;
@@ -92,6 +97,20 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
   return spec;
 }
 
+void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
+             const std::vector<EllipsoidTuple>& ellipsoids) {
+  const auto& [density, viscosity, wind] = medium;
+  spec.medium = {density, viscosity, {wind[0], wind[1], wind[2]}};
+  for (const auto& [link, placement, edges] : boxes) {
+    check_index("box in the medium: link", link, model.n_links(), false);
+    spec.boxes.push_back({link, placement, edges});
+  }
+  for (const auto& [link, placement, radii, coefficients, mass, inertia] : ellipsoids) {
+    check_index("ellipsoid in the medium: link", link, model.n_links(), false);
+    spec.ellipsoids.push_back({link, placement, radii, coefficients, mass, inertia});
+  }
+}
+
 }  // namespace
 
 void bind_scene(nb::module_& m) {
@@ -123,15 +142,18 @@ void bind_scene(nb::module_& m) {
              const std::vector<ShapeTuple>& shapes, std::shared_ptr<const PairRules> rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
-             std::vector<double> damping, const std::vector<SpringTuple>& springs) {
+             std::vector<double> damping, const std::vector<SpringTuple>& springs, const MediumTuple& medium,
+             const std::vector<BoxTuple>& boxes, const std::vector<EllipsoidTuple>& ellipsoids) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
+            immerse(spec, model, medium, boxes, ellipsoids);
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
-          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"))
+          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"), nb::arg("medium"), nb::arg("boxes"),
+          nb::arg("ellipsoids"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

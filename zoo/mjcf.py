@@ -234,7 +234,7 @@ def _stands(m: Any, model: fw.Model, details: list[str]) -> bool | None:
     if np.any([w.number for w in data.warning]) or not np.isfinite(data.qpos).all():
         return None  # it broke down there
     mujoco.mj_forward(m, data)
-    scene = fw.Scene(gravity=model.gravity)
+    scene = fw.Scene(gravity=model.gravity, medium=model.description.medium)
     scene.add(model, name="robot")
     sim = fw.Simulator(scene, dt=float(m.opt.timestep), integrator="implicit")
     state = sim.state(keyframe=keyframe)

@@ -6,6 +6,7 @@
 
 #include "collision/shape.hpp"
 #include "rows/rows.hpp"
+#include "scene/medium.hpp"
 
 namespace featherweight {
 
@@ -94,6 +95,10 @@ struct Scene {
   const Closure<double>* closures;  // axes of each in rising order
   const Spring* springs;
   const Actuator* actuators;
+  Medium medium;
+  int n_boxes, n_ellipsoids;  // that the medium drags at
+  const BoxDrag* boxes;
+  const EllipsoidDrag* ellipsoids;
   int has_restitution;
   int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows and, twice, of closures
   int most_contact_dofs;  // of one contact, likewise

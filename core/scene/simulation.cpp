@@ -27,6 +27,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_rows(spec);
   add_springs(spec);
   add_inertia(spec);
+  add_medium(spec);
   find_touchable();
 }
 
@@ -188,6 +189,23 @@ void Simulation::add_inertia(const SceneSpec& spec) {
     links_[servo_inertias_.back().link].armature[0] += value;
   }
   scene_.damping = damping_.data();
+}
+
+// Nothing drags at what is fixed to the world.
+void Simulation::add_medium(const SceneSpec& spec) {
+  const auto compile = [&](const auto& bodies, auto& drags) {
+    for (const auto& body : bodies) {
+      drags.push_back(compile_drag(scene_.tree, spec.medium, body));
+      if (drags.back().link < 0) drags.pop_back();
+    }
+  };
+  compile(spec.boxes, boxes_);
+  compile(spec.ellipsoids, ellipsoids_);
+  scene_.medium = spec.medium;
+  scene_.n_boxes = static_cast<int>(boxes_.size());
+  scene_.n_ellipsoids = static_cast<int>(ellipsoids_.size());
+  scene_.boxes = boxes_.data();
+  scene_.ellipsoids = ellipsoids_.data();
 }
 
 void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {

@@ -31,6 +31,9 @@ struct SceneSpec {
   std::vector<Spring> springs;        // q is filled in
   std::vector<Actuator> actuators;    // q and is_row are filled in
   std::vector<double> damping;        // one per degree of freedom
+  Medium medium{};
+  std::vector<BoxInMedium> boxes;
+  std::vector<EllipsoidInMedium> ellipsoids;
 };
 
 // Immutable; shareable between threads.
@@ -57,6 +60,7 @@ class Simulation {
   void add_rows(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
+  void add_medium(const SceneSpec& spec);
   void find_paths();
   void find_touchable();
 
@@ -81,6 +85,8 @@ class Simulation {
   std::vector<Closure<double>> closures_;
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
+  std::vector<BoxDrag> boxes_;
+  std::vector<EllipsoidDrag> ellipsoids_;
   Scene scene_{};
 };
 

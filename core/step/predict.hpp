@@ -3,6 +3,7 @@
 //   out   w.motion: velocities at the end, and in world axes where links are and how they move; the eliminated tree
 #pragma once
 #include "step/advance.hpp"
+#include "step/drag.hpp"
 #include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
@@ -54,7 +55,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   turn_by_midpoint(scene, dt, w);
   const S* const v = w.tumbles ? w.explicit_v : w.v;
   const S* const turned = w.tumbles ? w.turned : w.v;
-  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.f_ext, w.aba, w.a);
+  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.forces, w.aba, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = turned[f] + w.a[f] * dt;
   for (int f = 0; f < tree.nv && scene.n_closures; ++f) w.forced[f] = w.a[f];
   add_turning_of_axes(tree, w.centers, v, dt, w.motion.v_free);
@@ -90,6 +91,7 @@ void place_links(const Scene& scene, StepWorkspace<S>& w) {
 template <class S>
 void predict(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   add_joint_forces(scene, dt, w);
+  add_medium_forces(scene, w);
   move_freely(scene, dt, w);
   place_links(scene, w);
 }

@@ -17,7 +17,8 @@ struct StepWorkspace {
   S* forced;  // accelerations without products of velocities, where there are closures
   bool tumbles = false;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
-  Force<S>* f_ext;
+  Force<S>* f_ext;     // given; null: none
+  Force<S>* forces;    // on links, with those of the medium; null: none
   S* f_scratch;
   Motion<S> world;           // its acceleration, which stands in for gravity
   LaneInertia<S>* inertias;  // of links
@@ -63,6 +64,7 @@ struct StepWorkspace {
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
+        forces(scene.n_boxes + scene.n_ellipsoids ? arena.take<Force<S>>(scene.tree.n_links) : f_ext),
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),

@@ -72,6 +72,7 @@ from .model.description import (
     Tendon,
 )
 from .model.materials import ContactLaw, Material
+from .model.medium import FluidShape, Medium
 from .model.model import ImportReport, Model
 from .model.poses import pose
 from .model.solids import solid_inertia
@@ -120,6 +121,7 @@ __all__ = [
     "Contacts",
     "Coupling",
     "DelassusOperator",
+    "FluidShape",
     "ForceTorque",
     "Forces",
     "FrameConstraint",
@@ -137,6 +139,7 @@ __all__ = [
     "Keyframe",
     "LiveView",
     "Material",
+    "Medium",
     "Mimic",
     "Model",
     "ModelBuilder",

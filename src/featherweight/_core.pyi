@@ -270,7 +270,7 @@ class PairRules:
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]], medium: tuple[float, float, Sequence[float]], boxes: Sequence[tuple[int, Sequence[float], Sequence[float]]], ellipsoids: Sequence[tuple[int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float]]]) -> None: ...
 
     @property
     def dt(self) -> float:

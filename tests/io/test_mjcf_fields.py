@@ -63,7 +63,7 @@ HARMLESS = {
     # for people and programs, not for the physics
     "body": {"userdata", "sleep"},
     "joint": {"userdata", "group", "actgravcomp"},  # gravcomp is told
-    "geom": {"userdata", "group", "castshadow", "fluid_ellipsoid", "fluid_coefs"},  # fluids are told with the fluid
+    "geom": {"userdata", "group", "castshadow", "fluid_coefs"},  # coefficients of ellipsoids that they are not
     "site": {"userdata", "group", "rgba", "size", "type", "material"},  # sites are frames
     # forces of a tendon are told as a whole, and this one has some
     "tendon": {"userdata", "group", "rgba", "width", "material", "margin", "springyield"} | SOFTNESS,
@@ -76,8 +76,9 @@ HARMLESS = {
     # the hinge has them all
     "joint free": OF_OTHERS | {"ref", "axis", "pos"},
     "joint slide": OF_OTHERS,
-    "geom floor": {"size"},  # planes have no end
-    "geom shell": {"rgba"},  # it has no file, and is not shown
+    "geom floor": {"size", "fluid_ellipsoid"},  # planes have no end; nothing drags at what does not move
+    "geom hills": {"fluid_ellipsoid"},
+    "geom shell": {"rgba", "fluid_ellipsoid"},  # it has no file, and is not shown
     # without a bias, and one of zeros is none; a hinge is the same seen from its parent
     "actuator motor": {"biasprm", "trntype", "biastype", "gaintype"},
     "actuator servo": {"trntype", "gaintype"},

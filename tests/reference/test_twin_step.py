@@ -141,6 +141,25 @@ def stops() -> fw.Scene:
     return scene
 
 
+def immersed() -> fw.Scene:
+    """A quadruped, a box and an ellipsoid in a thick liquid that flows; a ball and a rod on its ground."""
+    scene = fw.Scene(ground=fw.Plane(friction=0.6), medium=fw.Medium(300.0, 0.5, (0.3, -0.2, 0.1)))
+    scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 3))
+    scene.add(fw.box((0.1, 0.2, 0.3)), name="box", pose=(2, 0, 3))
+    scene.add(fw.sphere(0.1), name="ball", pose=(6, 0, 0.12))
+    scene.add(fw.capsule(0.05, 0.3), name="rod", pose=fw.pose((8, 0, 0.2), rpy=(0, 1.2, 0)))
+    builder = fw.ModelBuilder("fish")
+    egg = fw.FluidShape(
+        "ellipsoid", (0.1, 0.2, 0.3), fw.pose((0.02, 0, 0), rpy=(0.3, 0.2, 0.1)),
+        virtual_mass=(0.03, 0.01, 0.005), virtual_inertia=(4e-5, 4e-4, 1e-4),
+    )  # fmt: skip
+    skin = fw.Geometry("skin", "collision", "sphere", (0.1,))
+    builder.link("fish", mass=5.0, inertia=(0.1, 0.08, 0.05), geometries=[skin], fluid_shapes=[egg])
+    builder.joint("swims", "free", "world", "fish")
+    scene.add(builder.build(), name="fish", pose=(4, 0, 2))
+    return scene
+
+
 #: Scene, speed at the start, steps, of which one in `every` is compared, integrator.
 SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "spheres": (bodies("sphere", "sphere"), 1.0, 240, 8, "semi_implicit"),
@@ -157,6 +176,7 @@ SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "springs at the end of the step": (swinging, 2.0, 200, 10, "implicit"),
     "drives at their velocity": (hurried, 0.3, 200, 4, "semi_implicit"),
     "implicit drives at their velocity": (hurried, 0.3, 200, 4, "implicit"),
+    "in a medium": (immersed, 1.0, 200, 10, "semi_implicit"),
     "servos of limited effort": (servoed, 0.0, 200, 20, "implicit"),
 }
 

@@ -65,13 +65,14 @@ class Drop:
         self.posture = q = start_posture(model) if self.keyframe is None else np.array(self.keyframe.q)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a robot that nothing can touch is simulated anyway
-            scene = Scene(gravity=model.gravity)
+            world: dict[str, Any] = {"gravity": model.gravity, "medium": model.description.medium}
+            scene = Scene(**world)
             scene.add(model, name="robot", q=q, self_collision="apart")
             self._lowest = scene.compile()
             self.has_ground = any(s.static and s.kind in ("plane", "heightfield") for s in self._lowest.shapes)
             ground = ground and not self.has_ground
             self._lifts = height is not None or not self.has_ground
-            scene = Scene(ground=Plane(offset=self._ground_level(q)) if ground else None, gravity=model.gravity)
+            scene = Scene(ground=Plane(offset=self._ground_level(q)) if ground else None, **world)
             robot = scene.add(model, name="robot", q=self._lifted(q), self_collision="apart")
         targets = self._hold(scene, robot.name, q) if controller == "hold" else {}
         if self.keyframe is not None and controller == "hold":

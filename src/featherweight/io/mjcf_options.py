@@ -85,9 +85,6 @@ _KNOWN = {
 
 def report_options(source: MjcfSource) -> None:
     option, default = source.m.opt, source.mujoco.MjOption()
-    if option.density != 0.0 or option.viscosity != 0.0:
-        wind = " and its wind" if np.any(option.wind) else ""
-        source.note_file("option", f"the fluid (density, viscosity){wind} is not imported", Severity.MOTION)
     _report_flags(source)
     names = [name for name in dir(option) if not name.startswith("_") and name not in (*_PHYSICS, *_OVERRIDES)]
     changed = [name for name in names if not np.array_equal(getattr(option, name), getattr(default, name))]

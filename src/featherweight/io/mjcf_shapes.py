@@ -12,6 +12,7 @@ from ..arrays import Array
 from ..model import poses
 from ..model.description import Geometry, Severity
 from ..model.materials import Material
+from ..model.medium import FluidShape
 from ..model.thinning import MOST_CORNERS, thinned
 from .mjcf_source import MjcfSource, mjcf_pose
 
@@ -44,6 +45,25 @@ class ShapeTranslation:
                 shape = self._shape(geom) or self._hull(geom)
                 if shape is not None:
                     yield Geometry(name, "collision", **shape, **self._contact(geom))
+
+    def ellipsoid(self, geom: int) -> FluidShape:
+        """What a fluid sees of a geom."""
+        m, types = self._m, self._types
+        x, y, z = (float(value) for value in m.geom_size[geom])
+        match m.geom_type[geom]:
+            case types.mjGEOM_SPHERE:
+                size = (x, x, x)
+            case types.mjGEOM_CAPSULE:
+                size = (x, x, x + y)
+            case types.mjGEOM_CYLINDER:
+                size = (x, x, y)
+            case _:
+                size = (x, y, z)
+        numbers = [float(value) for value in m.geom_fluid[geom]]  # the first says that it is an ellipsoid
+        names = ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "magnus_lift")
+        options: dict[str, Any] = dict(zip(names, numbers[1:6], strict=True))
+        options |= {"virtual_mass": tuple(numbers[6:9]), "virtual_inertia": tuple(numbers[9:12])}
+        return FluidShape("ellipsoid", size, mjcf_pose(m.geom_pos[geom], m.geom_quat[geom]), **options)
 
     def _collides(self, geom: int) -> bool:
         if self._no_contact:

@@ -12,6 +12,7 @@ from ..arrays import Array
 from ..model import poses
 from ..model.builder import WORLD, ModelBuilder
 from ..model.description import ImportNote, Severity
+from ..model.medium import Medium
 
 _LINE = re.compile(r"[Ll]ine(?: number)?[ =](\d+)")
 
@@ -48,8 +49,20 @@ class MjcfSource:
         self.builder = ModelBuilder(
             spec.modelname or "model",
             gravity=np.zeros(3) if self.disabled("GRAVITY") else m.opt.gravity,
+            medium=self._medium(),
             allow_nonphysical=True,
         )
+
+    def _medium(self) -> Medium | None:
+        option = self.m.opt
+        if (option.density == 0.0 and option.viscosity == 0.0) or not self.has_passive_forces:
+            return None
+        return Medium(option.density, option.viscosity, tuple(option.wind))
+
+    @property
+    def has_passive_forces(self) -> bool:
+        """Without springs and dampers MuJoCo leaves out fluids and the like as well."""
+        return not (self.disabled("SPRING") and self.disabled("DAMPER"))
 
     def disabled(self, flag: str) -> bool:
         """Whether the file disables a part of the physics, by itself or all constraints with it."""

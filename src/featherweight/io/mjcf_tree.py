@@ -10,6 +10,8 @@ from ..arrays import Array
 from ..model import poses
 from ..model.builder import ROOT_JOINT, WORLD
 from ..model.description import ImportNote, Inertia, JointType, Severity
+from ..model.drag import box_edges
+from ..model.medium import FluidShape
 from .mjcf_shapes import ShapeTranslation
 from .mjcf_source import MjcfSource, given, mjcf_pose, new_names
 
@@ -52,9 +54,23 @@ class TreeTranslation:
         R = X[:3, :3]
         moments = R @ np.diag(m.body_inertia[body]) @ R.T
         inertia = Inertia(mass, X[:3, 3], 0.5 * (moments + moments.T))
-        self._builder.link(self._bodies[body], inertia=inertia, geometries=self._shapes.of_body(body))
+        fluid_shapes = self._fluid_shapes(body, X) if mass > 0.0 else ()
+        geometries = self._shapes.of_body(body)
+        self._builder.link(self._bodies[body], inertia=inertia, geometries=geometries, fluid_shapes=fluid_shapes)
         if m.body_gravcomp[body] != 0.0 and mass > 0.0 and np.any(m.opt.gravity):
             self._source.note("body", body, "gravity compensation is not imported", Severity.MOTION)
+
+    def _fluid_shapes(self, body: int, X: Array) -> list[FluidShape]:
+        """Ellipsoids of its geoms; without them the box of its inertia, along the axes that the file has it in.
+
+        X: of its principal axes. Boxes are left to the model where the file has no fluid.
+        """
+        m = self._m
+        first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
+        ellipsoids = [self._shapes.ellipsoid(geom) for geom in range(first, first + count) if m.geom_fluid[geom][0] > 0]
+        if ellipsoids or (m.opt.density == 0.0 and m.opt.viscosity == 0.0):
+            return ellipsoids
+        return [FluidShape("box", box_edges(float(m.body_mass[body]), m.body_inertia[body]), X)]
 
     # -- joints --------------------------------------------------------------------------------------------------
 

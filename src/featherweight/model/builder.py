@@ -37,10 +37,11 @@ from .description import (
     Severity,
     Tendon,
 )
-from .geometry_checks import checked_geometry, checked_pose
+from .geometry_checks import checked_fluid_shape, checked_geometry, checked_medium, checked_pose
 from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, checked_start, per_dof
 from .keyframes import KeyframeParts, by_joint
 from .materials import ContactLaw
+from .medium import FluidShape, Medium
 from .solids import Shape, nonphysical, solid_inertia
 
 if TYPE_CHECKING:
@@ -75,10 +76,16 @@ class ModelBuilder:
     """
 
     def __init__(
-        self, name: str = "model", *, gravity: ArrayLike = (0.0, 0.0, -9.81), allow_nonphysical: bool = False
+        self,
+        name: str = "model",
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        medium: Medium | None = None,
+        allow_nonphysical: bool = False,
     ) -> None:
         self._name = checked_name("model", name)
         self._gravity = numbers(f"model '{name}'", "gravity", gravity, (3,))
+        self._medium = checked_medium(f"model '{name}'", medium)
         self._allow_nonphysical = allow_nonphysical
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
@@ -98,8 +105,8 @@ class ModelBuilder:
     @classmethod
     def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
         """A builder that holds ``description``, all of it checked."""
-        builder = cls(description.name, gravity=description.gravity, allow_nonphysical=allow_nonphysical)
-        return builder.add(description)
+        world: dict[str, Any] = {"gravity": description.gravity, "medium": description.medium}
+        return cls(description.name, **world, allow_nonphysical=allow_nonphysical).add(description)
 
     def check_size(self, more: int) -> None:
         """Raises if ``more`` links would be too many: to be asked before the work of adding them."""
@@ -116,11 +123,13 @@ class ModelBuilder:
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: Inertia | ArrayLike | None = None,
         geometries: Iterable[Geometry] = (),
+        fluid_shapes: Iterable[FluidShape] = (),
     ) -> ModelBuilder:
         """Add a rigid body; without ``mass`` it is massless.
 
         mass: [kg]; com: centre of mass in link coordinates [m]; inertia: about the centre of mass in link axes
         [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
+        fluid_shapes: what a :class:`Medium` drags at; by default the box of uniform density that has the inertia.
         """
         element = self._new_frame_name("link", name)
         self.check_size(1)
@@ -132,7 +141,7 @@ class ModelBuilder:
             raise ModelError(element, "has an inertia but no mass")
         body = None if mass is None else self._checked_inertia(element, mass, com, inertia)
         shapes = tuple(checked_geometry(element, geometry) for geometry in geometries)
-        self._links[name] = Link(name, body, shapes)
+        self._links[name] = Link(name, body, shapes, tuple(checked_fluid_shape(element, x) for x in fluid_shapes))
         return self
 
     def solid(
@@ -431,7 +440,8 @@ class ModelBuilder:
         base = checked_pose(f"model {description.name!r}", "placement", placement)
         self.check_size(len(description.links))
         for link in description.links:
-            self.link(prefix + link.name, inertia=link.inertia, geometries=link.geometries)
+            fields = {key: value for key, value in vars(link).items() if key != "name"}
+            self.link(prefix + link.name, **fields)
         for joint in description.joints:
             type_, at, above = joint.type, joint.placement, prefix + joint.parent
             if joint.parent == WORLD:
@@ -474,6 +484,9 @@ class ModelBuilder:
             self.note(note)
         if not np.array_equal(description.gravity, self._gravity):
             message = f"gravity {vector(description.gravity)} is replaced by this model's {vector(self._gravity)}"
+            self.note(ImportNote(f"model {description.name!r}", None, message, Severity.NOTHING))
+        if description.medium is not None and description.medium != self._medium:
+            message = f"its {description.medium} is replaced by this model's {self._medium or 'empty space'}"
             self.note(ImportNote(f"model {description.name!r}", None, message, Severity.NOTHING))
         return self
 
@@ -557,6 +570,7 @@ class ModelBuilder:
             joints=tuple(ordered),
             frames=tuple(self._frames.values()),
             gravity=self._gravity,
+            medium=self._medium,
             notes=tuple(self._notes),
             actuators=tuple(self._actuators.values()),
             excludes=tuple(self._excludes),

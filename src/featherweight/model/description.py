@@ -17,6 +17,7 @@ import numpy as np
 from ..arrays import Array
 from ..records import Record
 from .materials import ContactLaw, Material
+from .medium import FluidShape, Medium
 
 JointType = Literal[
     "fixed", "revolute", "continuous", "prismatic", "helical", "universal", "planar", "spherical", "free"
@@ -90,6 +91,7 @@ class Link(Record):
     name: str
     inertia: Inertia | None = None
     geometries: tuple[Geometry, ...] = ()
+    fluid_shapes: tuple[FluidShape, ...] = ()  # what a medium drags at; none: the box that has its inertia
 
 
 @dataclass(frozen=True)
@@ -321,6 +323,7 @@ class ModelDescription(Record):
     couplings: tuple[Coupling, ...] = ()
     tendons: tuple[Tendon, ...] = ()
     sensors: tuple[Sensor, ...] = ()
+    medium: Medium | None = None  # that everything moves in
 
 
 def start_of(joint: Joint) -> Array:

@@ -15,6 +15,7 @@ from ..errors import ModelError
 from . import poses
 from .description import Geometry, identity_pose
 from .materials import Material
+from .medium import FluidShape, Medium
 
 #: A rotation matrix may be this far from orthonormal; it is then replaced by the nearest rotation.
 ROTATION_TOLERANCE = 1e-6
@@ -30,6 +31,18 @@ SHAPE_SIZES = {
     "convex": 0,
     "heightfield": 2,
 }
+
+
+def checked_medium(element: str, medium: Medium | None) -> Medium | None:
+    if medium is not None and not isinstance(medium, Medium):
+        raise ModelError(element, f"medium must be a Medium or None, got {medium!r}")
+    return medium
+
+
+def checked_fluid_shape(element: str, shape: FluidShape) -> FluidShape:
+    if not isinstance(shape, FluidShape):
+        raise ModelError(element, f"fluid shapes must be FluidShape records, got {shape!r}")
+    return replace(shape, placement=checked_pose(element, "placement of a fluid shape", shape.placement))
 
 
 def checked_pose(element: str, field: str, placement: ArrayLike | None) -> Array:

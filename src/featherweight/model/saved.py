@@ -29,6 +29,7 @@ from .description import (
     Inertia,
     Joint,
     Keyframe,
+    Link,
     Mimic,
     ModelDescription,
     Severity,
@@ -36,6 +37,7 @@ from .description import (
 )
 from .keyframes import by_joint
 from .materials import ContactLaw, Material
+from .medium import FluidShape, Medium
 
 FORMAT = "featherweight-model"
 VERSION = 1
@@ -59,7 +61,7 @@ def encode(description: ModelDescription) -> str:
         "version": VERSION,
         "name": description.name,
         "gravity": description.gravity.tolist(),
-        "links": [_encode_link(link.name, link.inertia, link.geometries) for link in description.links],
+        "links": [_encode_link(link) for link in description.links],
         "joints": [_encode_joint(joint) for joint in description.joints],
         "frames": [{"name": f.name, "link": f.link, "placement": f.placement.tolist()} for f in description.frames],
         "notes": [{**vars(note), "severity": note.severity.value} for note in description.notes],
@@ -75,6 +77,8 @@ def encode(description: ModelDescription) -> str:
         "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
     }
     document |= {key: records for key, records in contacts.items() if records}
+    if description.medium is not None:
+        document["medium"] = _encode_fields(description.medium)
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
@@ -99,12 +103,15 @@ def decode(text: str | bytes, path: Path | None = None) -> ModelDescription:
         raise ModelImportError(error.element, error.problem, path) from None
 
 
-def _encode_link(name: str, inertia: Inertia | None, geometries: tuple[Geometry, ...]) -> dict[str, Any]:
-    result: dict[str, Any] = {"name": name}
+def _encode_link(link: Link) -> dict[str, Any]:
+    result: dict[str, Any] = {"name": link.name}
+    inertia = link.inertia
     if inertia is not None:
         result["inertia"] = {"mass": inertia.mass, "com": inertia.com.tolist(), "matrix": inertia.matrix.tolist()}
-    if geometries:
-        result["geometries"] = [_encode_geometry(geometry) for geometry in geometries]
+    if link.geometries:
+        result["geometries"] = [_encode_geometry(geometry) for geometry in link.geometries]
+    if link.fluid_shapes:
+        result["fluid_shapes"] = [_encode_fields(shape) for shape in link.fluid_shapes]
     return result
 
 
@@ -152,7 +159,9 @@ def _encode_keyframe(keyframe: Keyframe, description: ModelDescription) -> dict[
     }
 
 
-def _encode_fields(record: Geometry | Joint | Actuator | Closure | Coupling | Tendon) -> dict[str, Any]:
+def _encode_fields(
+    record: Geometry | FluidShape | Joint | Actuator | Closure | Coupling | Tendon | Medium,
+) -> dict[str, Any]:
     return {key: _plain(value) for key, value in vars(record).items() if value is not None}
 
 
@@ -177,7 +186,11 @@ def _decode_model(document: object) -> ModelDescription:
     fields.take("format", str)
     fields.take("version", int)
     # Non-physical inertias were noted when the model was first built.
-    builder = ModelBuilder(fields.take("name", str), gravity=fields.take("gravity", _numbers), allow_nonphysical=True)
+    world: dict[str, Any] = {
+        "gravity": fields.take("gravity", _numbers),
+        "medium": fields.take("medium", _of_numbers(Medium), None),
+    }
+    builder = ModelBuilder(fields.take("name", str), **world, allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
     actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
     keyframes, couplings, tendons, sensors = (
@@ -194,6 +207,7 @@ def _decode_model(document: object) -> ModelDescription:
             link.take("name", str),
             inertia=None if inertia is None else _decode_inertia(inertia),
             geometries=[_decode_geometry(geometry) for geometry in link.records("geometries", optional=True)],
+            fluid_shapes=link.take("fluid_shapes", _fluid_shapes, ()),
         )
         link.finish()
     for joint in joints:
@@ -249,6 +263,25 @@ def _decode_geometry(fields: _Fields) -> Geometry:
     )
     fields.finish()
     return geometry
+
+
+def _of_numbers(kind: type[_T], *texts: str) -> Callable[[object], _T]:
+    """A reader of records of numbers, but for ``texts``; their own checks say what is wrong with the values."""
+
+    def decode(value: object) -> _T:
+        fields = _Fields(kind.__name__, value)
+        names = [field.name for field in dataclasses.fields(cast(Any, kind))]
+        values = {name: fields.take(name, str if name in texts else _any) for name in names}
+        fields.finish()
+        return kind(**values)
+
+    return decode
+
+
+def _fluid_shapes(value: object) -> list[FluidShape]:
+    if not isinstance(value, list):
+        raise ModelError("file", f"'fluid_shapes' must be a list, got {_short(value)}")
+    return [_of_numbers(FluidShape, "kind")(each) for each in value]
 
 
 def _decode_contacts(

@@ -19,6 +19,7 @@ from ..model.description import Actuator, Closure, Geometry, Joint, ModelDescrip
 from ..model.geometry_checks import checked_pose
 from ..model.keyframes import by_joint
 from ..model.materials import ContactLaw
+from ..model.medium import Medium
 from ..model.model import Model
 from ..records import Record
 from . import hulls
@@ -69,9 +70,13 @@ class SceneEntry(Record):
 class Compilation:
     """From entries to a :class:`CompiledScene`."""
 
-    def __init__(self, entries: dict[str, SceneEntry], gravity: Array, actuators: Iterable[Actuator]) -> None:
+    def __init__(
+        self, entries: dict[str, SceneEntry], gravity: Array, medium: Medium | None, actuators: Iterable[Actuator]
+    ) -> None:
         self._entries = list(entries.values())
-        self._model = _forest(self._entries, gravity, actuators)
+        # Models were judged when they were built.
+        builder = ModelBuilder("scene", gravity=gravity, medium=medium, allow_nonphysical=True)
+        self._model = _forest(self._entries, builder, actuators)
         self._q0 = self._model.q0
         self._placements = _core.forward_kinematics(self._model, self._q0)
         self._bodies = _Bodies(self._model.description)
@@ -274,9 +279,8 @@ class Compilation:
         return np.eye(4) if link < 0 else self._placements[link]
 
 
-def _forest(entries: list[SceneEntry], gravity: Array, actuators: Iterable[Actuator]) -> Model:
+def _forest(entries: list[SceneEntry], builder: ModelBuilder, actuators: Iterable[Actuator]) -> Model:
     """One model of everything that moves, in the order it was added; static bodies are frames of the world."""
-    builder = ModelBuilder("scene", gravity=gravity, allow_nonphysical=True)  # models were judged when they were built
     for entry in entries:
         name, content = entry.handle.name, entry.handle.content
         if isinstance(content, Model):

@@ -21,8 +21,9 @@ from ..checks import checked_name, close_names, numbers
 from ..constraints.constraint_set import Constraint, FrameConstraint, PointConstraint
 from ..model.builder import WORLD
 from ..model.description import Actuator
-from ..model.geometry_checks import checked_pose
+from ..model.geometry_checks import checked_medium, checked_pose
 from ..model.materials import ContactLaw
+from ..model.medium import Medium
 from ..model.model import Model
 from ..records import Packed, packed, same_values, unpacked
 from .compilation import Compilation, SceneEntry, SceneObject, SelfCollision
@@ -35,7 +36,8 @@ GROUND = "ground"
 class Scene:
     """Collects what is in the world; :meth:`compile` makes one model of it, with shapes that may touch.
 
-    ground: a :class:`Plane`, a :class:`HeightField`, any static body, or None; gravity: [m/s^2] in the world.
+    ground: a :class:`Plane`, a :class:`HeightField`, any static body, or None; gravity: [m/s^2] in the world;
+    medium: a :class:`Medium` that drags at everything that moves, or None.
 
     Two shapes may touch unless they belong to one body (links on fixed joints are one), to two links joined by one
     joint, or both never move; unless their ``contype`` and ``conaffinity`` bits do not meet; or unless excluded here
@@ -44,8 +46,15 @@ class Scene:
     Scenes pickle with all that was added, to go on adding, and are equal if the same was added in the same order.
     """
 
-    def __init__(self, ground: Body | None = None, *, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
+    def __init__(
+        self,
+        ground: Body | None = None,
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        medium: Medium | None = None,
+    ) -> None:
         self._gravity = numbers("scene", "gravity", gravity, (3,))
+        self._medium = checked_medium("scene", medium)
         self._entries: dict[str, SceneEntry] = {}
         self._names: set[str] = set()  # of parts, links, frames and shapes: what exclude and pair may name
         self._frames: set[str] = set()  # of links and frames: what constraints may name
@@ -177,7 +186,7 @@ class Scene:
 
     def compile(self) -> CompiledScene:
         """The scene as one model with shapes; it does not change when the scene does."""
-        compilation = Compilation(self._entries, self._gravity, self._actuators.values())
+        compilation = Compilation(self._entries, self._gravity, self._medium, self._actuators.values())
         return compilation.run(self._excludes, self._pairs, self._constraints)
 
     def __eq__(self, other: object) -> bool:
@@ -197,7 +206,8 @@ class Scene:
     def __copy__(self) -> Scene:
         """A copy with its own containers; what is in them never changes."""
         new = type(self).__new__(type(self))
-        new.__dict__.update({name: value if name == "_gravity" else value.copy() for name, value in vars(self).items()})
+        constant = ("_gravity", "_medium")
+        new.__dict__.update({name: value if name in constant else value.copy() for name, value in vars(self).items()})
         return new
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scene:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..model.builder import WORLD
+from ..model.drag import drag
 from ..model.model import Model
 from ..records import Record
 from ..simulation.state import State
@@ -23,8 +24,8 @@ class ForceTorque(Record):
     """The wrench through a joint, by motors, friction and bearings together: on its outer side, by its inner side.
 
     In the axes of the joint's child link, at its origin. It is the rate of momentum of everything outboard, less
-    gravity and the forces of contacts and constraints on it; ``f_ext`` that was given to the step must be given to
-    ``read`` as well.
+    gravity and the forces of contacts, constraints and the medium on it; ``f_ext`` that was given to the step must be
+    given to ``read`` as well.
     """
 
     joint: str
@@ -43,7 +44,7 @@ class ForceTorque(Record):
         force, torque = (-a - b for a, b in zip(touching, held, strict=True))
         forces = np.zeros((1, model.n_links, 6)) if f_ext is None else _forces(f_ext, model, state)
         for k in outer:
-            f = _momentum_rate(state, k, q, v, a) - forces[:, k]
+            f = _momentum_rate(state, k, q, v, a) - forces[:, k] - _drag(state, k, q, v)
             F, arm = _turned(X[:, k], f[:, :3]), X[:, k, :3, 3] - origin
             force += F
             torque += _turned(X[:, k], f[:, 3:]) + np.cross(arm, F)
@@ -88,6 +89,18 @@ def _momentum_rate(state: State, k: int, q: Array, v: Array, a: Array) -> Array:
     inertia = link.inertia.matrix
     about_com = dw @ inertia.T + np.cross(w, w @ inertia.T)
     return np.asarray(mass_factor(state, k) * np.concatenate([f, about_com + np.cross(c, f)], axis=1))
+
+
+def _drag(state: State, k: int, q: Array, v: Array) -> Array:
+    """What the medium does to link k, (batch, 6) in its axes at its origin."""
+    model = model_of(state)
+    medium, link = model.description.medium, model.description.links[k]
+    if medium is None:
+        return np.zeros((len(q), 6))
+    R = np.asarray(_core.frame_placement(model, q, link.name))[:, :3, :3]
+    velocity = np.array(_core.frame_velocity(model, q, v, link.name))
+    velocity[:, :3] -= np.einsum("bji,j->bi", R, medium.wind)
+    return drag(link, medium, velocity)
 
 
 def _outer_links(model: Model, child: int) -> set[int]:

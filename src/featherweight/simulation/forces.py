@@ -50,7 +50,7 @@ class Forces(Record):
     """All forces of the last step, means over it. Along joints (..., nv) [N] or [N m], positive the way v is.
 
     Where rigid bodies leave them open they are the least (docs/simulator.md). H a + h is what ``joints`` do, and
-    contacts and closures through their Jacobians, and ``f_ext``.
+    contacts and closures through their Jacobians, ``f_ext`` and a medium.
     """
 
     applied: Array  # (..., nv) tau, actuators, springs and dampers

@@ -32,6 +32,7 @@ from . import driving
 from .actuation import Actuation
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
+from .immersion import in_medium
 from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import State, failures
@@ -70,7 +71,7 @@ class Simulator:
         num_threads: int | None = None,
     ) -> None:
         if isinstance(scene, Model):
-            alone = Scene(gravity=scene.gravity)
+            alone = Scene(gravity=scene.gravity, medium=scene.description.medium)
             alone.add(scene, name=scene.name or "model")
             scene = alone
         if not isinstance(scene, Scene | CompiledScene):
@@ -589,6 +590,7 @@ def _arguments(scene: CompiledScene, actuation: Actuation) -> dict[str, Any]:
         "springs": list(
             zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
         ),
+        **in_medium(model.description),
     }  # fmt: skip
 
 

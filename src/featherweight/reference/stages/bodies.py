@@ -12,6 +12,7 @@ import numpy as np
 
 from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
+from featherweight.model.drag import drag
 from featherweight.reference.joints import armature_bias
 from featherweight.reference.kinematics import link_motion
 from featherweight.reference.spatial import force_cross, quaternion_exp, quaternion_product, quaternion_rotation
@@ -70,6 +71,18 @@ def bias(model: ModelDescription, bodies: Bodies, q: Array, v: Array, f_ext: Arr
         force = link.inertia @ felt + force_cross(velocity[i]) @ link.inertia @ velocity[i]
         h += bodies.jacobians[i].T @ (force if f_ext is None else force - f_ext[i])
     return h
+
+
+def medium_forces(model: ModelDescription, bodies: Bodies, v: Array, f_ext: Array | None) -> Array | None:
+    """The forces f_ext (n_links, 6) on links and those of the medium, with the velocities v."""
+    if model.medium is None:
+        return f_ext
+    forces = np.zeros((len(model.links), 6)) if f_ext is None else f_ext.copy()
+    for i, link in enumerate(model.links):
+        velocity = bodies.jacobians[i] @ v
+        velocity[:3] -= bodies.poses[i][:3, :3].T @ model.medium.wind
+        forces[i] += drag(link, model.medium, velocity)
+    return forces
 
 
 def center_of_mass(model: ModelDescription, joint: int) -> Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.reference.stages.bodies import Bodies, bias, center_of_mass, mass_matrix, place
+from featherweight.reference.stages.bodies import Bodies, bias, center_of_mass, mass_matrix, medium_forces, place
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, per_dof
 from featherweight.reference.stages.servos import Servo, add_forces, servos
 from featherweight.reference.stages.tumble import turn
@@ -61,6 +61,7 @@ def predict(
         H[dof, dof] += ahead**2 * stiffness[dof]
     motors = servos(scene, np.zeros(len(model.actuators)) if control is None else control)
     add_forces(scene, motors, q, v, H, force)
+    f_ext = medium_forces(model, bodies, v, f_ext)
     weight = bias(model, bodies, q, np.zeros_like(v), None)
     mean = None if not scene.closures else v if mean is None else mean
     turned = turn(model, dt, v, H, lambda m: bias(model, bodies, q, m, None) - weight, mean)
