@@ -111,7 +111,7 @@ void renew_products(const Scene& scene, const S& dt, const S& moving, StepWorksp
       w.x[f] = select(here, w.x_next[f], w.x[f]);
     }
   }
-  turn_trees(tree, dt, here, w);
+  turn_trees(tree, dt, here, w.v, w);
   for (int i = 0; i < tree.n_links; ++i)
     for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv && !is_single_body(tree, i); ++f)
       w.motion.v_free[f] = select(here, w.turned[f] + w.forced[f] * dt, w.motion.v_free[f]);

@@ -1,13 +1,15 @@
 // step/tumble.hpp -- products of velocities by the implicit midpoint rule, where something turns fast.
 //   in    q, v at the start
-//   out   w.turned: velocities after a step of the products alone; w.explicit_v: those whose products are left to aba;
-//         w.bend: what coordinates move with beside the velocities at the end of the step
+//   out   w.explicit_v: velocities whose products are left to aba; w.turned: velocities after a step of the products
+//         alone; w.bend: what coordinates move with beside the velocities at the end of the step
 //
 // The moment w x I w is perpendicular to w. Explicit, it adds the square of the turn of a step to the energy, always
 // with the same sign: what tumbles fast explodes. With
 //   H (v' - v) + dt c(q, m) = 0,   m = (v + v') / 2,   R' = R Cayley(dt m)
 // energy and angular momentum of a body stay, since both are quadratic. v' are components in the axes after the turn;
-// the step goes on in those at its start. Forces and impulses are added to that as ever.
+// the step goes on in those at its start. Forces come first, and what they leave is turned: as symmetric as a step can
+// be that begins with forces, it keeps the energy of a spinning top; turned first, it would gain some in every step.
+// Impulses, and forces in scenes with closures, are added after the turn (docs/adr/0029).
 // Oracle: conservation laws; the twin, dense.
 #pragma once
 #include "dynamics/aba.hpp"
@@ -97,29 +99,33 @@ class SingleBody {
     tumbles_ = dot(moment, moment) > dot(L, L) * (share * share);
   }
   FW_INLINE bool tumbles() const { return any(w_[0], tumbles_); }
+  FW_INLINE void leave_out(S* explicit_v) const {
+    for (int k = 0; k < 6; ++k) explicit_v[k] = select(tumbles_, S(0), explicit_v[k]);
+  }
 
-  // So that a body spun about a principal axis turns by w dt and no less, time is stretched a little; what is
-  // conserved does not depend on it.
-  [[gnu::noinline]] void turn(const S& dt, const S* v, S* explicit_v, S* turned, S* bend) const {
-    const S half = square_root(dot(w_, w_)) * dt * S(0.5), most(TumbleTuning::most_half_turn);
+  // From velocities v. So that a body spun about a principal axis turns by w dt and no less, time is stretched a
+  // little; what is conserved does not depend on it.
+  [[gnu::noinline]] void turn(const S& dt, const S* v, S* turned, S* bend) const {
+    const Vec3<S> w{v[3], v[4], v[5]};
+    const S half = square_root(dot(w, w)) * dt * S(0.5), most(TumbleTuning::most_half_turn);
     const S angle = select(half < most, half, most);
     S sine, cosine;
     sincos(angle, sine, cosine);
-    const S stretched = dt * select(tumbles_, sine / (cosine * select(tumbles_, half, S(1))), S(1));
-    const Vec3<S> next = tumble(I_, w_, stretched, tumbles_);
-    const Vec3<S> path = cayley_path((w_ + next) * S(0.5), stretched);
+    const auto turns = tumbles_ & (half > S(0));
+    const S stretched = dt * select(turns, sine / (cosine * select(turns, half, S(1))), S(1));
+    const Vec3<S> next = tumble(I_, w, stretched, tumbles_);
+    const Vec3<S> path = cayley_path((w + next) * S(0.5), stretched);
     S step[4], own[6], after[6], more[6];
     exponential(path, step);
     const Mat3<S> E = quaternion_matrix(step);
     Vec3<S> u{v[0], v[1], v[2]};
-    add_cross(u, w_, center_);
+    add_cross(u, w, center_);
     const Vec3<S> lin = transposed_times(E, u) - cross(next, center_);
     for (int k = 0; k < 3; ++k) own[k] = lin[k], own[3 + k] = next[k];
     turn_back(Free{}, path, &center_, S(1) / dt, own, after, more);
     for (int k = 0; k < 6; ++k) {
       turned[k] = select(tumbles_, after[k], turned[k]);
       bend[k] = select(tumbles_, more[k], bend[k]);
-      explicit_v[k] = select(tumbles_, S(0), explicit_v[k]);
     }
   }
 
@@ -173,19 +179,20 @@ FW_INLINE void products_of_middle(const Tree<double>& tree, StepWorkspace<S>& w)
       w.aba, w.x_next);
 }
 
-// A step of the products alone, with the acceleration w.x, of trees in the lanes where `here`.
+// A step of the products alone from velocities v, with the acceleration w.x, of trees in the lanes where `here`.
 template <class S, class Mask>
-[[gnu::noinline]] void turn_trees(const Tree<double>& tree, const S& dt, const Mask& here, StepWorkspace<S>& w) {
+[[gnu::noinline]] void turn_trees(const Tree<double>& tree, const S& dt, const Mask& here, const S* v,
+                                  StepWorkspace<S>& w) {
   for (int i = 0; i < tree.n_links; ++i) {
     if (is_single_body(tree, i)) continue;
     const Link<double>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
       using J = decltype(joint);
       S next[J::nv], more[J::nv];
-      for (int k = 0; k < J::nv; ++k) next[k] = w.v[l.v + k] + w.x[l.v + k] * dt, more[k] = S(0);
+      for (int k = 0; k < J::nv; ++k) next[k] = v[l.v + k] + w.x[l.v + k] * dt, more[k] = S(0);
       if constexpr (J::nv > 1) {
         const int k = l.v + J::nv - 3;
-        const Vec3<S> ang{w.v[k], w.v[k + 1], w.v[k + 2]}, change{w.x[k], w.x[k + 1], w.x[k + 2]};
+        const Vec3<S> ang{v[k], v[k + 1], v[k + 2]}, change{w.x[k], w.x[k + 1], w.x[k + 2]};
         S own[J::nv];
         for (int f = 0; f < J::nv; ++f) own[f] = next[f];
         turn_back(joint, cayley_path(ang + change * (dt * S(0.5)), dt), w.centers + i, S(1) / dt, own, next, more);
@@ -193,7 +200,6 @@ template <class S, class Mask>
       for (int k = 0; k < J::nv; ++k) {
         w.turned[l.v + k] = select(here, next[k], w.turned[l.v + k]);
         w.bend[l.v + k] = select(here, more[k], w.bend[l.v + k]);
-        w.explicit_v[l.v + k] = select(here, S(0), w.explicit_v[l.v + k]);
       }
     });
   }
@@ -202,16 +208,17 @@ template <class S, class Mask>
 // Trees that turn far: x = -H^-1 c(q, v + dt/2 x) by relaxed fixed-point iterations, in the lanes where `going`; the
 // others get x at v.
 template <class S, class Mask>
-void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask going, StepWorkspace<S>& w) {
+void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask going, const S* v,
+                     StepWorkspace<S>& w) {
   // Products turn velocities without stretching them: the slope of an iteration is a rotation by at most the turn of a
   // step, and this share of it shrinks errors however fast that is.
   const S half = angle * S(0.5), share = S(1) / (S(1) + half * half);
   S speed(0);
-  for (int f = 0; f < tree.nv; ++f) w.middle[f] = w.v[f], speed = larger(abs(w.v[f]), speed);
+  for (int f = 0; f < tree.nv; ++f) w.middle[f] = v[f], speed = larger(abs(v[f]), speed);
   products_of_middle(tree, w);
   for (int f = 0; f < tree.nv; ++f) w.x[f] = w.x_next[f];
   for (int iteration = 1; iteration < TumbleTuning::most_evaluations && any(dt, going); ++iteration) {
-    for (int f = 0; f < tree.nv; ++f) w.middle[f] = w.v[f] + w.x[f] * (dt * S(0.5));
+    for (int f = 0; f < tree.nv; ++f) w.middle[f] = v[f] + w.x[f] * (dt * S(0.5));
     products_of_middle(tree, w);
     S change(0);
     for (int f = 0; f < tree.nv; ++f) {
@@ -223,15 +230,18 @@ void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask
   }
 }
 
-// Sets w.tumbles: whether anything turns so far that its products are not left to aba.
+// Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
+FW_INLINE double growth_borne(const Scene& scene) { return scene.n_closures ? -1 : 1; }
+
+// Sets w.tumbles, whether anything turns so far that its products are not left to aba, and w.explicit_v.
 template <class S>
-void turn_by_midpoint(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+Turn<S> find_tumbling(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   w.tumbles = false;
   const auto begin = [&] {
     if (w.tumbles) return;
     w.tumbles = true;
-    for (int f = 0; f < tree.nv; ++f) w.turned[f] = w.explicit_v[f] = w.v[f], w.bend[f] = S(0);
+    for (int f = 0; f < tree.nv; ++f) w.explicit_v[f] = w.v[f];
   };
   for (int i = 0; i < tree.n_links; ++i) {
     if (!is_single_body(tree, i)) continue;
@@ -239,15 +249,35 @@ void turn_by_midpoint(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     const SingleBody<S> body(tree.links[i], w.inertias[i].body, w.centers[i], w.v + f, dt);
     if (!body.tumbles()) continue;
     begin();
-    body.turn(dt, w.v + f, w.explicit_v + f, w.turned + f, w.bend + f);
+    body.leave_out(w.explicit_v + f);
   }
-  // Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
   const Turn<S> turn = largest_turn(scene, dt, w.v);
-  const S borne(scene.n_closures ? -1 : 1);
-  if (!any(dt, turn.growth > borne)) return;
+  const auto here = turn.growth > S(growth_borne(scene));
+  if (!any(dt, here)) return turn;
   begin();
-  settle_products(tree, dt, turn.angle, turn.growth > S(1), w);
-  turn_trees(tree, dt, turn.growth > borne, w);
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (is_single_body(tree, i)) continue;
+    for (int k = l.v; k < l.v + l.nv; ++k) w.explicit_v[k] = select(here, S(0), w.explicit_v[k]);
+  }
+  return turn;
+}
+
+// A step of the products alone from velocities v, of what was found to tumble; others keep v.
+template <class S>
+void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, const S* v, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  for (int f = 0; f < tree.nv; ++f) w.turned[f] = v[f], w.bend[f] = S(0);
+  for (int i = 0; i < tree.n_links; ++i) {
+    if (!is_single_body(tree, i)) continue;
+    const int f = tree.links[i].v;
+    const SingleBody<S> body(tree.links[i], w.inertias[i].body, w.centers[i], w.v + f, dt);
+    if (body.tumbles()) body.turn(dt, v + f, w.turned + f, w.bend + f);
+  }
+  const auto here = turn.growth > S(growth_borne(scene));
+  if (!any(dt, here)) return;
+  settle_products(tree, dt, turn.angle, turn.growth > S(1), v, w);
+  turn_trees(tree, dt, here, v, w);
 }
 
 }  // namespace featherweight::FW_ISA

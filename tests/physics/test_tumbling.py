@@ -117,6 +117,22 @@ def test_a_top_on_a_ball_joint_precesses() -> None:
     assert top(300.0, 2e-3, 10.0, 0.0)[0] < 1e-9, "weightless, nothing changes its energy"
 
 
+def test_a_light_top_keeps_its_energy_while_gravity_turns_it() -> None:
+    """Its nutation is as fast as its spin: what gravity adds in a step must be turned with the rest."""
+    builder = fw.ModelBuilder("top")
+    disc = np.diag([0.000625 + 1e-4 / 3, 0.000625 + 1e-4 / 3, 0.00125])
+    builder.link("disc", mass=1.0, inertia=disc, com=(0, 0, 0.1))
+    builder.joint("tip", "spherical", "world", "disc")
+    scene = fw.Scene()
+    scene.add(builder.build(), name="top")
+    sim = fw.Simulator(scene, dt=1e-3)
+    start = sim.state(q=[np.sin(0.1), 0.0, 0.0, np.cos(0.1)], v=[0.0, 0.0, 150.0])
+    motion = sim.rollout(start, n_steps=10_000)
+    energy = fw.kinetic_energy(sim.model, motion.q, motion.v) + fw.potential_energy(sim.model, motion.q)
+    first = fw.kinetic_energy(sim.model, start.q, start.v) + fw.potential_energy(sim.model, start.q)
+    assert np.abs(energy / first - 1.0).max() < 1e-3
+
+
 def test_a_gyroscope_in_gimbals_does_not_explode() -> None:
     """A wheel on two hinges: axes, no ball joint. Explicit, its nutation grows e-fold in 60 ms."""
     builder = fw.ModelBuilder("gyroscope")

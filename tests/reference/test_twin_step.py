@@ -176,7 +176,7 @@ SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "springs at the end of the step": (swinging, 2.0, 200, 10, "implicit"),
     "drives at their velocity": (hurried, 0.3, 200, 4, "semi_implicit"),
     "implicit drives at their velocity": (hurried, 0.3, 200, 4, "implicit"),
-    "in a medium": (immersed, 1.0, 200, 10, "semi_implicit"),
+    "in a medium": (immersed, 1.0, 140, 10, "semi_implicit"),
     "servos of limited effort": (servoed, 0.0, 200, 20, "implicit"),
 }
 

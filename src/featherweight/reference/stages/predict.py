@@ -64,8 +64,16 @@ def predict(
     f_ext = medium_forces(model, bodies, v, f_ext)
     weight = bias(model, bodies, q, np.zeros_like(v), None)
     mean = None if not scene.closures else v if mean is None else mean
-    turned = turn(model, dt, v, H, lambda m: bias(model, bodies, q, m, None) - weight, mean)
-    v_free = turned.v + dt * np.linalg.solve(H, force - bias(model, bodies, q, turned.explicit, f_ext))
+    turned = turn(
+        model,
+        dt,
+        v,
+        H,
+        lambda m: bias(model, bodies, q, m, None) - weight,
+        lambda u: np.asarray(dt * np.linalg.solve(H, force - bias(model, bodies, q, u, f_ext))),
+        mean,
+    )
+    v_free = turned.v.copy()
     for i, (joint, (_, at_v)) in enumerate(zip(model.joints, slices(model), strict=True)):
         if joint.type == "free":  # components in axes that turn; within a step they are those at its start
             u, w = turned.explicit[at_v][:3], turned.explicit[at_v][3:]

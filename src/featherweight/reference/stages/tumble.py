@@ -24,7 +24,7 @@ MOST_HALF_TURN = 0.6  # [rad] by which bodies turn at most in half a step
 
 @dataclass(frozen=True, eq=False)
 class Turned:
-    """A step of the products alone. All (nv,)."""
+    """A step of forces, then of the products alone. All (nv,)."""
 
     v: Array  # velocities at its end, ball joints in the axes at its start
     explicit: Array  # velocities whose products are not in it
@@ -37,18 +37,28 @@ def turn(
     v: Array,
     H: Array,
     products: Callable[[Array], Array],
+    kick: Callable[[Array], Array],
     mean: Array | None = None,
 ) -> Turned:
-    """products: c(q, v), and H with everything that the step adds to it. mean: velocities at which trees take products,
-    whatever led to them; unless given, those between v and what products alone make of it, where these turn fast.
+    """products: c(q, v), and H with everything that the step adds to it. kick: what forces change velocities by, and
+    products of those it is given. mean: velocities at which trees take products, whatever led to them; unless given,
+    those between what forces leave and what products alone make of it, where these turn fast. With ``mean`` forces come
+    after the turn, else before it.
     """
-    turned = Turned(v.copy(), v.copy(), np.zeros_like(v))
     single = {i for i in range(len(model.joints)) if _is_single(model, i)}
+    turns = mean is not None or _turns_fast(model, dt, v, single)
+    explicit = v.copy()
+    for i, (_, at) in enumerate(slices(model)):
+        if turns or i in single:
+            explicit[at] = 0.0
+    forced = kick(explicit)
+    v = v if mean is not None else v + forced
+    turned = Turned(v.copy(), explicit, np.zeros_like(v))
     for i, (_, at) in enumerate(slices(model)):
         if i in single:
             next_v, path = _tumble(_inertia(model, i, H[at, at], dt), v[at], dt)
             _turn_back(model, i, at, dt, next_v, path, turned)
-    if mean is None and not _turns_fast(model, dt, v, single):
+    if not turns:
         return turned
     x = np.zeros_like(v) if mean is None else np.asarray(-np.linalg.solve(H, products(mean)))
     for _ in range(200 if mean is None else 0):
@@ -63,7 +73,8 @@ def turn(
             _turn_back(model, i, at, dt, v[at] + dt * x[at], _cayley(m, dt), turned)
         else:
             turned.v[at] = v[at] + dt * x[at]
-            turned.explicit[at] = 0.0
+    if mean is not None:
+        turned.v[:] += forced
     return turned
 
 
@@ -77,7 +88,6 @@ def _turn_back(model: ModelDescription, i: int, at: slice, dt: float, v: Array, 
         c = center_of_mass(model, i)
         turned.v[at][:3] = E @ (v[:3] + np.cross(v[3:], c)) - np.cross(w, c)
         turned.bend[at][:3] = -np.cross(bend, c)
-    turned.explicit[at] = 0.0
 
 
 def _cayley(m: Array, dt: float) -> Array:
