@@ -11,6 +11,7 @@ Where the process dies or takes too long, that is the culprit, and the next proc
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
 import multiprocessing.process
 import sys
@@ -32,6 +33,7 @@ def work(name: str, first: int, last: int, at: Synchronized[int], found: Any) ->
     from helpers.fuzzing import FUZZERS
 
     warnings.simplefilter("error", RuntimeWarning)
+    logging.disable()  # trimesh tells what it tries
     for seed in range(first, last):
         at.value = seed
         start = time.process_time()
