@@ -92,7 +92,8 @@ def save_picture(picture: Picture, path: str | os.PathLike[str]) -> None:
     texture.setup_2d_texture(picture.shape[1], picture.shape[0], core.Texture.T_unsigned_byte, core.Texture.F_rgb)
     texture.set_ram_image(np.ascontiguousarray(picture[::-1, :, ::-1]).tobytes())  # rows from below, blue first
     texture.store(image)
-    if not image.write(core.Filename.from_os_specific(os.fspath(path))):
+    file = os.path.abspath(path)  # Panda3D remembers the folder it was imported in
+    if not image.write(core.Filename.from_os_specific(file)):
         raise OSError(f"{os.fspath(path)}: the picture cannot be written")
 
 
