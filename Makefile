@@ -12,6 +12,7 @@
 #   make bench        our speed beside the wheels of Pinocchio and MuJoCo
 #   make scoreboard   physics with exact answers, beside MuJoCo
 #   make zoo          robots of packages of the Python index beside MuJoCo and Pinocchio (700 MB of models)
+#   make bench-against COMMIT=...  our speed beside that of another commit
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
 
 PYTHON ?= python3
@@ -23,7 +24,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-peers scoreboard zoo format clean build
+.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -48,6 +49,9 @@ test-robots: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-robots
 
 bench: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks $(BENCH)
+
+bench-against: $(STAMPS)/package
+	$(BIN)/python -m benchmarks.against $(COMMIT) $(BENCH)
 
 scoreboard: $(STAMPS)/package $(STAMPS)/extra-test
 	$(BIN)/featherweight scoreboard $(SCOREBOARD)
