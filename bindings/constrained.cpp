@@ -2,6 +2,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
@@ -12,14 +13,33 @@
 namespace featherweight::bindings {
 namespace {
 
-using ConstraintTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>,
-                                   nb::object, std::array<double, 16>>;
+// frame, offset, whether it is a point, axes, compliance, the second frame, its offset, length of a rod
+using ClosureTuple = std::tuple<nb::object, std::array<double, 16>, bool, std::vector<int>, std::vector<double>,
+                                nb::object, std::array<double, 16>, double>;
+// degree of freedom and polynomial of each joint; compliance
+using CouplingTuple = std::tuple<std::vector<std::tuple<int, std::vector<double>>>, double>;
+using ConstraintTuple = std::variant<ClosureTuple, CouplingTuple>;
 
-std::vector<ClosureSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
-  std::vector<ClosureSpec> specs;
-  for (const auto& [frame, offset, point, axes, compliance, to, to_offset] : constraints)
-    specs.push_back({find_frame(model, frame), offset, to.is_none() ? -1 : find_frame(model, to), to_offset, point,
-                     axes, compliance});
+ConstraintSpec specification(const Model& model, const ClosureTuple& closure) {
+  const auto& [frame, offset, point, axes, compliance, to, to_offset, length] = closure;
+  return ClosureSpec{find_frame(model, frame),
+                     offset,
+                     to.is_none() ? -1 : find_frame(model, to),
+                     to_offset,
+                     point,
+                     axes,
+                     compliance,
+                     length};
+}
+ConstraintSpec specification(const Model&, const CouplingTuple& coupling) {
+  CouplingSpec spec{{}, std::get<1>(coupling)};
+  for (const auto& [dof, polynomial] : std::get<0>(coupling)) spec.terms.push_back({dof, polynomial});
+  return spec;
+}
+std::vector<ConstraintSpec> specifications(const Model& model, const std::vector<ConstraintTuple>& constraints) {
+  std::vector<ConstraintSpec> specs;
+  for (const ConstraintTuple& constraint : constraints)
+    specs.push_back(std::visit([&](const auto& each) { return specification(model, each); }, constraint));
   return specs;
 }
 

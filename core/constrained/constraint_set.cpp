@@ -4,7 +4,7 @@
 
 namespace featherweight {
 
-ConstraintSet::ConstraintSet(const Model& model, const std::vector<ClosureSpec>& specs)
+ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpec>& specs)
     : model_(model),
       rows_(model, specs),
       stops_(plan_stops(model.tree<double>(), rows_.compiled())),

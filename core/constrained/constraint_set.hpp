@@ -10,13 +10,13 @@ namespace featherweight {
 class ConstraintSet {
  public:
   // Throws std::invalid_argument naming the culprit. The model must outlive the set.
-  ConstraintSet(const Model& model, const std::vector<ClosureSpec>& specs);
+  ConstraintSet(const Model& model, const std::vector<ConstraintSpec>& specs);
   ConstraintSet(const ConstraintSet&) = delete;
   ConstraintSet& operator=(const ConstraintSet&) = delete;
 
   const Model& model() const { return model_; }
   int n_rows() const { return compiled().n_rows; }
-  int n_constraints() const { return compiled().n_closures; }
+  int n_constraints() const { return compiled().n_constraints; }
   bool between_links() const { return rows_.between_links(); }  // some of them
   const ConstraintRows<double>& compiled() const { return rows_.compiled(); }
 

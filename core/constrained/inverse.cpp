@@ -12,14 +12,15 @@ unsigned KernelOf<T>::constrained_inverse(const Tree<T>& tree, const Job<T>& job
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   S* out = arena.take<S>(n_out);
-  S *mask = arena.take<S>(constraints.n_closures), *active = arena.take<S>(constraints.n_ends);
+  S *mask = arena.take<S>(constraints.n_constraints), *active = arena.take<S>(constraints.n_ends);
   ConstrainedInverse<S> inverse(tree, constraints, job.unactuated, job.n_unactuated, arena);
   const ConstrainedSettings settings{job.tolerance, job.max_iterations};
   Watch<S> watch;
 
   return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
-    if (job.active.data) load(job.active, pack, constraints.n_closures, mask, watch);
-    for (int r = 0; r < constraints.n_ends; ++r) active[r] = job.active.data ? mask[constraints.ends[r].closure] : S(1);
+    if (job.active.data) load(job.active, pack, constraints.n_constraints, mask, watch);
+    for (int r = 0; r < constraints.n_ends; ++r)
+      active[r] = job.active.data ? mask[constraints.ends[r].constraint] : S(1);
     InverseAnswer<S> answer{out, out + nv, S(0), S(1)};
     inverse.solve(tree, constraints, in.q, in.v, in.x, in.f_ext, active, settings, answer);
     out[nv + m] = answer.residual;

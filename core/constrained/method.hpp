@@ -45,17 +45,17 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   S *out = arena.take<S>(n_out), *forces = arena.take<S>(m), *loaded = arena.take<S>(m), *targets = arena.take<S>(m);
-  S *mask = arena.take<S>(constraints.n_closures), *active = arena.take<S>(m);
+  S *mask = arena.take<S>(constraints.n_constraints), *active = arena.take<S>(m);
   Method method(tree, constraints, arena);
   const ConstrainedSettings settings{job.tolerance, job.max_iterations};
   Watch<S> watch;
 
   const auto load_rows = [&](const Pack& pack) {
     load(job.targets, pack, m, loaded, watch);
-    if (job.active.data) load(job.active, pack, constraints.n_closures, mask, watch);
+    if (job.active.data) load(job.active, pack, constraints.n_constraints, mask, watch);
     for (int r = 0; r < m; ++r) {
       targets[r] = loaded[constraints.ends[r].row];
-      active[r] = job.active.data ? mask[constraints.ends[r].closure] : S(1);
+      active[r] = job.active.data ? mask[constraints.ends[r].constraint] : S(1);
     }
   };
   const bool shared = job.targets.stride == 0 && job.active.stride == 0;  // by all samples

@@ -15,7 +15,7 @@ FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, int i, N n, c
   const RowEnd<C>* constraints = problem.constraints.ends + first;
   Vec3<S> given = gravity;
   for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
-    if (r == 0 || constraints[r].closure != constraints[r - 1].closure)
+    if (r == 0 || constraints[r].constraint != constraints[r - 1].constraint)
       given = given_acceleration(constraints[r], v, gravity);
     const S active = problem.active[first + r];
     rows[r] = {active_row(constraints[r], active),

@@ -19,15 +19,15 @@ class YieldingRows {
   YieldingRows(const ConstraintRows<T>& constraints, Arena& arena)
       : k(arena.take<S>(constraints.n_ends)),
         per_miss(arena.take<T>(constraints.n_ends)),
-        inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_closures)) {}
+        inertia_(arena.take<ArticulatedInertia<T>>(constraints.n_constraints)) {}
 
   // For compliances increased by eps. Once, before the first pack.
   void prepare(const ConstraintRows<T>& constraints, const T& eps) {
-    for (int c = 0; c < constraints.n_closures; ++c) inertia_[c] = zero_inertia<T>();
+    for (int c = 0; c < constraints.n_constraints; ++c) inertia_[c] = zero_inertia<T>();
     for (int r = 0; r < constraints.n_ends; ++r) {
       const Force<T> K = row_direction(constraints.ends[r]);
       const T w = per_miss[r] = T(1) / (constraints.ends[r].compliance + eps);
-      ArticulatedInertia<T>& I = inertia_[constraints.ends[r].closure];
+      ArticulatedInertia<T>& I = inertia_[constraints.ends[r].constraint];
       I.A = minus_outer(I.A, K.lin, K.lin * -w);
       I.B = minus_outer(I.B, K.lin, K.ang * -w);
       I.C = minus_outer(I.C, K.ang, K.ang * -w);
@@ -40,10 +40,10 @@ class YieldingRows {
     const ConstraintRows<T>& constraints = problem.constraints;
     const RowRange range = constraints.of_link[i];
     for (int r = range.begin; r < range.own_end;) {
-      const int c = constraints.ends[r].closure;
+      const int c = constraints.ends[r].constraint;
       add_inertia(inertia_[c], problem.active[r], outboard.I);
       const Vec3<S> bias = given_acceleration(constraints.ends[r], v, gravity);  // the rows of a constraint share it
-      for (; r < range.own_end && constraints.ends[r].closure == c; ++r) {
+      for (; r < range.own_end && constraints.ends[r].constraint == c; ++r) {
         const Force<T> K = row_direction(constraints.ends[r]);
         k[r] = problem.targets[r] - dot(K.lin, bias);
         const S f = k[r] * (problem.active[r] * -per_miss[r]);

@@ -31,15 +31,15 @@ class DelassusInputs {
       : active(arena.take<S>(job.constraints->n_ends)),
         job_(job),
         constraints_(*job.constraints),
-        mask_(arena.take<S>(constraints_.n_closures)),
+        mask_(arena.take<S>(constraints_.n_constraints)),
         ends_(tree, constraints_, arena),
         constant_(job.active.stride == 0 && !RowEnds<S>::depends_on_q(constraints_)) {}
 
   DelassusProblem<S, T> problem(const Tree<T>& tree, const S* q, const Pack& pack) {
     if (!constant_ || !set_) {
-      if (job_.active.data) load(job_.active, pack, constraints_.n_closures, mask_, watch_);
+      if (job_.active.data) load(job_.active, pack, constraints_.n_constraints, mask_, watch_);
       for (int r = 0; r < constraints_.n_ends; ++r)
-        active[r] = job_.active.data ? mask_[constraints_.ends[r].closure] : S(1);
+        active[r] = job_.active.data ? mask_[constraints_.ends[r].constraint] : S(1);
       ends_.set(tree, constraints_, q, active);
       set_ = true;
     }

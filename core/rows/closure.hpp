@@ -50,9 +50,28 @@ FW_INLINE Pose<S> frame_in_world(const Mount<C>& frame, const Pose<S>* poses) {
   return compose(frame.link < 0 ? identity_pose<S>() : poses[frame.link], frame);
 }
 
-// Of each row of the closure: along the axes of frame a [m], about them [rad].
+// The line from the origin of frame b to that of frame a: its direction, zero where they coincide, and its length.
+template <class S>
+struct Line {
+  Vec3<S> direction;
+  S length;
+};
+template <class S>
+FW_INLINE Line<S> line_between(const Pose<S>& a, const Pose<S>& b) {
+  const Vec3<S> apart = a.p - b.p;
+  const S length = square_root(dot(apart, apart));
+  const auto is_some = length > S(1e-150);
+  return {apart * select(is_some, S(1) / select(is_some, length, S(1)), S(0)), length};
+}
+
+// Of each row of the closure: along the axes of frame a [m], about them [rad]. Of a rod: its length less what it should
+// be [m].
 template <class S, class C>
 FW_INLINE void position_errors(const Closure<C>& closure, const Pose<S>& a, const Pose<S>& b, S* errors) {
+  if (closure.length > 0) {
+    errors[0] = line_between(a, b).length - S(closure.length);
+    return;
+  }
   int locked = 0;
   for (int r = 0; r < closure.n_rows; ++r) locked |= closure.axes[r] < 3 ? 0 : 1 << (closure.axes[r] - 3);
   const Vec3<S> apart = transposed_times(a.R, a.p - b.p), turn = locked ? turn_error(a.R, b.R, locked) : zero3<S>();

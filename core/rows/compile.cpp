@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/joints.hpp"
 #include "model/mount.hpp"
-#include "spatial/spatial.hpp"
 
 namespace featherweight {
 namespace {
@@ -30,14 +30,51 @@ RowEnd<double> first_end(const Mount<double>& frame, int axis, bool of_point) {
   return end;
 }
 
-// All of it but its point depends on the configuration.
+// On another link, at the place and in the axes of the first: all of it depends on the configuration.
 RowEnd<double> second_end(const RowEnd<double>& first, const Mount<double>& frame) {
-  RowEnd<double> end = first;
+  RowEnd<double> end{};
+  end.kind = EndKind::second;
+  end.axis = first.axis;
   end.first_link = first.link;
   end.link = frame.link;
-  for (int k = 0; k < 3; ++k) end.p[k] = frame.p[k];
-  for (double& k : end.K) k = 0;
   return end;
+}
+
+// On the link of a point of a rod; first_link: of its other end, if this is the second.
+RowEnd<double> rod_end(const Mount<double>& frame, int first_link) {
+  RowEnd<double> end{};
+  end.kind = EndKind::rod;
+  end.link = frame.link;
+  end.first_link = first_link;
+  end.of_point = 1;
+  for (int k = 0; k < 3; ++k) end.p[k] = frame.p[k];
+  return end;
+}
+
+// What sees the motion of the axis joint of link i: on that link, and opposite on its parent, where the axis is as
+// constant. Of a screw it is the rotation.
+std::vector<RowEnd<double>> joint_ends(const Tree<double>& tree, int i) {
+  const Link<double>& l = tree.links[i];
+  std::vector<RowEnd<double>> ends;
+  visit(l.kind, [&](auto joint) {
+    using J = decltype(joint);
+    if constexpr (J::nv == 1) {
+      const Vec3<double> axis = along_axis(J::axis, l.sign);
+      Force<double> K = J::rotates ? Force<double>{zero3<double>(), axis} : Force<double>{axis, zero3<double>()};
+      for (int side = 0; side < (l.parent < 0 ? 1 : 2); ++side) {
+        RowEnd<double> end{};
+        end.kind = EndKind::joint;
+        end.link = side ? l.parent : i;
+        end.first_link = side ? i : -1;
+        for (int k = 0; k < 3; ++k) end.K[k] = K.lin[k], end.K[3 + k] = K.ang[k];
+        ends.push_back(end);
+        if constexpr (J::turned) K = to_parent(Rotation<double>{mat3(l.R)}, K);
+        K = shift_to_parent(K, vec3(l.p));
+        K = {K.lin * -1.0, K.ang * -1.0};
+      }
+    }
+  });
+  return ends;
 }
 
 // Links with rows outboard, level by level: neighbours in the list are on different limbs, so that a processor can
@@ -70,20 +107,43 @@ Closure<double> compile_closure(const Tree<double>& tree, const ClosureSpec& spe
                           mount_on_link(tree, spec.frame_b, spec.pose_b),
                           spec.of_point,
                           0,
-                          {}};
+                          {},
+                          spec.length};
   for (int axis : spec.axes) closure.axes[closure.n_rows++] = axis;
   return closure;
 }
 
-RowStorage::RowStorage(const Model& model, const std::vector<ClosureSpec>& specs) {
-  for (const ClosureSpec& spec : specs) add_closure(model, spec);
+std::vector<CouplingTerm<double>> compile_coupling(const Tree<double>& tree, const CouplingSpec& spec,
+                                                   const std::string& what) {
+  std::vector<CouplingTerm<double>> terms;
+  if (spec.terms.empty()) throw std::invalid_argument(what + "no joints");
+  for (const CouplingSpec::Term& given : spec.terms) {
+    int link = 0;
+    while (link < tree.n_links && !(tree.links[link].v == given.dof && tree.links[link].nv == 1)) ++link;
+    if (link == tree.n_links) throw std::invalid_argument(what + "a joint has no single axis");
+    CouplingTerm<double> term{link, given.dof, tree.links[link].q, static_cast<int>(given.polynomial.size()), {}};
+    if (term.n < 1 || term.n > CouplingTerm<double>::most_coefficients)
+      throw std::invalid_argument(what + "a polynomial has " + std::to_string(CouplingTerm<double>::most_coefficients) +
+                                  " coefficients at most, got " + std::to_string(term.n));
+    std::copy(given.polynomial.begin(), given.polynomial.end(), term.polynomial);
+    terms.push_back(term);
+  }
+  return terms;
+}
+
+RowStorage::RowStorage(const Model& model, const std::vector<ConstraintSpec>& specs) {
+  for (const ConstraintSpec& spec : specs) {
+    std::visit([&](const auto& each) { add(model, each); }, spec);
+    ++compiled_.n_constraints;
+  }
+  places_.insert(places_.end(), coupling_places_.begin(), coupling_places_.end());
   sort_ends(model.tree<double>());
 }
 
-void RowStorage::add_closure(const Model& model, const ClosureSpec& spec) {
+void RowStorage::add(const Model& model, const ClosureSpec& spec) {
   const Tree<double>& tree = model.tree<double>();
-  const int index = static_cast<int>(closures_.size());
-  const std::string what = "constraint " + std::to_string(index) + " on '" + model.frame_name(spec.frame_a) + "': ";
+  const std::string what =
+      "constraint " + std::to_string(compiled_.n_constraints) + " on '" + model.frame_name(spec.frame_a) + "': ";
   if (tree.mounts[spec.frame_a].link < 0)
     throw std::invalid_argument(what + "the world holds that frame, it cannot be constrained");
   if (spec.axes.empty()) throw std::invalid_argument(what + "no rows");
@@ -95,15 +155,39 @@ void RowStorage::add_closure(const Model& model, const ClosureSpec& spec) {
     if (spec.axes[k] < 0 || spec.axes[k] > 5) throw std::invalid_argument(what + "rows are numbered 0 to 5");
     if (!(spec.compliance[k] >= 0)) throw std::invalid_argument(what + "compliance must not be negative");
   }
+  const int index = static_cast<int>(closures_.size());
   const Closure<double>& closure = closures_.emplace_back(compile_closure(tree, spec));
+  places_.push_back({compiled_.n_constraints, compiled_.n_rows});
   for (std::size_t k = 0; k < spec.axes.size(); ++k) {
-    RowEnd<double> end = first_end(closure.a, spec.axes[k], spec.of_point);
-    end.closure = index;
-    end.row = compiled_.n_rows++;
-    end.compliance = spec.compliance[k];
-    ends_.push_back(end);
-    if (closure.b.link >= 0) ends_.push_back(second_end(end, closure.b));
+    const int row = compiled_.n_rows++;
+    const bool is_rod = closure.length > 0;
+    const RowEnd<double> first = is_rod ? rod_end(closure.a, -1) : first_end(closure.a, spec.axes[k], spec.of_point);
+    add_end(first, index, row, spec.compliance[k]);
+    if (closure.b.link >= 0)
+      add_end(is_rod ? rod_end(closure.b, first.link) : second_end(first, closure.b), index, row, spec.compliance[k]);
   }
+}
+
+void RowStorage::add(const Model& model, const CouplingSpec& spec) {
+  const Tree<double>& tree = model.tree<double>();
+  const std::string what = "constraint " + std::to_string(compiled_.n_constraints) + ": ";
+  if (!(spec.compliance >= 0)) throw std::invalid_argument(what + "compliance must not be negative");
+  const int row = compiled_.n_rows++, begin = static_cast<int>(terms_.size());
+  for (const CouplingTerm<double>& term : compile_coupling(tree, spec, what)) {
+    for (const RowEnd<double>& end : joint_ends(tree, term.link))
+      add_end(end, static_cast<int>(terms_.size()), row, spec.compliance);
+    terms_.push_back(term);
+  }
+  couplings_.push_back({begin, static_cast<int>(terms_.size())});
+  coupling_places_.push_back({compiled_.n_constraints, row});
+}
+
+void RowStorage::add_end(RowEnd<double> end, int part, int row, double compliance) {
+  end.constraint = compiled_.n_constraints;
+  end.part = part;
+  end.row = row;
+  end.compliance = compliance;
+  ends_.push_back(end);
 }
 
 void RowStorage::sort_ends(const Tree<double>& tree) {
@@ -124,12 +208,18 @@ void RowStorage::sort_ends(const Tree<double>& tree) {
   }
   supporting_ = supporting_links(tree, of_link_);
   compiled_.n_closures = static_cast<int>(closures_.size());
+  compiled_.n_couplings = static_cast<int>(couplings_.size());
+  compiled_.n_varying = static_cast<int>(
+      std::count_if(ends_.begin(), ends_.end(), [](const auto& end) { return end.kind != EndKind::fixed; }));
   compiled_.n_ends = static_cast<int>(ends_.size());
   compiled_.n_supporting = static_cast<int>(supporting_.size());
   compiled_.ends = ends_.data();
   compiled_.of_link = of_link_.data();
   compiled_.supporting = supporting_.data();
   compiled_.closures = closures_.data();
+  compiled_.couplings = couplings_.data();
+  compiled_.terms = terms_.data();
+  compiled_.places = places_.data();
 }
 
 void RowStorage::set_mobility(const std::vector<double>& of_ends) {

@@ -1,5 +1,7 @@
 // rows/compile.hpp -- from the user's closures and anchors to rows.
 #pragma once
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "model/model.hpp"
@@ -17,20 +19,37 @@ struct ClosureSpec {
   bool of_point = true;  // see Closure
   std::vector<int> axes;
   std::vector<double> compliance;  // one per row; none: rigid
+  double length = 0;               // see Closure
 };
 
+// A coupling of axis joints, see Coupling.
+struct CouplingSpec {
+  struct Term {
+    int dof;                         // degree of freedom of the joint
+    std::vector<double> polynomial;  // the constant first
+  };
+  std::vector<Term> terms;
+  double compliance = 0;
+};
+
+using ConstraintSpec = std::variant<ClosureSpec, CouplingSpec>;
+
 Closure<double> compile_closure(const Tree<double>& tree, const ClosureSpec& spec);
+
+// Throws std::invalid_argument, with a message that starts with `what`.
+std::vector<CouplingTerm<double>> compile_coupling(const Tree<double>& tree, const CouplingSpec& spec,
+                                                   const std::string& what);
 
 // Owns the arrays that ConstraintRows points into.
 class RowStorage {
  public:
   // Throws std::invalid_argument naming the culprit.
-  RowStorage(const Model& model, const std::vector<ClosureSpec>& specs);
+  RowStorage(const Model& model, const std::vector<ConstraintSpec>& specs);
   RowStorage(const RowStorage&) = delete;
   RowStorage& operator=(const RowStorage&) = delete;
 
   const ConstraintRows<double>& compiled() const { return compiled_; }
-  bool between_links() const { return compiled_.n_rows < compiled_.n_ends; }  // some of them
+  bool between_links() const { return compiled_.n_varying > 0; }  // some of them; rods and couplings count as such
 
   // What is found out about them.
   void set_mobility(const std::vector<double>& of_ends);
@@ -38,10 +57,15 @@ class RowStorage {
   void set_limbs(const LimbPlan* limbs) { compiled_.limbs = limbs; }
 
  private:
-  void add_closure(const Model& model, const ClosureSpec& spec);
+  void add(const Model& model, const ClosureSpec& spec);
+  void add(const Model& model, const CouplingSpec& spec);
+  void add_end(RowEnd<double> end, int part, int row, double compliance);
   void sort_ends(const Tree<double>& tree);
 
   std::vector<Closure<double>> closures_;
+  std::vector<Coupling> couplings_;
+  std::vector<CouplingTerm<double>> terms_;
+  std::vector<ConstraintPlace> places_, coupling_places_;
   std::vector<RowEnd<double>> ends_;
   std::vector<RowRange> of_link_;
   std::vector<SupportingLink> supporting_;

@@ -71,11 +71,11 @@ unsigned KernelOf<T>::constraint_position_error(const Tree<T>& tree, const Job<T
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   S *out = arena.take<S>(constraints.n_rows), *state = arena.take<S>(tree.n_states);
-  S* wanted = arena.take<S>(16 * constraints.n_closures);
+  S* wanted = arena.take<S>(16 * constraints.n_constraints);
   Pose<S>* links = arena.take<Pose<S>>(tree.n_links);
   Watch<S> watch;
   const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
-    load(job.positions, pack, 16 * constraints.n_closures, wanted, watch);
+    load(job.positions, pack, 16 * constraints.n_constraints, wanted, watch);
     FW_ISA::constraint_position_error(tree, constraints, in.q, wanted, state, links, out);
     store(out, constraints.n_rows, pack, job.out, job.out_stride);
   });

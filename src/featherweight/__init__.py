@@ -30,7 +30,15 @@ from ._core import (
     potential_energy,
     rnea,
 )
-from .constraints.constraint_set import ConstraintSet, FrameConstraint, PointConstraint
+from .constraints.constraint_set import (
+    ConstraintSet,
+    DistanceConstraint,
+    FrameConstraint,
+    HingeConstraint,
+    JointCombination,
+    JointCoupling,
+    PointConstraint,
+)
 from .constraints.delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
 from .constraints.dynamics import ConstrainedSolution, constrained_dynamics
 from .constraints.impulse_dynamics import ImpulseSolution, impulse_dynamics
@@ -121,6 +129,7 @@ __all__ = [
     "Contacts",
     "Coupling",
     "DelassusOperator",
+    "DistanceConstraint",
     "FluidShape",
     "ForceTorque",
     "Forces",
@@ -129,12 +138,15 @@ __all__ = [
     "GaussSeidel",
     "Geometry",
     "HeightField",
+    "HingeConstraint",
     "ImportNote",
     "ImportReport",
     "ImpulseSolution",
     "Inertia",
     "InverseKinematicsSolution",
     "InverseSolution",
+    "JointCombination",
+    "JointCoupling",
     "JointSensor",
     "Keyframe",
     "LiveView",

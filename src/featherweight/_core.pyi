@@ -140,7 +140,7 @@ def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing
 class ConstraintSet:
     """Constraints on the links of one model, compiled to rows."""
 
-    def __init__(self, model: Model, constraints: Sequence[tuple[object, Sequence[float], bool, Sequence[int], Sequence[float], object, Sequence[float]]]) -> None: ...
+    def __init__(self, model: Model, constraints: Sequence[tuple[object, Sequence[float], bool, Sequence[int], Sequence[float], object, Sequence[float], float] | tuple[Sequence[tuple[int, Sequence[float]]], float]]) -> None: ...
 
     @property
     def n_rows(self) -> int:

@@ -75,7 +75,7 @@ def standing_posture(model: fw.Model) -> Array:
 
 def in_the_world(model: fw.Model, q: Array, solution: fw.InverseSolution) -> Array:
     """(n_feet, 3) forces of point constraints."""
-    frames = [c.frame for c in solution.constraints.constraints]
+    frames = [c.frame for c in solution.constraints.constraints if isinstance(c, fw.PointConstraint)]
     return np.stack([fw.frame_placement(model, q, f)[:3, :3] @ solution.force(k) for k, f in enumerate(frames)])
 
 

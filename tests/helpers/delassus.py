@@ -63,12 +63,10 @@ def _relative_jacobian(model: fw.Model, q: Array, c: Constraint) -> Array:
     X_WA = fw.frame_placement(model, q, c.frame)
     if isinstance(c, fw.PointConstraint):
         R, point = X_WA[:3, :3], _moved(X_WA, c.offset)
-        to_point = _moved(fw.frame_placement(model, q, c.to), c.to_offset)
     else:
         X_WC = X_WA @ np.asarray(c.offset)
         R, point = X_WC[:3, :3], X_WC[:3, 3]
-        to_point = point
-    relative = _velocity_at(model, q, c.frame, point) - _velocity_at(model, q, c.to, to_point)
+    relative = _velocity_at(model, q, c.frame, point) - _velocity_at(model, q, c.to, point)
     rows = [ROWS.index(row) for row in c.rows]
     return np.vstack([R.T @ relative[:3], R.T @ relative[3:]])[rows]
 

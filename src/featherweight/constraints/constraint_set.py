@@ -1,13 +1,14 @@
-"""Equality constraints on the accelerations of frames.
+"""Equality constraints on the accelerations of frames and joints.
 
 >>> feet = [fw.PointConstraint("front_left_foot"), fw.FrameConstraint("torso", rows=("z", "rx", "ry"))]
+>>> loop = [fw.HingeConstraint("coupler_end", "rocker_end"), fw.JointCoupling("left", to="right", polynomial=(0.0, -1))]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,13 @@ from .. import _core
 from ..arrays import Array
 from ..model.model import Model
 from ..records import Record, packed, unpacked
+from .couplings import check_couplings
 
 #: Names of the rows a constraint may have: along, then about the axes of its frame.
 ROWS = ("x", "y", "z", "rx", "ry", "rz")
+
+#: Most coefficients of a coupling's polynomial.
+MOST_COEFFICIENTS = 8
 
 
 class _Held(Record):
@@ -28,8 +33,13 @@ class _Held(Record):
         for name, value in vars(self).items():
             if name == "rows":
                 self.__dict__[name] = tuple(value) if isinstance(value, list | np.ndarray) else value
-            elif name not in ("frame", "to"):
+            elif name not in ("frame", "to", "joint", "joints", "axis"):
                 self.__dict__[name] = _kept(value)
+
+    @property
+    def what(self) -> str:
+        """What it is on, for messages."""
+        return repr(getattr(self, "frame", None))
 
 
 def _kept(value: Any) -> Any:
@@ -53,9 +63,9 @@ class PointConstraint(_Held):
     ``stiffness`` [1/s^2] draws the point back to ``position``, (3,) or one per sample (batch, 3) in the world, and
     ``damping`` [1/s] to rest: numbers for all rows or one per row.
 
-    With a second frame ``to`` the motion is relative to the point at ``to_offset`` in it, still along the axes of the
-    first, and the opposite force acts there. :func:`featherweight.delassus`, the functions for terms of constraints and
-    scenes take such closures; their forces are not solved for yet by :func:`featherweight.constrained_dynamics`.
+    With a second frame ``to`` the motion is relative to its link, as if that reached to the point: a loop is closed.
+    The opposite force acts there, at the same place. The point at ``to_offset`` in ``to`` is where the first belongs;
+    ``stiffness`` draws it there.
 
     Constraints pickle, and compare by value.
     """
@@ -83,9 +93,9 @@ class FrameConstraint(_Held):
     ``stiffness`` [1/s^2] draws the frame back to the pose ``position``, (4, 4) or one per sample (batch, 4, 4) in the
     world, and ``damping`` [1/s] to rest: numbers for all rows or one per row.
 
-    With a second frame ``to`` the motion is relative to its link, as seen from the first frame, and the opposite force
-    acts there. :func:`featherweight.delassus`, the functions for terms of constraints and scenes take such closures;
-    their forces are not solved for yet by :func:`featherweight.constrained_dynamics`.
+    With a second frame ``to`` the motion is relative to its link, as seen from the first frame: a loop is closed. The
+    opposite force acts there. The pose ``to_offset`` (4, 4) in ``to`` is where the first frame belongs; ``stiffness``
+    draws it there. By default that is the frame ``to`` itself, and in a scene where the two are at the start.
 
     Constraints pickle, and compare by value.
     """
@@ -99,9 +109,123 @@ class FrameConstraint(_Held):
     stiffness: ArrayLike = 0.0
     damping: ArrayLike = 0.0
     to: str | int | None = None
+    to_offset: ArrayLike | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class HingeConstraint(_Held):
+    """Two frames share their origins and an axis, about which they may turn: a loop that closes in a hinge.
+
+    ``axis`` is one of the first frame, "x", "y" or "z"; ``rows`` picks among the five that a hinge has, "x", "y", "z"
+    and the turns about the other two axes, by default all of them. The rest is as in :class:`FrameConstraint`.
+
+    >>> model = fw.models.four_bar()
+    >>> pin = fw.HingeConstraint("coupler_end", "rocker_end", axis="y")
+    >>> fw.constraint_jacobian(model, model.neutral(), [pin]).shape
+    (5, 3)
+    """
+
+    frame: str | int
+    to: str | int
+    axis: Literal["x", "y", "z"] = "z"
+    rows: Sequence[str] | None = None
+    offset: ArrayLike = field(default_factory=lambda: np.eye(4))
+    to_offset: ArrayLike = field(default_factory=lambda: np.eye(4))
+    acceleration: ArrayLike = 0.0
+    compliance: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceConstraint(_Held):
+    """Two points keep their distance, as if a rod without mass held them apart. One row, along the rod.
+
+    The points are at ``offset`` of ``frame`` and ``to_offset`` of ``to``, or of the world without it [m]. ``length``
+    is by default their distance in the neutral configuration [m]. It is what ``stiffness`` [1/s^2] draws the points
+    back to; ``damping`` [1/s] draws them to rest. A positive force [N] pushes them apart. Where the points meet there
+    is no direction along which to push, and the row vanishes: to keep them together, use :class:`PointConstraint`.
+    """
+
+    frame: str | int
+    to: str | int | None = None
+    length: float | None = None
+    offset: ArrayLike = (0.0, 0.0, 0.0)
+    to_offset: ArrayLike = (0.0, 0.0, 0.0)
+    acceleration: ArrayLike = 0.0
+    compliance: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class JointCoupling(_Held):
+    """A joint follows another: ``q = polynomial(q_to)``, coefficients from the constant up. One row.
+
+    Mimic joints, gears and cams. Both joints have one axis; without ``to`` the joint stays where the constant says. The
+    force acts on the joint, and minus the polynomial's derivative times it on the other [N m, N]. ``stiffness``,
+    ``damping``, ``acceleration`` and ``compliance`` are in units of the joint's coordinate.
+
+    >>> builder = fw.ModelBuilder("gears")
+    >>> for name, at in (("motor", 0.0), ("wheel", 0.2)):
+    ...     _ = builder.link(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    ...     _ = builder.joint(name, "continuous", "world", name, placement=(0.0, at, 0.0), axis="x")
+    >>> model = builder.build()
+    >>> gear = [fw.JointCoupling("wheel", to="motor", polynomial=(0.0, -0.5))]
+    >>> fw.constraint_jacobian(model, np.zeros(2), gear)
+    array([[0.5, 1. ]])
+    """
+
+    joint: str
+    to: str | None = None
+    polynomial: ArrayLike = (0.0, 1.0)
+    acceleration: ArrayLike = 0.0
+    compliance: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
+
+    @property
+    def what(self) -> str:
+        return f"joint {self.joint!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class JointCombination(_Held):
+    """Coordinates of several joints, each times its coefficient, add up to ``value``. One row.
+
+    Differentials, belts over several pulleys, tendons that do not stretch. ``joints`` maps joints with one axis to
+    their coefficients, and is kept as pairs. The force times its coefficient acts on each joint.
+
+    >>> fw.JointCombination({"left": 0.5, "right": 0.5, "carrier": -1.0}).joints
+    (('left', 0.5), ('right', 0.5), ('carrier', -1.0))
+    """
+
+    joints: Mapping[str, float] | Sequence[tuple[str, float]]
+    value: float = 0.0
+    acceleration: ArrayLike = 0.0
+    compliance: ArrayLike = 0.0
+    stiffness: ArrayLike = 0.0
+    damping: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pairs = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
+        self.__dict__["joints"] = tuple((name, _kept(coefficient)) for name, coefficient in pairs)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, float], ...]:
+        """Names of joints and their coefficients."""
+        return tuple(self.joints.items() if isinstance(self.joints, Mapping) else self.joints)
+
+    @property
+    def what(self) -> str:
+        return "joints " + ", ".join(repr(name) for name, _ in self.pairs)
+
+
+#: What holds points and frames; and all that can be in a set.
 Constraint: TypeAlias = PointConstraint | FrameConstraint
+AnyConstraint: TypeAlias = Constraint | HingeConstraint | DistanceConstraint | JointCoupling | JointCombination
+_KINDS = (PointConstraint, FrameConstraint, HingeConstraint, DistanceConstraint, JointCoupling, JointCombination)
 
 
 class ConstraintSet(_core.ConstraintSet):
@@ -118,18 +242,19 @@ class ConstraintSet(_core.ConstraintSet):
     positions: Array | None  # (n_constraints, 4, 4) or (batch, n_constraints, 4, 4), if any constraint has one
     slices: tuple[slice, ...]  # where the rows of each constraint are in the vector of all rows
 
-    def __init__(self, model: Model, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, model: Model, constraints: Sequence[AnyConstraint]) -> None:
         self.model = model
         self.constraints = tuple(constraints)
         if not self.constraints:
             raise ValueError("constraints: expected at least one; without any, use fw.aba")
-        checked = [_checked(k, constraint) for k, constraint in enumerate(self.constraints)]
+        checked = [_checked(model, k, constraint) for k, constraint in enumerate(self.constraints)]
+        check_couplings([(f"constraint {k} on {each.what}", each) for k, each in enumerate(self.constraints)])
         super().__init__(model, [each.specification for each in checked])
         self.targets = _frozen(np.concatenate([each.acceleration for each in checked]))
-        self.compliance = _frozen(np.concatenate([each.specification[4] for each in checked]))
+        self.compliance = _frozen(np.concatenate([each.compliance for each in checked]))
         self.stiffness = _frozen(np.concatenate([each.stiffness for each in checked]))
         self.damping = _frozen(np.concatenate([each.damping for each in checked]))
-        self.positions = _positions([each.position for each in checked])
+        self.positions = _positions([each.position for each in checked], bool(self.stiffness.any()))
         ends = np.cumsum([len(each.acceleration) for each in checked]).tolist()
         self.slices = tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
@@ -158,62 +283,156 @@ def _unpickled(kind: type[ConstraintSet], state: object) -> ConstraintSet:
     return kind(**unpacked(kind, state, ("model", "constraints")))
 
 
-def compiled_for(model: Model, constraints: Sequence[Constraint] | ConstraintSet) -> ConstraintSet:
+def compiled_for(model: Model, constraints: Sequence[AnyConstraint] | ConstraintSet) -> ConstraintSet:
     """The constraints as a set, which they may already be."""
     return constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
 
 
-#: What the core takes: frame, offset, whether it is a point, axes, compliance, the second frame and its offset.
-_Specification: TypeAlias = tuple[str | int, list[float], bool, list[int], list[float], str | int | None, list[float]]
+#: What the core takes of a closure: frame, offset, whether it is a point, axes, compliance, the second frame and its
+#: offset, the length of a rod; and of a coupling: degree of freedom and polynomial of each joint, compliance.
+_ClosureTuple: TypeAlias = tuple[
+    str | int, list[float], bool, list[int], list[float], str | int | None, list[float], float
+]
+_CouplingTuple: TypeAlias = tuple[list[tuple[int, list[float]]], float]
 
 
 class _Checked(NamedTuple):
-    specification: _Specification
-    acceleration: Array  # per row, as stiffness and damping
+    specification: _ClosureTuple | _CouplingTuple
+    acceleration: Array  # per row, as all that follow
+    compliance: Array
     stiffness: Array
     damping: Array
-    position: Array | None  # (4, 4) or (batch, 4, 4)
+    position: Array | None = None  # (4, 4) or (batch, 4, 4)
 
 
-def _checked(k: int, constraint: Constraint) -> _Checked:
-    if not isinstance(constraint, PointConstraint | FrameConstraint):
-        raise ValueError(f"constraint {k}: expected a PointConstraint or FrameConstraint, got {constraint!r}")
-    what = f"constraint {k} on {constraint.frame!r}"
+def _checked(model: Model, k: int, constraint: AnyConstraint) -> _Checked:
+    if not isinstance(constraint, _KINDS):
+        kinds = ", ".join(kind.__name__ for kind in _KINDS)
+        raise ValueError(f"constraint {k}: expected one of {kinds}, got {constraint!r}")
+    what = f"constraint {k} on {constraint.what}"
+    if isinstance(constraint, JointCoupling | JointCombination):
+        return _checked_coupling(model, what, constraint)
+    if isinstance(constraint, DistanceConstraint):
+        return _checked_rod(model, what, constraint)
+    return _checked_frames(what, constraint)
+
+
+def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | HingeConstraint) -> _Checked:
     point = isinstance(constraint, PointConstraint)
-    known = ROWS[:3] if point else ROWS
-    rows = tuple(constraint.rows)
+    given, known = constraint.rows, tuple(ROWS[:3] if point else ROWS)
+    if isinstance(constraint, HingeConstraint):
+        if constraint.axis not in ("x", "y", "z"):
+            raise ValueError(f"{what}: axis must be 'x', 'y' or 'z', got {constraint.axis!r}")
+        known = tuple(row for row in ROWS if row != "r" + constraint.axis)
+        given = known if given is None else given
+    rows = tuple(given or ())
     if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
-        raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {constraint.rows!r}")
+        raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {given!r}")
     pose = _placed_points if point else _poses
     offset = _offset(what, "offset", constraint.offset, pose)
-    to_offset = np.eye(4)
-    if isinstance(constraint, PointConstraint):
-        to_offset = _offset(what, "to_offset", constraint.to_offset, pose)
-        if constraint.to is None and np.any(to_offset != np.eye(4)):
-            raise ValueError(f"{what}: to_offset is a point of the second frame, which is not given")
-    if constraint.to is not None and constraint.position is not None:
+    to_offset = np.eye(4) if constraint.to_offset is None else _offset(what, "to_offset", constraint.to_offset, pose)
+    if constraint.to is None and np.any(to_offset != np.eye(4)):
+        raise ValueError(
+            f"{what}: to_offset is {'a point' if point else 'a pose'} of the second frame, which is not given"
+        )
+    wanted = None if isinstance(constraint, HingeConstraint) else constraint.position
+    if constraint.to is not None and wanted is not None:
         raise ValueError(f"{what}: a position in the world means nothing to a motion relative to {constraint.to!r}")
-    position = None if constraint.position is None else pose(what, "position", constraint.position)
-    stiffness = _not_negative(what, "stiffness", constraint.stiffness, len(rows))
-    if position is None and stiffness.any():
+    position = None if wanted is None else pose(what, "position", wanted)
+    gains = _gains(what, constraint, len(rows))
+    if position is None and constraint.to is None and gains["stiffness"].any():
         raise ValueError(f"{what}: stiffness draws the frame to a position, which is not given")
-    compliance = _not_negative(what, "compliance", constraint.compliance, len(rows))
     axes = [ROWS.index(row) for row in rows]
-    return _Checked(
-        specification=(
-            constraint.frame,
-            offset.ravel().tolist(),
-            point,
-            axes,
-            compliance.tolist(),
-            constraint.to,
-            to_offset.ravel().tolist(),
-        ),
-        acceleration=_per_row(what, "acceleration", constraint.acceleration, len(rows)),
-        stiffness=stiffness,
-        damping=_not_negative(what, "damping", constraint.damping, len(rows)),
-        position=position,
+    specification = (
+        constraint.frame, offset.ravel().tolist(), point, axes, gains["compliance"].tolist(),
+        constraint.to, to_offset.ravel().tolist(), 0.0,
+    )  # fmt: skip
+    return _Checked(specification, **gains, position=position)
+
+
+def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Checked:
+    offset, to_offset = (
+        _offset(what, name, getattr(constraint, name), _placed_points) for name in ("offset", "to_offset")
     )
+    if constraint.length is None:
+        start = model.neutral()
+        ends = [
+            (np.eye(4) if frame is None else _core.frame_placement(model, start, frame)) @ place
+            for frame, place in ((constraint.frame, offset), (constraint.to, to_offset))
+        ]
+        length = float(np.linalg.norm(ends[0][:3, 3] - ends[1][:3, 3]))
+        if length < 1e-9:
+            raise ValueError(
+                f"{what}: the points meet in the neutral configuration; give a length, or use PointConstraint"
+            )
+    else:
+        length = float(_numbers(what, "length", constraint.length, ()))
+        if length <= 0:
+            raise ValueError(f"{what}: length must be positive, got {constraint.length!r}")
+    gains = _gains(what, constraint, 1)
+    specification = (
+        constraint.frame, offset.ravel().tolist(), True, [0], gains["compliance"].tolist(),
+        constraint.to, to_offset.ravel().tolist(), length,
+    )  # fmt: skip
+    return _Checked(specification, **gains)
+
+
+def _checked_coupling(model: Model, what: str, constraint: JointCoupling | JointCombination) -> _Checked:
+    if isinstance(constraint, JointCoupling):
+        polynomial = _coefficients(what, constraint.polynomial)
+        if constraint.to is None and len(polynomial) > 1:
+            raise ValueError(
+                f"{what}: without a second joint the polynomial is one number, got {constraint.polynomial!r}"
+            )
+        terms = [(constraint.joint, [0.0, 1.0] if constraint.to is not None else [-polynomial[0], 1.0])]
+        if constraint.to is not None:
+            terms.append((constraint.to, [-c for c in polynomial]))
+    else:
+        if not constraint.pairs:
+            raise ValueError(f"{what}: joints must map names to coefficients, got none")
+        terms = [
+            (name, [0.0, float(_numbers(what, f"coefficient of {name!r}", c, ()))]) for name, c in constraint.pairs
+        ]
+        if not any(polynomial[1] for _, polynomial in terms):
+            raise ValueError(f"{what}: all coefficients are zero")
+        terms[0][1][0] -= float(_numbers(what, "value", constraint.value, ()))
+    names = [name for name, _ in terms]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what}: joint {name!r} is coupled to itself")
+    gains = _gains(what, constraint, 1)
+    dofs = [(_dof(model, what, name), polynomial) for name, polynomial in terms]
+    return _Checked((dofs, float(gains["compliance"][0])), **gains)
+
+
+def _coefficients(what: str, polynomial: ArrayLike) -> list[float]:
+    values = np.atleast_1d(np.asarray(polynomial, dtype=object))
+    numbers = _numbers(what, "polynomial", polynomial, (values.size,) if np.ndim(polynomial) else ())
+    if not 1 <= numbers.size <= MOST_COEFFICIENTS:
+        raise ValueError(f"{what}: a polynomial has 1 to {MOST_COEFFICIENTS} coefficients, got {numbers.size}")
+    return [float(c) for c in np.atleast_1d(numbers)]
+
+
+def _dof(model: Model, what: str, name: str) -> int:
+    """The degree of freedom of a joint with one axis."""
+    try:
+        joint = model.joint(name)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{what}: {error.args[0]}") from None
+    nv = joint.v_slice.stop - joint.v_slice.start
+    if nv != 1:
+        raise ValueError(f"{what}: joint {name!r} is {joint.type} and has {nv} degrees of freedom, not one")
+    return int(joint.v_slice.start)
+
+
+def _gains(what: str, constraint: AnyConstraint, n: int) -> dict[str, Array]:
+    """Per row what all kinds of constraints have."""
+    return {
+        "acceleration": _per_row(what, "acceleration", constraint.acceleration, n),
+        "compliance": _not_negative(what, "compliance", constraint.compliance, n),
+        "stiffness": _not_negative(what, "stiffness", constraint.stiffness, n),
+        "damping": _not_negative(what, "damping", constraint.damping, n),
+    }
 
 
 def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> Array:
@@ -223,12 +442,12 @@ def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, Ar
     return offset
 
 
-def _positions(positions: list[Array | None]) -> Array | None:
-    """One array of all poses; a constraint without a position gets the identity, which no stiffness uses."""
+def _positions(positions: list[Array | None], are_needed: bool) -> Array | None:
+    """One array of all poses; a constraint without a position gets the identity, as seen from its second frame."""
     batches = {len(each) for each in positions if each is not None and each.ndim > 2}
     if len(batches) > 1:
         raise ValueError(f"constraints: positions for batches of {' and of '.join(map(str, sorted(batches)))} samples")
-    if all(each is None for each in positions):
+    if all(each is None for each in positions) and not are_needed:
         return None
     poses = [np.eye(4) if each is None else each for each in positions]
     return _frozen(np.stack(np.broadcast_arrays(*poses), axis=-3))

@@ -13,7 +13,7 @@ from .. import _core
 from ..arrays import Array
 from ..core_tables import inverted_matrix
 from ..model.model import Model
-from .constraint_set import Constraint, ConstraintSet, compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 from .dynamics import activity
 
 DelassusMethod = Literal["auto", "ltl", "kjr", "efpa", "pv_osim", "pv_osimr", "pv_osim_base"]
@@ -34,7 +34,7 @@ _SINGULAR = 1e10
 def delassus(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     method: DelassusMethod = "auto",
     active: ArrayLike | None = None,
@@ -66,7 +66,7 @@ def delassus(
 def delassus_inverse(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     damping: ArrayLike = 1e-6,
     method: InverseMethod = "auto",
@@ -96,7 +96,7 @@ def delassus_inverse(
 def operational_space_inertia(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     method: InverseMethod = "auto",
     active: ArrayLike | None = None,
@@ -137,7 +137,7 @@ class DelassusOperator:
         self,
         model: Model,
         q: ArrayLike,
-        constraints: Sequence[Constraint] | ConstraintSet,
+        constraints: Sequence[AnyConstraint] | ConstraintSet,
         *,
         damping: ArrayLike = 1e-6,
         active: ArrayLike | None = None,

@@ -14,7 +14,7 @@ from ..arrays import Array
 from ..core_tables import constrained_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import Constraint, ConstraintSet, compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 from .terms import row_targets
 
 Method = Literal["auto", "limb_pv", "pv", "prox_pv", "pv_early", "constrained_aba", "pv_soft", "ltl", "kkt"]
@@ -50,7 +50,7 @@ def constrained_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     method: Method = "auto",
     tolerance: float = 1e-10,
@@ -131,7 +131,7 @@ def check_method(method: Method, constraints: ConstraintSet) -> None:
     for k, constraint in enumerate(constraints.constraints):
         if np.min(constraint.compliance) <= 0:
             raise ValueError(
-                f"constraint {k} on {constraint.frame!r}: method 'pv_soft' needs compliance > 0 in every row, "
+                f"constraint {k} on {constraint.what}: method 'pv_soft' needs compliance > 0 in every row, "
                 f"got {constraint.compliance!r}; for rigid rows use 'constrained_aba' or 'prox_pv'"
             )
 

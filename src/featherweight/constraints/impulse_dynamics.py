@@ -13,7 +13,7 @@ from ..arrays import Array
 from ..core_tables import constrained_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import Constraint, ConstraintSet, compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 from .dynamics import Method, activity, check_method, check_settings, resolved
 
 
@@ -46,7 +46,7 @@ def impulse_dynamics(
     model: Model,
     q: ArrayLike,
     v: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     restitution: ArrayLike = 0.0,
     method: Method = "auto",

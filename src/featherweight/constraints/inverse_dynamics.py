@@ -13,7 +13,7 @@ from ..arrays import Array
 from ..core_tables import inverse_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import Constraint, ConstraintSet, compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 from .dynamics import activity, check_settings
 
 
@@ -40,7 +40,7 @@ def constrained_inverse_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     actuated: ArrayLike | None = None,
     tolerance: float = 1e-10,

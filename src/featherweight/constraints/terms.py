@@ -1,7 +1,7 @@
 """What constraints say about a motion: Jacobian, bias, velocity, and how far it is from what they ask for.
 
 All rows of all constraints in the order given, (..., n_rows): those of a point in the axes of its frame, those of a
-frame [linear; angular] in its own axes.
+frame [linear; angular] in its own axes, one for each rod and coupling.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array
 from ..model.model import Model
-from .constraint_set import Constraint, ConstraintSet, compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 
 
 def constraint_jacobian(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     num_threads: int | None = None,
 ) -> Array:
@@ -32,7 +32,7 @@ def constraint_bias(
     model: Model,
     q: ArrayLike,
     v: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     num_threads: int | None = None,
 ) -> Array:
@@ -44,7 +44,7 @@ def constraint_velocity(
     model: Model,
     q: ArrayLike,
     v: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     num_threads: int | None = None,
 ) -> Array:
@@ -57,7 +57,7 @@ def constraint_residual(
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     num_threads: int | None = None,
 ) -> Array:
@@ -73,7 +73,7 @@ def constraint_residual(
 def constraint_position_error(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | ConstraintSet,
+    constraints: Sequence[AnyConstraint] | ConstraintSet,
     *,
     num_threads: int | None = None,
 ) -> Array:
@@ -81,12 +81,13 @@ def constraint_position_error(
 
     In the axes of the constraint's frame: R^T (p - p_wanted), and for the angular rows of a frame the rotation vector
     of R_wanted^T R. A hinge, with two of these rows, has the shortest rotation that brings its axis back; a single one
-    has the rotation about its axis. Every constraint must have a position or a second frame.
+    has the rotation about its axis. Of a rod it is the length less the wanted one, of a coupling the joint's coordinate
+    less the wanted one. Every constraint on a frame must have a position or a second frame.
     """
     compiled = compiled_for(model, constraints)
     for k, constraint in enumerate(compiled.constraints):
-        if constraint.position is None and constraint.to is None:
-            raise ValueError(f"constraint {k} on {constraint.frame!r}: has neither a position nor a second frame")
+        if getattr(constraint, "position", True) is None and getattr(constraint, "to", None) is None:
+            raise ValueError(f"constraint {k} on {constraint.what}: has neither a position nor a second frame")
     positions = compiled.positions
     if positions is None:
         positions = np.tile(np.eye(4), (len(compiled.constraints), 1, 1))  # in the second frames

@@ -263,7 +263,7 @@ class Compilation:
             if constraint.position is not None:
                 target = checked_pose(f"constraint on {constraint.frame!r}", "position", constraint.position)
             return SceneConstraint(constraint, link, frozen(X), -1, frozen(np.array(target)))
-        if isinstance(constraint, PointConstraint):
+        if constraint.to_offset is not None:
             to_offset = checked_pose(f"constraint on {constraint.frame!r}", "to_offset", constraint.to_offset)
             to, Y = self._on_link(str(constraint.to), to_offset)
             return SceneConstraint(constraint, link, frozen(X), to, frozen(Y))

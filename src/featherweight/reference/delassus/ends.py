@@ -16,7 +16,7 @@ from featherweight.arrays import Array
 from featherweight.model.description import ModelDescription
 from featherweight.reference.constraints import Rows, frame_rows, point_rows
 from featherweight.reference.kinematics import find_frame, frame_placement
-from featherweight.reference.spatial import inverse, motion_transform, pose
+from featherweight.reference.spatial import inverse, motion_transform
 from featherweight.reference.tree import sizes
 
 
@@ -34,10 +34,9 @@ Constraint: TypeAlias = Rows | RowsBetween
 def point_rows_between(
     model: ModelDescription, q: Array, frame: str, to: str, *, axes: Sequence[int] = (0, 1, 2)
 ) -> RowsBetween:
-    """Rows of the velocity of the origin of ``frame`` minus that of the origin of ``to``, in the axes of ``frame``."""
-    X_WA, X_WB = frame_placement(model, q, frame), frame_placement(model, q, to)
+    """Rows of the velocity of the origin of ``frame`` less that of the link of ``to`` there, in its axes."""
     first = point_rows(model, q, np.zeros(sizes(model)[1]), frame, axes=axes)
-    return RowsBetween(first, _opposite(model, q, to, pose(X_WA[:3, :3], X_WB[:3, 3]), axes))
+    return RowsBetween(first, _opposite(model, q, to, frame_placement(model, q, frame), axes))
 
 
 def frame_rows_between(
