@@ -8,6 +8,7 @@ namespace featherweight::bindings {
 void bind_model(nb::module_& m);
 void bind_kinematics(nb::module_& m);
 void bind_dynamics(nb::module_& m);
+void bind_derivatives(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_constrained(nb::module_& m);
 void bind_delassus(nb::module_& m);

@@ -107,6 +107,7 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
   job.v = input(arguments.v, {nv});
   job.x = arguments.x_is_configuration ? input(arguments.x, {nq}) : input(arguments.x, {nv});
   job.f_ext = input(arguments.f_ext, {n_links, 6});
+  job.w = input(arguments.w, {nv});
   job.mount = options.mount;
   job.reference = options.reference;
   job.classical = options.classical;
@@ -155,6 +156,7 @@ nb::object run(const Model& model, const Algorithm& algorithm, Arguments& argume
                         arguments.x_is_configuration ? 1 : 0);
     if (faults & fault::f_ext)
       report_not_finite(model, arguments.f_ext, job.f_ext, static_cast<std::size_t>(6 * n_links), n, -1);
+    if (faults & fault::w) report_not_finite(model, arguments.w, job.w, static_cast<std::size_t>(nv), n, 0);
     if constexpr (sizeof(T) == sizeof(double)) {
       if (faults & fault::targets)
         report_not_finite(model, arguments.targets, job.targets,
@@ -197,6 +199,7 @@ nb::object call(const Model& model, const Algorithm& algorithm, Arguments& argum
   else
     check(arguments.x, {nv});
   check(arguments.f_ext, {n_links, 6});
+  check(arguments.w, {nv});
   if (options.constraints) {
     if (options.n_sides)
       check(arguments.targets, {options.constraints->n_rows(), options.n_sides});

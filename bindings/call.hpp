@@ -26,6 +26,7 @@ struct Arguments {
   ArrayArgument q, v, x, f_ext;
   bool x_is_configuration = false;
   ArrayArgument targets{}, active{}, positions{};  // with constraints only
+  ArrayArgument w{};                               // for products of derivatives only
 };
 
 struct Options {

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_model(m);
   featherweight::bindings::bind_kinematics(m);
   featherweight::bindings::bind_dynamics(m);
+  featherweight::bindings::bind_derivatives(m);
   featherweight::bindings::bind_constrained(m);
   featherweight::bindings::bind_rows(m);
   featherweight::bindings::bind_delassus(m);

@@ -16,7 +16,7 @@
 namespace featherweight::bindings {
 namespace {
 
-// What can be timed and counted, with the number of inputs read: q, then v, then x.
+// What can be timed and counted, with the number of inputs read: q, then v, then x, then w, which is x again.
 struct Measurable {
   Algorithm algorithm;
   int n_inputs;
@@ -35,7 +35,9 @@ const Measurable& find_algorithm(const std::string& name) {
                                    {FW_ALGORITHM(kinetic_energy), 2},
                                    {FW_ALGORITHM(potential_energy), 1},
                                    {FW_ALGORITHM(centroidal_momentum), 2},
-                                   {FW_ALGORITHM(integrate), 2}};
+                                   {FW_ALGORITHM(integrate), 2},
+                                   {FW_ALGORITHM(rnea_derivatives), 3},
+                                   {FW_ALGORITHM(rnea_vjp), 4}};
   std::string names;
   for (const Measurable& m : all) {
     if (name == m.algorithm.name) return m;
@@ -52,6 +54,8 @@ std::size_t result_size(const Model& model, const Algorithm& algorithm) {
   if (name == "crba") return static_cast<std::size_t>(model.tree<double>().row[nv]);  // packed
   if (name == "minverse") return nv * nv;
   if (name == "jacobian") return 6 * nv;
+  if (name == "rnea_derivatives") return nv + 3 * nv * nv;
+  if (name == "rnea_vjp") return 3 * nv;
   return std::max({nv, static_cast<std::size_t>(model.nq()), std::size_t{16}});
 }
 
@@ -135,7 +139,7 @@ std::vector<double> time_kernel(const Model& model, Kernel<T> kernel, Job<T> job
     Job<T> one = job;
     for (std::size_t k = 0; k < batch; ++k) {  // one sample after the other, all into the same place
       faults |= run_kernel(model, kernel, one, 1, 1);
-      for (Input<T>* in : {&one.q, &one.v, &one.x}) in->data += in->stride;
+      for (Input<T>* in : {&one.q, &one.v, &one.x, &one.w}) in->data += in->stride;
     }
     return faults;
   };
@@ -171,6 +175,7 @@ nb::dict benchmark(const Model& model, const std::string& name, nb::handle q, nb
     job.q = input(q_array, model.nq());
     if (timed.n_inputs > 1) job.v = input(v_array, model.nv());
     if (timed.n_inputs > 2) job.x = input(x_array, model.nv());
+    if (timed.n_inputs > 3) job.w = job.x;
     constrained.apply(job);
     const ReleasedGil released;
     return time_kernel(model, timed.algorithm.kernel<T>(kernels), job, constrained.result_size(model, timed.algorithm),
@@ -203,6 +208,7 @@ nb::dict count_operations(const Model& model, const std::string& name, nb::handl
   job.q.data = posture.data();
   if (n_inputs > 1) job.v.data = half.data();
   if (n_inputs > 2) job.x.data = half.data();
+  if (n_inputs > 3) job.w.data = half.data();
   constrained.apply(job);
   job.out = out.data();
   job.packed = true;

@@ -18,6 +18,7 @@ LAYERS = [
     "kinematics",
     "io",
     "constraints",
+    "derivatives",
     "scene",
     "viewer",
     "simulation",

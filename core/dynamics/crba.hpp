@@ -127,6 +127,15 @@ void crba_inward(const Tree<C>& tree, CrbaWorkspace<S>& w, S* H) {
   }
 }
 
+// Packed rows as a full matrix, nv x nv, of which entries that are always zero are not written.
+template <class S, class C>
+FW_INLINE void spread_symmetric(const Tree<C>& tree, const S* packed, S* full) {
+  const std::ptrdiff_t n = tree.nv;
+  for (int row = 0; row < n; ++row)
+    for (int column = row; column >= 0; column = tree.dof_parent[column], ++packed)
+      full[row * n + column] = full[column * n + row] = *packed;
+}
+
 template <class S, class C>
 void crba(const Tree<C>& tree, const S* q, CrbaWorkspace<S>& w, S* H) {
   for (int i = 0; i < tree.n_links; ++i) {

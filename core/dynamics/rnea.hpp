@@ -52,20 +52,24 @@ template <class J, class S, class C>
   if (l.parent >= 0) carry = J::to_parent(l, state, f);
 }
 
+// Sweep 1, root to leaf: velocities and accelerations. world: its acceleration, which stands in for gravity.
 template <class S, class C>
-void rnea(const Tree<C>& tree, const S* q, const S* v, const S* a, const Force<S>* f_ext, RneaWorkspace<S>& w, S* tau) {
-  const Motion<S> rest = zero_motion<S>(), world = minus_gravity<S>(tree);
-
-  // sweep 1, root to leaf: velocities and accelerations
+void rnea_outward(const Tree<C>& tree, const Motion<S>& world, const S* q, const S* v, const S* a, S* state,
+                  typename RneaWorkspace<S>::Moving* links) {
+  const Motion<S> rest = zero_motion<S>();
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<C>& l = tree.links[i];
-    const Motion<S>& v_parent = l.parent < 0 ? rest : w.links[l.parent].v;
-    const Motion<S>& a_parent = l.parent < 0 ? world : w.links[l.parent].a;
+    const Motion<S>& v_parent = l.parent < 0 ? rest : links[l.parent].v;
+    const Motion<S>& a_parent = l.parent < 0 ? world : links[l.parent].a;
     visit(l.kind, [&](auto joint) {
-      rnea_outward(joint, l, q + l.q, v + l.v, a + l.v, w.state + l.state, v_parent, a_parent, w.links[i].v,
-                   w.links[i].a);
+      rnea_outward(joint, l, q + l.q, v + l.v, a + l.v, state + l.state, v_parent, a_parent, links[i].v, links[i].a);
     });
   }
+}
+
+template <class S, class C>
+void rnea(const Tree<C>& tree, const S* q, const S* v, const S* a, const Force<S>* f_ext, RneaWorkspace<S>& w, S* tau) {
+  rnea_outward(tree, minus_gravity<S>(tree), q, v, a, w.state, w.links);
 
   // sweep 2, leaf to root: forces
   const Force<S> nothing = zero_force<S>();

@@ -4,7 +4,7 @@
 //   set_state(link, q, state)       what depends on q only (sines, matrices), kept in `state`
 //   to_child(link, state, motion)   X m: a motion of the parent, seen at the link
 //   to_parent(link, state, x)       X^T x: a force or an inertia of the link, seen at the parent
-//   axes_to_child(link, state, x)   a free vector of the parent, in the link's axes
+//   axes_to_child, axes_to_parent   a free vector of the parent, in the link's axes, and the other way round
 //   orientation, origin             pose of the link in its parent
 //   add_motion(link, rate, m)       m += S rate
 //   project(link, f, out)           out = S^T f
@@ -13,7 +13,7 @@
 #pragma once
 #include "lanes/native.hpp"
 #include "model/tree.hpp"
-#include "spatial/spatial.hpp"
+#include "spatial/coriolis.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -77,6 +77,13 @@ struct AxisJoint {
     Vec3<S> y = x;
     if constexpr (turned) y = Rotation<C>{mat3(l.R)}.to_child(y);
     if constexpr (rotates) y = rotation(state).to_child(y);
+    return y;
+  }
+  template <class S, class C>
+  static FW_INLINE Vec3<S> axes_to_parent(const Link<C>& l, const S* state, const Vec3<S>& x) {
+    Vec3<S> y = x;
+    if constexpr (rotates) y = rotation(state).to_parent(y);
+    if constexpr (turned) y = Rotation<C>{mat3(l.R)}.to_parent(y);
     return y;
   }
   template <class S, class C>
@@ -161,6 +168,10 @@ struct Ball {
   template <class S, class C>
   static FW_INLINE Vec3<S> axes_to_child(const Link<C>& l, const S* state, const Vec3<S>& x) {
     return transposed_times(orientation(l, state), x);
+  }
+  template <class S, class C>
+  static FW_INLINE Vec3<S> axes_to_parent(const Link<C>& l, const S* state, const Vec3<S>& x) {
+    return orientation(l, state) * x;
   }
   template <class S, class C, class X>
   static FW_INLINE X to_parent(const Link<C>& l, const S* state, const X& x) {

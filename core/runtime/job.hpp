@@ -20,6 +20,7 @@ struct Input {
 template <class T>
 struct Job {
   Input<T> q, v, x, f_ext;  // x: the third argument, tau or a or a second configuration
+  Input<T> w;               // what a product of derivatives is taken with, nv
   T* out = nullptr;
   std::ptrdiff_t out_stride = 0;
   int mount = 0;  // link or frame asked about
@@ -43,7 +44,7 @@ struct Job {
 namespace fault {
 inline constexpr unsigned q = 1, v = 2, x = 4, f_ext = 8;  // not finite
 inline constexpr unsigned q_quaternion = 16, x_quaternion = 32;
-inline constexpr unsigned targets = 128, positions = 256;
+inline constexpr unsigned targets = 128, positions = 256, w = 512;
 inline constexpr unsigned memory = 64;  // not a fault of the input: come back with `required` bytes
 }  // namespace fault
 
@@ -59,6 +60,7 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
+  Kernel<T> rnea_derivatives, rnea_vjp;
   // constrained dynamics, float64 only: contact forces need the digits
   Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
   Kernel<T> pv_early = nullptr, pv_soft = nullptr, constrained_aba = nullptr;

@@ -24,6 +24,9 @@ struct KernelOf {
   static unsigned centroidal_momentum(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned integrate(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned difference(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  // derivatives
+  static unsigned rnea_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned rnea_vjp(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   // constrained dynamics
   static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned limb_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);

@@ -116,7 +116,7 @@ template <class T>
 class LaneInputs {
  public:
   using S = Native<T>;
-  S *q, *v, *x;
+  S *q, *v, *x, *w = nullptr;
   Force<S>* f_ext = nullptr;
 
   LaneInputs(const Tree<T>& tree, const Job<T>& job, Arena& arena, bool x_is_configuration = false)
@@ -126,6 +126,7 @@ class LaneInputs {
         tree_(tree),
         job_(job),
         x_is_configuration_(x_is_configuration) {
+    if (job.w.data) w = arena.take<S>(tree.nv);
     if (!job.f_ext.data) return;
     f_ext = arena.take<Force<S>>(tree.n_links);
     scratch_ = arena.take<S>(6 * tree.n_user_links);
@@ -140,12 +141,14 @@ class LaneInputs {
     if (job_.v.data) load(job_.v, pack, tree_.nv, v, v_watch_);
     if (job_.x.data && x_is_configuration_) load_configuration(tree_, job_.x, pack, x, x_watch_);
     if (job_.x.data && !x_is_configuration_) load(job_.x, pack, tree_.nv, x, x_watch_);
+    if (w) load(job_.w, pack, tree_.nv, w, w_watch_);
     if (f_ext) load_forces(tree_, job_.f_ext, pack, f_ext, scratch_, f_watch_);
   }
   FW_INLINE unsigned faults() const {
     return (q_watch_.finite() ? 0 : fault::q) | (v_watch_.finite() ? 0 : fault::v) |
            (x_watch_.finite() ? 0 : fault::x) | (f_watch_.finite() ? 0 : fault::f_ext) |
-           (q_watch_.unit() ? 0 : fault::q_quaternion) | (x_watch_.unit() ? 0 : fault::x_quaternion);
+           (w_watch_.finite() ? 0 : fault::w) | (q_watch_.unit() ? 0 : fault::q_quaternion) |
+           (x_watch_.unit() ? 0 : fault::x_quaternion);
   }
 
  private:
@@ -153,7 +156,7 @@ class LaneInputs {
   const Job<T>& job_;
   bool x_is_configuration_;
   S* scratch_ = nullptr;
-  Watch<S> q_watch_, v_watch_, x_watch_, f_watch_;
+  Watch<S> q_watch_, v_watch_, x_watch_, f_watch_, w_watch_;
 };
 
 // Runs `step` on every pack of samples [begin, end), with its inputs loaded.

@@ -22,7 +22,9 @@ constexpr Kernels<T> kernels() {
                    .potential_energy = K::potential_energy,
                    .centroidal_momentum = K::centroidal_momentum,
                    .integrate = K::integrate,
-                   .difference = K::difference};
+                   .difference = K::difference,
+                   .rnea_derivatives = K::rnea_derivatives,
+                   .rnea_vjp = K::rnea_vjp};
   if constexpr (sizeof(T) == sizeof(double)) {
     table.pv = K::pv;
     table.limb_pv = K::limb_pv;

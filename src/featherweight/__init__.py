@@ -50,6 +50,7 @@ from .constraints.terms import (
     constraint_residual,
     constraint_velocity,
 )
+from .derivatives.inverse_dynamics import RneaDerivatives, rnea_derivatives, rnea_vjp
 from .errors import ModelError, ModelImportError, SimulationWarning
 from .io.load import load, loads
 from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
@@ -164,6 +165,7 @@ __all__ = [
     "Parameters",
     "Plane",
     "PointConstraint",
+    "RneaDerivatives",
     "Scene",
     "SceneObject",
     "Severity",
@@ -224,6 +226,8 @@ __all__ = [
     "quaternion_slerp",
     "reference",
     "rnea",
+    "rnea_derivatives",
+    "rnea_vjp",
     "rotation_from_quaternion",
     "solid_inertia",
     "sphere",

@@ -137,6 +137,12 @@ def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing
     Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.
     """
 
+def rnea_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """tau, then its derivatives by q, v and a: (..., nv + 3 nv^2)."""
+
+def rnea_vjp(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, w: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """w^T times the derivatives of tau by q, v and a: (..., 3 nv)."""
+
 class ConstraintSet:
     """Constraints on the links of one model, compiled to rows."""
 

@@ -20,7 +20,16 @@ def exponent(sizes: list[int], counts: list[int]) -> float:
 
 
 SIZES = [64, 128, 256]
-LINEAR = ["forward_kinematics", "rnea", "aba", "center_of_mass", "kinetic_energy", "centroidal_momentum", "integrate"]
+LINEAR = [
+    "forward_kinematics",
+    "rnea",
+    "aba",
+    "center_of_mass",
+    "kinetic_energy",
+    "centroidal_momentum",
+    "integrate",
+    "rnea_vjp",
+]
 
 
 @pytest.mark.parametrize("algorithm", LINEAR)
@@ -30,15 +39,16 @@ def test_linear_algorithms_are_linear(algorithm: str, family: str) -> None:
     assert exponent(SIZES, counts) == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.parametrize("algorithm", ["crba", "minverse"])
+@pytest.mark.parametrize("algorithm", ["crba", "minverse", "rnea_derivatives"])
 def test_matrices_cost_their_entries(algorithm: str) -> None:
     counts = [operations(fw.models.chain(n), algorithm) for n in SIZES]
     assert exponent(SIZES, counts) == pytest.approx(2.0, abs=0.1)
 
 
-def test_crba_of_a_balanced_tree_costs_n_log_n() -> None:
+@pytest.mark.parametrize("algorithm", ["crba", "rnea_derivatives"])
+def test_matrices_of_a_balanced_tree_cost_n_log_n(algorithm: str) -> None:
     sizes = [127, 255, 511]
-    counts = [operations(fw.models.tree(n), "crba") for n in sizes]
+    counts = [operations(fw.models.tree(n), algorithm) for n in sizes]
     assert exponent(sizes, counts) < 1.2
 
 

@@ -1,8 +1,11 @@
-"""Every public function of the foundation with the arrays it takes, for tests that hold for all of them."""
+"""Every public function of the foundation with the arrays it takes, for tests that hold for all of them.
+
+What returns several arrays, derivatives for instance, is seen as one: all of them flattened, one after the other.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,12 @@ class Function:
 
     def __call__(self, model: fw.Model, arrays: dict[str, Any], frame: Any = FRAME, **options: Any) -> Array:
         positional = [arrays[name] for name in self.arrays] + ([frame] if self.on_frame else [])
-        return getattr(fw, self.name)(model, *positional, **options)  # type: ignore[no-any-return]
+        result = getattr(fw, self.name)(model, *positional, **options)
+        if not isinstance(result, tuple) and not is_dataclass(result):
+            return result  # type: ignore[no-any-return]
+        parts = list(result) if isinstance(result, tuple) else list(vars(result).values())
+        batch = parts[0].shape[:-1]  # the first is a vector per sample
+        return np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1)
 
     def shape(self, model: fw.Model) -> tuple[int, ...]:
         """Of the result for one sample."""
@@ -41,6 +49,8 @@ class Function:
             "kinetic_energy": (),
             "potential_energy": (),
             "centroidal_momentum": (6,),
+            "rnea_derivatives": (model.nv + 3 * model.nv**2,),
+            "rnea_vjp": (3 * model.nv,),
         }.get(self.name, (model.nv,))
 
 
@@ -60,11 +70,14 @@ FUNCTIONS = [
     Function("kinetic_energy", ("q", "v")),
     Function("potential_energy", ("q",)),
     Function("centroidal_momentum", ("q", "v")),
+    Function("rnea_derivatives", ("q", "v", "a", "f_ext")),
+    Function("rnea_vjp", ("q", "v", "a", "w", "f_ext")),
 ]
 
 
 def arrays_of(state: State) -> dict[str, Array]:
-    return {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau, "f_ext": state.f_ext}
+    w = np.cos(np.arange(state.v.size)) * state.v  # what products of derivatives are taken with
+    return {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau, "f_ext": state.f_ext, "w": w}
 
 
 def batch_of(forest: Forest, batch: int, dtype: Any = np.float64) -> dict[str, Array]:

@@ -52,6 +52,7 @@ from featherweight.reference.pv import pv
 from featherweight.reference.pv_early import pv_early
 from featherweight.reference.pv_soft import pv_soft
 from featherweight.reference.rnea import bias_forces, gravity_forces, rnea
+from featherweight.reference.rnea_derivatives import rnea_derivatives
 from featherweight.reference.stages.of_simulator import contact_points, step_scene
 from featherweight.reference.stages.scene import ContactPoint, StepScene
 from featherweight.reference.stages.step import StepSolution, step
@@ -108,6 +109,7 @@ __all__ = [
     "pv_osimr",
     "pv_soft",
     "rnea",
+    "rnea_derivatives",
     "sizes",
     "solve_block",
     "stages",
