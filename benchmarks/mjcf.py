@@ -53,6 +53,8 @@ def to_mjcf(scene: CompiledScene, dt: float) -> str:
     actuators = SubElement(root, "actuator")
     joints = {joint.name: joint for joint in description.joints}
     for actuator in description.actuators:
+        if actuator.joint is None:
+            raise ValueError(f"actuator {actuator.name!r} acts on no joint")
         _add_servo(actuators, actuator, joints[actuator.joint])
     return ElementTree.tostring(root, encoding="unicode")
 

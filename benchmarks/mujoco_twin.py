@@ -113,7 +113,8 @@ def servo_forces(model: fw.Model, q: Array, v: Array, control: Array) -> Array:
     """Joint forces (n, nv) of position servos, cut to what the motors can do, and of the dampers of joints."""
     tau = -model.damping * v
     for u, actuator in zip(control.T, model.description.actuators, strict=True):
-        joint = model.joint(actuator.joint)
+        [(name, _)] = actuator.joints
+        joint = model.joint(name)
         k, limit = joint.v_slice.start, float(joint.effort_limit[0])
         force = actuator.kp * (u - q[:, joint.q_slice.start]) - actuator.kd * v[:, k]
         tau[:, k] += np.clip(force, -limit, limit)

@@ -1,6 +1,7 @@
 // bindings/scene.cpp -- which shapes may touch, and scenes compiled for steps of one length.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -30,8 +31,16 @@ using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stif
 // degree of freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 using Three = std::array<double, 3>;
-using MediumTuple = std::tuple<double, double, Three>;  // density, viscosity, wind
-using BoxTuple = std::tuple<int, PoseArray, Three>;     // link, placement, edges
+// terms (degree of freedom, coefficient); link, placement and wrench in it; gain (3), constant, kp, kd; lower, upper;
+// muscle (8 numbers), if it is one
+using TransmissionTuple = std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three,
+                                     Three, std::array<double, 2>, std::optional<std::array<double, 8>>>;
+// is a muscle's; keep, take; rise, fall, smoothing; lower, upper; is early
+using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
+using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
+using LiftTuple = std::tuple<int, double, Three>;        // link, mass, centre of mass
+using MediumTuple = std::tuple<double, double, Three>;   // density, viscosity, wind
+using BoxTuple = std::tuple<int, PoseArray, Three>;      // link, placement, edges
 // link, placement, radii, coefficients, virtual mass and inertia over the density
 using EllipsoidTuple = std::tuple<int, PoseArray, Three, std::array<double, 5>, Three, Three>;
 
@@ -97,6 +106,30 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
   return spec;
 }
 
+void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTuple>& transmissions,
+           const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& laws) {
+  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, muscle] : transmissions) {
+    check_index("transmission: link", link, model.n_links(), true);
+    Transmission law{0,         0,         -1,        {},        gain[0],   gain[1], gain[2],
+                     affine[0], affine[1], affine[2], bounds[0], bounds[1], 0,       {}};
+    if (muscle) {
+      const auto& [peak, slack, optimal, shortest, longest, fastest, passive, eccentric] = *muscle;
+      law.is_muscle = 1;
+      law.muscle = {peak, slack, optimal, shortest, longest, fastest, passive, eccentric};
+    }
+    std::vector<TransmissionTerm> along;
+    for (const auto& [dof, coefficient] : terms) {
+      check_index("transmission: degree of freedom", dof, model.nv(), false);
+      along.push_back({dof, -1, coefficient});
+    }
+    spec.transmissions.push_back({law, std::move(along), link, placement, wrench});
+  }
+  for (const auto& [is_muscle, linear, times, range, is_early] : activations)
+    spec.activations.push_back({is_muscle ? Activation::muscle : Activation::linear, linear[0], linear[1], times[0],
+                                times[1], times[2], range[0], range[1], is_early});
+  for (const auto& [activation, law, gain] : laws) spec.activated_laws.push_back({activation, law, gain});
+}
+
 void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
              const std::vector<EllipsoidTuple>& ellipsoids) {
   const auto& [density, viscosity, wind] = medium;
@@ -143,17 +176,25 @@ void bind_scene(nb::module_& m) {
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
              std::vector<double> damping, const std::vector<SpringTuple>& springs, const MediumTuple& medium,
-             const std::vector<BoxTuple>& boxes, const std::vector<EllipsoidTuple>& ellipsoids) {
+             const std::vector<BoxTuple>& boxes, const std::vector<EllipsoidTuple>& ellipsoids,
+             const std::vector<TransmissionTuple>& transmissions, const std::vector<ActivationTuple>& activations,
+             const std::vector<ActivatedLawTuple>& activated_laws, const std::vector<LiftTuple>& lifts) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
             immerse(spec, model, medium, boxes, ellipsoids);
+            drive(spec, model, transmissions, activations, activated_laws);
+            for (const auto& [link, mass, center] : lifts) {
+              check_index("lift: link", link, model.n_links(), false);
+              spec.lifts.push_back({link, mass, center});
+            }
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"), nb::arg("medium"), nb::arg("boxes"),
-          nb::arg("ellipsoids"))
+          nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"), nb::arg("activated_laws"),
+          nb::arg("lifts"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

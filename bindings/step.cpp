@@ -69,7 +69,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
     throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm works with products");
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
   job.control =
-      input("control", control, first, n_steps, self.batch(), simulation.scene().n_actuators, job.control_step);
+      input("control", control, first, n_steps, self.batch(), simulation.scene().n_controls(), job.control_step);
   job.f_ext = input("f_ext", f_ext, first, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
   if (!q_out.is_none()) {
     job.q_out = record("q_out", q_out, first, n_steps, self.batch(), nq, job.q_out_stride);
@@ -280,6 +280,13 @@ void bind_step(nb::module_& m) {
                      return view(self, e.v(), e.batch());
                    })
       .def_prop_ro(
+          "activation",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.activation(), e.batch());
+          },
+          "Activations of actuators, (batch, na).")
+      .def_prop_ro(
           "impulses",
           [](nb::handle self) {
             auto& e = nb::cast<Environments&>(self);
@@ -325,9 +332,9 @@ void bind_step(nb::module_& m) {
       .def(
           "set_gains",
           [](Environments& self, const Table& factors) {
-            self.set_gains(table("gains", factors, self.batch(), self.simulation().scene().n_actuators));
+            self.set_gains(table("gains", factors, self.batch(), self.simulation().scene().n_laws()));
           },
-          nb::arg("factors"), "Factor on the gains of each actuator of each environment, (batch, nu).")
+          nb::arg("factors"), "Factor on the gains of each law of actuators of each environment, (batch, laws).")
       .def(
           "set_gravity",
           [](Environments& self, const Table& gravity) {

@@ -6,7 +6,7 @@ Nothing here reads the file by the code under test: MuJoCo's compiled model and 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
@@ -122,20 +122,20 @@ def _same_actuators(m: Any, model: fw.Model, details: list[str]) -> bool | None:
     if any(note.element.startswith("actuator") for note in model.import_report.not_honoured):
         details.append("actuators are left out")
         return False
-    sim = fw.Simulator(model)
+    sim, bare = fw.Simulator(model), fw.Simulator(fw.Model(replace(model.description, actuators=(), keyframes=())))
     data = mujoco.MjData(m)
     worst = 0.0
     for seed in range(2):
         rng = np.random.default_rng(seed)
         q, v = model.random(rng), rng.standard_normal(model.nv)
-        control = rng.uniform(-1.0, 1.0, m.nu)
+        control, activation = rng.uniform(-1.0, 1.0, m.nu), rng.uniform(0.0, 1.0, m.na)
         data.qpos, data.qvel = fw.convert.to_mujoco(model, q, v)
-        data.ctrl = control
+        data.ctrl, data.act = control, activation
         mujoco.mj_forward(m, data)
         theirs = _basis(model, q).T @ data.qfrc_actuator
-        # What the actuators add to the acceleration of a step, times the inertia.
         rows = [_control_row(m, sim, k) for k in range(sim.nu)]
-        ours = _actuator_forces(sim, q, v, control[rows])
+        driven = sim.step(sim.state(q=q, v=v, activation=activation), control=control[rows])
+        ours = driven.joint_forces - bare.step(bare.state(q=q, v=v)).joint_forces
         worst = max(worst, float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1.0)))
     if worst > SAME:
         details.append(f"actuators differ by {worst:.1e}")
@@ -146,29 +146,6 @@ def _control_row(m: Any, sim: fw.Simulator, k: int) -> int:
     name = sim.actuators[k].name.partition("/")[2]
     found = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_ACTUATOR, name)
     return int(m.actuator_ctrladr[found if found >= 0 else int(name.rpartition("_")[2])])
-
-
-def _actuator_forces(sim: fw.Simulator, q: Array, v: Array, control: Array) -> Array:
-    """As the description of an Actuator says, summed over the joint."""
-    tau = np.zeros(sim.model.nv)
-    for actuator, u in zip(sim.actuators, control, strict=True):
-        joint = sim.model.joint(actuator.joint)
-        if actuator.ctrl_range is not None:
-            u = np.clip(u, *actuator.ctrl_range)
-        length, rate = actuator.gear * q[joint.q_slice][0], actuator.gear * v[joint.v_slice][0]
-        bias = actuator.bias[0] + actuator.bias[1] * length + actuator.bias[2] * rate
-        law = {
-            "motor": actuator.kp * u,
-            "position": actuator.kp * (u - length) - actuator.kd * rate,
-            "velocity": actuator.kd * (u - rate),
-            "general": actuator.kp * u + bias,
-        }
-        force = law[actuator.kind]
-        if actuator.force_range is not None:
-            force = np.clip(force, *actuator.force_range)
-        for name, ratio in ((actuator.joint, 1.0), *actuator.others):
-            tau[sim.model.joint(name).v_slice] += actuator.gear * ratio * force
-    return np.clip(tau, -sim.model.effort_limit, sim.model.effort_limit)
 
 
 # -- pairs ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include "collision/shape.hpp"
 #include "rows/rows.hpp"
+#include "scene/actuation.hpp"
 #include "scene/medium.hpp"
 
 namespace featherweight {
@@ -95,6 +96,15 @@ struct Scene {
   const Closure<double>* closures;  // axes of each in rising order
   const Spring* springs;
   const Actuator* actuators;
+  // The laws of actuators are these and then transmissions; controls are those of laws and then of activations.
+  int n_transmissions, n_activations, n_activated_laws, n_lifts;
+  const Transmission* transmissions;
+  const TransmissionTerm* transmission_terms;
+  const Activation* activations;
+  const ActivatedLaw* activated_laws;
+  const Lift* lifts;
+  const int* lifted;    // of each link: 1 if a lift acts on it or outboard of it; null: none does
+  int has_link_forces;  // 1: something in the scene acts on links
   Medium medium;
   int n_boxes, n_ellipsoids;  // that the medium drags at
   const BoxDrag* boxes;
@@ -102,6 +112,9 @@ struct Scene {
   int has_restitution;
   int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows and, twice, of closures
   int most_contact_dofs;  // of one contact, likewise
+
+  int n_laws() const { return n_actuators + n_transmissions; }
+  int n_controls() const { return n_laws() + n_activations; }
 };
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.

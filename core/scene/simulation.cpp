@@ -28,6 +28,8 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_springs(spec);
   add_inertia(spec);
   add_medium(spec);
+  add_transmissions(spec);
+  add_lifts(spec);
   find_touchable();
 }
 
@@ -37,6 +39,12 @@ int Simulation::link_of_dof(int dof) const {
   throw std::invalid_argument("degree of freedom " + std::to_string(dof) +
                               " does not belong to an axis: limits, friction, springs and servos act on revolute, "
                               "prismatic and helical joints");
+}
+
+int Simulation::coordinate_of_dof(int dof) const {
+  for (const Link<double>& l : links_)
+    if (l.v <= dof && dof < l.v + l.nv) return l.nv == 1 ? l.q : -1;
+  throw std::invalid_argument("degree of freedom " + std::to_string(dof) + " is out of range");
 }
 
 void Simulation::find_paths() {
@@ -206,6 +214,69 @@ void Simulation::add_medium(const SceneSpec& spec) {
   scene_.n_ellipsoids = static_cast<int>(ellipsoids_.size());
   scene_.boxes = boxes_.data();
   scene_.ellipsoids = ellipsoids_.data();
+  scene_.has_link_forces |= scene_.n_boxes + scene_.n_ellipsoids > 0;
+}
+
+void Simulation::add_transmissions(const SceneSpec& spec) {
+  for (const TransmissionSpec& s : spec.transmissions) {
+    Transmission t = s.law;
+    t.first_term = static_cast<int>(transmission_terms_.size());
+    t.n_terms = static_cast<int>(s.terms.size());
+    for (TransmissionTerm term : s.terms) {
+      term.q = coordinate_of_dof(term.dof);
+      if (term.q < 0 && (t.kp != 0 || t.gain_length != 0 || t.is_muscle))
+        throw std::invalid_argument("a transmission whose force depends on its length needs axes");
+      transmission_terms_.push_back(term);
+    }
+    t.link = -1;
+    if (s.link >= 0) {
+      const Mount<double> at = mount_on_link(scene_.tree, s.link, s.placement);
+      t.link = at.link;
+      for (int r = 0; r < 3; ++r) {
+        t.wrench[r] = at.R[3 * r] * s.wrench[0] + at.R[3 * r + 1] * s.wrench[1] + at.R[3 * r + 2] * s.wrench[2];
+        t.wrench[3 + r] = at.R[3 * r] * s.wrench[3] + at.R[3 * r + 1] * s.wrench[4] + at.R[3 * r + 2] * s.wrench[5];
+      }
+      for (int r = 0; r < 3; ++r) {
+        const int y = (r + 1) % 3, z = (r + 2) % 3;
+        t.wrench[3 + r] += at.p[y] * t.wrench[z] - at.p[z] * t.wrench[y];
+      }
+    }
+    scene_.has_link_forces |= t.link >= 0;
+    transmissions_.push_back(t);
+  }
+  activations_ = spec.activations;
+  activated_laws_ = spec.activated_laws;
+  const int n_laws = static_cast<int>(actuators_.size() + transmissions_.size());
+  for (const ActivatedLaw& a : activated_laws_)
+    if (a.activation < 0 || a.activation >= static_cast<int>(activations_.size()) || a.law < 0 || a.law >= n_laws)
+      throw std::invalid_argument("activated law: index out of range");
+  scene_.n_transmissions = static_cast<int>(transmissions_.size());
+  scene_.n_activations = static_cast<int>(activations_.size());
+  scene_.n_activated_laws = static_cast<int>(activated_laws_.size());
+  scene_.transmissions = transmissions_.data();
+  scene_.transmission_terms = transmission_terms_.data();
+  scene_.activations = activations_.data();
+  scene_.activated_laws = activated_laws_.data();
+}
+
+// Nothing carries what is fixed to the world.
+void Simulation::add_lifts(const SceneSpec& spec) {
+  lifted_.assign(links_.size(), 0);
+  for (const LiftSpec& s : spec.lifts) {
+    const Mount<double>& mount = scene_.tree.mounts[s.link];
+    if (mount.link < 0) continue;
+    Lift lift{mount.link, s.link, s.mass, {}};
+    for (int r = 0; r < 3; ++r)
+      lift.moment[r] = s.mass * (mount.R[3 * r] * s.center[0] + mount.R[3 * r + 1] * s.center[1] +
+                                 mount.R[3 * r + 2] * s.center[2] + mount.p[r]);
+    lifts_.push_back(lift);
+    for (int i = mount.link; i >= 0; i = links_[static_cast<std::size_t>(i)].parent)
+      lifted_[static_cast<std::size_t>(i)] = 1;
+  }
+  scene_.n_lifts = static_cast<int>(lifts_.size());
+  scene_.lifts = lifts_.data();
+  scene_.lifted = lifts_.empty() ? nullptr : lifted_.data();
+  scene_.has_link_forces |= !lifts_.empty();
 }
 
 void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {

@@ -1,5 +1,6 @@
 // scene/simulation.hpp -- a model and what is added to it, compiled to a scene.
 #pragma once
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -22,6 +23,18 @@ struct JointRowSpec {
   double bound;
   double restitution;
 };
+struct TransmissionSpec {
+  Transmission law;                     // terms and wrench are filled in
+  std::vector<TransmissionTerm> terms;  // q is filled in
+  int link;                             // the user's; -1: none
+  PoseArray placement;                  // of the frame of the wrench
+  std::array<double, 6> wrench;         // in that frame
+};
+struct LiftSpec {
+  int link;                      // the user's
+  double mass;                   // [kg]
+  std::array<double, 3> center;  // [m], on the link
+};
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
   std::shared_ptr<const PairRules> rules;  // one per shape; null: nothing touches
@@ -30,7 +43,11 @@ struct SceneSpec {
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<Spring> springs;        // q is filled in
   std::vector<Actuator> actuators;    // q and is_row are filled in
-  std::vector<double> damping;        // one per degree of freedom
+  std::vector<TransmissionSpec> transmissions;
+  std::vector<Activation> activations;
+  std::vector<ActivatedLaw> activated_laws;
+  std::vector<LiftSpec> lifts;
+  std::vector<double> damping;  // one per degree of freedom
   Medium medium{};
   std::vector<BoxInMedium> boxes;
   std::vector<EllipsoidInMedium> ellipsoids;
@@ -56,11 +73,14 @@ class Simulation {
 
  private:
   int link_of_dof(int dof) const;
+  int coordinate_of_dof(int dof) const;  // -1: an axis of a ball or free joint
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void add_medium(const SceneSpec& spec);
+  void add_transmissions(const SceneSpec& spec);
+  void add_lifts(const SceneSpec& spec);
   void find_paths();
   void find_touchable();
 
@@ -85,6 +105,12 @@ class Simulation {
   std::vector<Closure<double>> closures_;
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
+  std::vector<Transmission> transmissions_;
+  std::vector<TransmissionTerm> transmission_terms_;
+  std::vector<Activation> activations_;
+  std::vector<ActivatedLaw> activated_laws_;
+  std::vector<Lift> lifts_;
+  std::vector<int> lifted_;
   std::vector<BoxDrag> boxes_;
   std::vector<EllipsoidDrag> ellipsoids_;
   Scene scene_{};

@@ -1,6 +1,6 @@
 // step/drag.hpp -- forces of the medium on links, with velocities at the start of the step.
-//   in    q, v, w.f_ext
-//   out   w.forces: f_ext and drag
+//   in    q, v
+//   out   w.forces
 //   Oracle: MuJoCo's qfrc_fluid; the twin.
 #pragma once
 #include "step/workspace.hpp"
@@ -70,7 +70,6 @@ void add_medium_forces(const Scene& scene, StepWorkspace<S>& w) {
       move_outward(joint, l, w.q + l.q, w.v + l.v, w.aba.state + l.state, l.parent < 0 ? world : w.aba.motion[l.parent],
                    w.aba.motion[i]);
     });
-    w.forces[i] = w.f_ext ? w.f_ext[i] : zero_force<S>();
   }
   add_drag(scene.boxes, scene.n_boxes, w.aba.motion, w.forces);
   add_drag(scene.ellipsoids, scene.n_ellipsoids, w.aba.motion, w.forces);

@@ -47,6 +47,7 @@ Environments::Environments(std::shared_ptr<const Simulation> simulation, std::si
     : simulation_(std::move(simulation)),
       batch_(batch),
       v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
+      activation_(batch * static_cast<std::size_t>(simulation_->scene().n_activations)),
       impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
       v_start_(v_.size()),
       acceleration_(v_.size()),
@@ -62,6 +63,7 @@ Environments::Environments(const Environments& other)
       batch_(other.batch_),
       q_(other.q_),
       v_(other.v_),
+      activation_(other.activation_),
       impulses_(other.impulses_),
       q_start_(other.q_start_),
       v_start_(other.v_start_),
@@ -122,7 +124,7 @@ void find_inertias(const Simulation& simulation, std::size_t batch, Parameters& 
   p.inertias.resize(batch * n);
   for (std::size_t k = 0; k < batch; ++k)
     simulation.scale_inertias(p.masses.empty() ? nullptr : p.masses.data() + k * scene.tree.n_user_links,
-                              p.gain_scale.empty() ? nullptr : p.gain_scale.data() + k * scene.n_actuators,
+                              p.gain_scale.empty() ? nullptr : p.gain_scale.data() + k * scene.n_laws(),
                               p.inertias.data() + k * n);
 }
 
@@ -146,7 +148,7 @@ void Environments::set_friction(const double* factors) {
 }
 void Environments::set_gains(const double* factors) {
   change_parameters([&](Parameters& p) {
-    p.gain_scale = rows(factors, simulation_->scene().n_actuators);
+    p.gain_scale = rows(factors, simulation_->scene().n_laws());
     find_inertias(*simulation_, batch_, p);
   });
 }
@@ -185,12 +187,12 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
   job.scene = own.ground ? &own.ground->scene() : &simulation_->scene();
   job.dt = simulation_->dt();
-  job.q = q_.data(), job.v = v_.data(), job.joint_impulses = impulses_.data();
+  job.q = q_.data(), job.v = v_.data(), job.activation = activation_.data(), job.joint_impulses = impulses_.data();
   job.q_start = q_start_.data(), job.v_start = v_start_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();
   if (keep) job.solutions = keep->of.data(), job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
-  job.gravity = given(own.gravity), job.inertias = given(own.inertias);
+  job.gravity = given(own.gravity), job.masses = given(own.masses), job.inertias = given(own.inertias);
   job.contacts = contacts_.data();
   for (StepReport& r : reports_) {
     const int failed = r.failed;

@@ -34,7 +34,7 @@ class OwnGround {
 // What environments have of their own instead of the scene's. Empty: nothing.
 struct Parameters {
   std::vector<double> friction;    // one factor per environment, on all coefficients of friction
-  std::vector<double> gain_scale;  // one factor per actuator, on gains
+  std::vector<double> gain_scale;  // one factor per law of actuators, on gains
   std::vector<double> gravity;     // three numbers [m/s^2]
   std::vector<double> masses;      // one factor on mass and inertia of each of the user's links
   std::vector<double> inertias;    // what masses and gains come to: see RolloutJob
@@ -68,6 +68,7 @@ class Environments {
   const Simulation& simulation() const { return *simulation_; }
   std::vector<double>& q() { return q_; }
   std::vector<double>& v() { return v_; }
+  std::vector<double>& activation() { return activation_; }
   std::vector<double>& impulses() { return impulses_; }
   std::vector<double>& q_start() { return q_start_; }  // of the last step
   std::vector<double>& v_start() { return v_start_; }
@@ -81,7 +82,7 @@ class Environments {
 
   // Parameters of the environments, one row each; copies share them until one is changed.
   void set_friction(const double* factors);  // (batch)
-  void set_gains(const double* factors);     // (batch, actuators)
+  void set_gains(const double* factors);     // (batch, laws of actuators)
   void set_gravity(const double* gravity);   // (batch, 3)
   void set_masses(const double* factors);    // (batch, links)
   // Of a shape that is a height field, on a grid like its own; heights: (batch, rows, columns), bases: (batch).
@@ -97,7 +98,7 @@ class Environments {
 
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
-  std::vector<double> q_, v_, impulses_, q_start_, v_start_, acceleration_, applied_;
+  std::vector<double> q_, v_, activation_, impulses_, q_start_, v_start_, acceleration_, applied_;
   std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;

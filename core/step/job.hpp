@@ -35,6 +35,7 @@ struct RolloutJob {
   int n_steps;
   SolverOptions options;
   double *q, *v;                      // one row per environment
+  double* activation;                 // likewise
   double* joint_impulses;             // one per joint row and row of a closure: warm starts
   ContactList* contacts;              // one per environment
   StepReport* reports;                // one per environment
@@ -44,12 +45,13 @@ struct RolloutJob {
   double *v_free = nullptr,
          *dofs = nullptr;              // with them: velocities without impulses, and dof_numbers per degree of freedom
   const double* friction = nullptr;    // one per environment: factor on all coefficients of friction
-  const double* gain_scale = nullptr;  // one row of actuators per environment: factor on gains
+  const double* gain_scale = nullptr;  // one row of laws of actuators per environment: factor on gains
   const double* gravity = nullptr;     // one row of 3 per environment, instead of the scene's [m/s^2]
+  const double* masses = nullptr;      // one row of the user's links per environment: factors; in inertias already
   const double* inertias = nullptr;    // one row of links per environment, inertia_numbers each, instead of the scene's
   Input<double> tau;                   // joint forces beside those of actuators; null: none
   std::ptrdiff_t tau_step = 0;         // from one step to the next
-  Input<double> control;               // of actuators; null: none
+  Input<double> control;               // of laws of actuators, then of activations; null: none
   std::ptrdiff_t control_step = 0;
   Input<double> f_ext;  // on the user's links, in their axes; null: none
   std::ptrdiff_t f_ext_step = 0;

@@ -4,6 +4,8 @@
 #pragma once
 #include "step/advance.hpp"
 #include "step/drag.hpp"
+#include "step/lift.hpp"
+#include "step/transmit.hpp"
 #include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
@@ -46,6 +48,17 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     }
     w.tau[m.dof] = w.tau[m.dof] + force;
   }
+}
+
+// All forces beside impulses: along joints those above and transmissions, on links those of the medium and of lifts.
+template <class S>
+void add_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  for (int i = 0; i < scene.tree.n_links && scene.has_link_forces; ++i)
+    w.forces[i] = w.f_ext ? w.f_ext[i] : zero_force<S>();
+  add_joint_forces(scene, dt, w);
+  add_transmissions(scene, w);
+  add_medium_forces(scene, w);
+  add_lifts(scene, w);
 }
 
 // Velocities at the end of the step if nothing touched.
@@ -93,8 +106,7 @@ void place_links(const Scene& scene, StepWorkspace<S>& w) {
 
 template <class S>
 void predict(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  add_joint_forces(scene, dt, w);
-  add_medium_forces(scene, w);
+  add_forces(scene, dt, w);
   move_freely(scene, dt, w);
   place_links(scene, w);
 }

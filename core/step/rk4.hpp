@@ -47,7 +47,7 @@ struct Rk4Workspace {
         tau(arena.take<S>(tree.nv)) {}
 };
 
-// w.tau holds what drives the whole step; dampers, springs, servos and the medium are evaluated at every stage.
+// w.tau holds what drives the whole step; all other forces are evaluated at every stage.
 template <class S>
 void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
   const Scene& scene = *job.scene;
@@ -63,8 +63,7 @@ void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
       w.tau[k] = r.tau[k];
     }
     if (stage > 0) integrate(tree, r.q, r.x, w.q);
-    add_joint_forces(scene, S(0), w);
-    add_medium_forces(scene, w);
+    add_forces(scene, S(0), w);
     aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.forces, w.aba, w.a);
     for (int i = 0; i < tree.n_links; ++i) {
       const int v = tree.links[i].v;

@@ -34,15 +34,19 @@ int fastest_dof(const S* v, int nv, int lane) {
 void freeze_failed(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
   const S squares = squares_of(w.v, tree.nv);  // and with them q
+  const int n_activations = job.scene->n_activations;
   for (int lane = 0; lane < width_of<S>; ++lane) {
     StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
-    if (is_sane(squares, lane) && !report.failed) continue;
+    const bool is_fine = is_sane(squares, lane) && are_finite(w.activation, n_activations, lane);
+    if (is_fine && !report.failed) continue;
     if (report.frozen == 0) {
       report.failed = report.frozen = 1;
       report.failed_dof = fastest_dof(w.v, tree.nv, lane), report.failed_step = k;
     }
     for (int i = 0; i < tree.nq; ++i) ScalarTraits<S>::set(w.q[i], lane, LaneOf<S>{lane}(w.kept_q[i]));
     for (int i = 0; i < tree.nv; ++i) ScalarTraits<S>::set(w.v[i], lane, LaneOf<S>{lane}(w.kept_v[i]));
+    for (int i = 0; i < n_activations; ++i)
+      ScalarTraits<S>::set(w.activation[i], lane, LaneOf<S>{lane}(w.kept_activation[i]));
   }
 }
 
@@ -61,6 +65,7 @@ void share_physics(const RolloutJob& job, StepWorkspace<S>& w) {
   find_centers(tree, w.inertias, w.centers);
 }
 void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  load_lifts(job, pack, w.lift_scale);
   if (job.gravity) {
     S g[3];
     Watch<S> watch;
@@ -80,9 +85,9 @@ void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S
   else
     for (int f = 0; f < scene.tree.nv; ++f) w.tau[f] = S(0);
   if (job.control.data)
-    load(at_step(job.control, job.control_step, k), pack, scene.n_actuators, w.control, watch);
+    load(at_step(job.control, job.control_step, k), pack, scene.n_controls(), w.control, watch);
   else
-    for (int i = 0; i < scene.n_actuators; ++i) w.control[i] = S(0);
+    for (int i = 0; i < scene.n_controls(); ++i) w.control[i] = S(0);
   if (w.f_ext)
     FW_ISA::load_forces(scene.tree, at_step(job.f_ext, job.f_ext_step, k), pack, w.f_ext, w.f_scratch, watch);
 }
@@ -95,6 +100,7 @@ double operations_of_step(const Scene& scene) {
 unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, StepMemory& memory) {
   constexpr int width = width_of<S>;
   const Tree<double>& tree = job.scene->tree;
+  const int n_laws = job.scene->n_laws(), n_activations = job.scene->n_activations;
   Arena arena(memory.workspace);
   StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);
@@ -106,16 +112,18 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     const Pack pack{first, left < width ? static_cast<int>(left) : width};
     load(Input<double>{job.q, tree.nq}, pack, tree.nq, w.q, q_watch);  // of unit length since the last step
     load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    load(Input<double>{job.activation, n_activations}, pack, n_activations, w.activation, v_watch);
     load_physics(job, pack, w);
     if (job.gain_scale)
-      load(Input<double>{job.gain_scale, job.scene->n_actuators}, pack, job.scene->n_actuators, w.gain_scale, q_watch);
+      load(Input<double>{job.gain_scale, n_laws}, pack, n_laws, w.gain_scale, q_watch);
     else
-      for (int k = 0; k < job.scene->n_actuators; ++k) w.gain_scale[k] = S(1);
+      for (int k = 0; k < n_laws; ++k) w.gain_scale[k] = S(1);
     for (int k = 0; k < job.n_steps; ++k) {
       if (interrupted(operations_of_step(*job.scene))) return 0;
       for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
       for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
       load_forces(job, pack, k, w);
+      activate(*job.scene, S(job.dt), w);
       if (job.scene->integrator == Integrator::rk4)
         rk4_step(job, w, stages);
       else
@@ -132,6 +140,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     }
     store(w.q, tree.nq, pack, job.q, tree.nq);
     store(w.v, tree.nv, pack, job.v, tree.nv);
+    store(w.activation, n_activations, pack, job.activation, n_activations);
   }
   return 0;
 }

@@ -12,15 +12,18 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct StepWorkspace {
   S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
+  S *activation, *kept_activation;  // kept: at the start of the step
   // see tumble.hpp, which takes what follows as scratch
   S *explicit_v, *turned, *bend, *x, *x_next, *middle, *no_tau;
   S* forced;  // accelerations without products of velocities, where there are closures
   bool tumbles = false;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;     // given; null: none
-  Force<S>* forces;    // on links, with those of the medium; null: none
+  Force<S>* forces;    // on links, with those of the scene; null: none
   S* f_scratch;
   Motion<S> world;           // its acceleration, which stands in for gravity
+  Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
+  S* lift_scale;             // factors on what they carry
   LaneInertia<S>* inertias;  // of links
   Vec3<S>* centers;          // of mass, of links on free joints
   AbaWorkspace<S> aba;
@@ -51,8 +54,10 @@ struct StepWorkspace {
         a(arena.take<S>(scene.tree.nv)),
         moved(arena.take<S>(scene.tree.nv)),
         separating(arena.take<S>(scene.tree.nv)),
-        control(arena.take<S>(scene.n_actuators)),
-        gain_scale(arena.take<S>(scene.n_actuators)),
+        control(arena.take<S>(scene.n_controls())),
+        gain_scale(arena.take<S>(scene.n_laws())),
+        activation(arena.take<S>(scene.n_activations)),
+        kept_activation(arena.take<S>(scene.n_activations)),
         explicit_v(arena.take<S>(scene.tree.nv)),
         turned(arena.take<S>(scene.tree.nv)),
         bend(arena.take<S>(scene.tree.nv)),
@@ -64,8 +69,10 @@ struct StepWorkspace {
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
-        forces(scene.n_boxes + scene.n_ellipsoids ? arena.take<Force<S>>(scene.tree.n_links) : f_ext),
+        forces(scene.has_link_forces ? arena.take<Force<S>>(scene.tree.n_links) : f_ext),
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
+        up(arena.take<Vec3<S>>(scene.n_lifts ? scene.tree.n_links : 0)),
+        lift_scale(arena.take<S>(scene.n_lifts)),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),

@@ -67,6 +67,7 @@ from .kinematics.logarithms import (
 from .model import convert, models
 from .model.builder import ModelBuilder
 from .model.description import (
+    Activation,
     Actuator,
     Closure,
     ContactPair,
@@ -77,6 +78,7 @@ from .model.description import (
     Keyframe,
     Mimic,
     ModelDescription,
+    Muscle,
     Severity,
     Tendon,
 )
@@ -115,6 +117,7 @@ if TYPE_CHECKING:  # what is imported when it is first asked for, below
 __all__ = [
     "ADMM",
     "IMU",
+    "Activation",
     "Actuator",
     "Automatic",
     "Body",
@@ -159,6 +162,7 @@ __all__ = [
     "ModelDescription",
     "ModelError",
     "ModelImportError",
+    "Muscle",
     "NamedSensor",
     "Newton",
     "PairTable",

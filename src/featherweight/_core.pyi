@@ -276,7 +276,7 @@ class PairRules:
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]], medium: tuple[float, float, Sequence[float]], boxes: Sequence[tuple[int, Sequence[float], Sequence[float]]], ellipsoids: Sequence[tuple[int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float]]]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int]]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], springs: Sequence[tuple[int, float, float]], medium: tuple[float, float, Sequence[float]], boxes: Sequence[tuple[int, Sequence[float], Sequence[float]]], ellipsoids: Sequence[tuple[int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float]]], transmissions: Sequence[tuple[Sequence[tuple[int, float]], int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float] | None]], activations: Sequence[tuple[bool, Sequence[float], Sequence[float], Sequence[float], bool]], activated_laws: Sequence[tuple[int, int, float]], lifts: Sequence[tuple[int, float, Sequence[float]]]) -> None: ...
 
     @property
     def dt(self) -> float:
@@ -319,6 +319,10 @@ class Environments:
     def v(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
     @property
+    def activation(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Activations of actuators, (batch, na)."""
+
+    @property
     def impulses(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """Of joint rows and rows of closures, (batch, rows): warm starts [N s]."""
 
@@ -344,7 +348,9 @@ class Environments:
         """Factor on all coefficients of friction of each environment."""
 
     def set_gains(self, factors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
-        """Factor on the gains of each actuator of each environment, (batch, nu)."""
+        """
+        Factor on the gains of each law of actuators of each environment, (batch, laws).
+        """
 
     def set_gravity(self, gravity: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', writable=False)]) -> None:
         """Gravity of each environment, (batch, 3) [m/s^2]."""

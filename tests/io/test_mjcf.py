@@ -128,10 +128,9 @@ def test_what_is_left_out_is_reported(model: fw.Model) -> None:
     [
         (one_body('<joint type="ball" stiffness="1"/><geom size="1"/>'), "joint 'b_joint'"),
         (one_body('<joint type="ball" range="0 1" limited="true"/><geom size="1"/>'), "joint 'b_joint'"),
-        (one_body().replace('name="b"', 'name="b" gravcomp="1"'), "body 'b'"),
         (one_body(options='<option><flag override="enable"/></option>'), "option/flag"),
         (one_body(rest=TENDON.replace('name="t"', 'name="t" stiffness="3"')), "tendon 't'"),
-        (one_body(rest=TENDON + '<actuator><damper tendon="t" kv="2" ctrlrange="0 1"/></actuator>'), "actuator"),
+        (one_body(rest='<actuator><adhesion body="b" ctrlrange="0 1"/></actuator>'), "actuator"),
         (one_body(rest='<equality><joint name="e" joint1="s"/></equality>'), "equality 'e'"),
         (
             one_body("<freejoint/><geom size='1'/>", options="<default><joint/></default>").replace(
@@ -139,8 +138,8 @@ def test_what_is_left_out_is_reported(model: fw.Model) -> None:
             ),
             "joint 'b_joint'",
         ),
-        (one_body(rest='<actuator><intvelocity name="m" joint="s" actrange="0 1"/></actuator>'), "actuator 'm'"),
-        (one_body(rest='<actuator><general joint="s" biastype="affine" biasprm="1 2"/></actuator>'), "actuator"),
+        (one_body(rest='<actuator><general name="m" joint="s" dyntype="user" actdim="1"/></actuator>'), "actuator 'm'"),
+        (one_body(rest='<actuator><general joint="s" gaintype="user"/></actuator>'), "actuator"),
         (one_body("<freejoint name='f'/><geom size='1'/>", '<actuator><motor joint="f"/></actuator>'), "actuator"),
         (one_body(SLIDER.replace('size="0.1"', 'size="0.1" adhesion="0.01"')), "geom 'geom_0'"),
         (one_body(SLIDER.replace('size="0.1"', 'size="0.1" surfacevel="1 0 0"')), "geom 'geom_0'"),

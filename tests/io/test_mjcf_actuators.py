@@ -10,6 +10,7 @@ from helpers.compare import assert_close
 
 import featherweight as fw
 from featherweight.arrays import Array
+from featherweight.reference.stages.activations import activate
 from featherweight.reference.stages.of_simulator import step_scene
 from featherweight.reference.stages.servos import servos
 
@@ -72,7 +73,7 @@ def test_the_twin_has_the_same_laws(integrator: Any) -> None:
     text = TWO.format(a=LIMITS["symmetric"], actuators=actuators.replace('joint="a"', 'joint="a" ctrlrange="-1 1"', 1))
     sim = fw.Simulator(fw.loads(text, "mjcf"), integrator=integrator)
     control = np.random.default_rng(0).normal(size=sim.nu)
-    twin = servos(step_scene(sim), control)
+    twin = servos(step_scene(sim), activate(step_scene(sim), control, None)[0])
     told = sim._actuation.controls(np.clip(control, *sim._control_range))
     assert told is not None
     laws = zip(sim._actuation.laws, told, strict=True)

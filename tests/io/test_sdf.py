@@ -470,7 +470,6 @@ def test_what_is_not_there_is_left_out() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        link("a", "<gravity>0</gravity>"),
         link("a", "<kinematic>true</kinematic>"),
         link("a", "<velocity_decay><linear>0.1</linear></velocity_decay>"),
         link("a") + link("b") + joint("j", "a", "b", "gearbox"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from helpers.compare import assert_close
@@ -175,8 +177,6 @@ def test_drakes_joints(kind: str, nv: int) -> None:
 @pytest.mark.parametrize(
     "content, reference",
     [
-        ("<turnGravityOff>true</turnGravityOff>", "a"),
-        ("<gravity>0</gravity>", "a"),
         ("<dampingFactor>0.1</dampingFactor>", "a"),
         ("<stopCfm>0.1</stopCfm>", "j"),
         ("<mystery/>", "a"),
@@ -256,3 +256,18 @@ def test_mujocos_block() -> None:
 def test_drakes_frames() -> None:
     model = robot(rest='<frame name="tool" link="a" xyz="1 2 3" rpy="0 0 0"/>')
     assert_close(model.frame("tool").placement[:3, 3], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"rest": gazebo("<turnGravityOff>true</turnGravityOff>")},
+        {"rest": gazebo("<gravity>0</gravity>")},
+        {"link": "<gravity>0</gravity>"},
+    ],
+)
+def test_links_without_weight_stay_where_they_are(where: dict[str, Any]) -> None:
+    model = robot(**where)
+    assert {link.name: link.gravity_compensation for link in model.description.links}["a"] == 1.0
+    sim = fw.Simulator(model)
+    assert np.abs(sim.rollout(sim.state(), n_steps=10).final.v).max() <= 1e-12

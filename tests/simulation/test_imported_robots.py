@@ -88,7 +88,7 @@ def test_robots_stand_when_their_joints_are_held(name: str, itself: SelfCollisio
     scene.add(model, name="robot", q=q, self_collision=itself)
     sim = fw.Simulator(scene, dt=2e-3, integrator="implicit")
     q = on_the_ground(sim) if floating else sim.scene.q0
-    targets = np.array([q[sim.model.joint(a.joint).q_slice.start] for a in sim.actuators])
+    targets = np.array([q[sim.model.joint(str(a.joint)).q_slice.start] for a in sim.actuators])
     trajectory = sim.rollout(sim.state(q=q), control=targets, n_steps=500)
     assert not trajectory.final.failed
     assert trajectory.unconverged <= 5, f"{trajectory.unconverged:.0f} steps did not converge"

@@ -106,13 +106,16 @@ class Drop:
     def _hold(self, scene: Scene, part: str, q: Array) -> dict[str, float]:
         """Puts servos where there are none; returns what each actuator is told."""
         own = [actuator for actuator in self.robot.description.actuators if actuator.kind == "position"]
-        targets = {f"{part}/{each.name}": each.gear * float(q[self.robot.joint(each.joint).q_slice][0]) for each in own}
+        at = {joint.name: joint.q_slice.start for joint in self.robot.joints}
+        targets = {f"{part}/{each.name}": sum(gear * float(q[at[name]]) for name, gear in each.joints) for each in own}
         kp, kd = holding_gains(self.robot, q)
-        left = {actuator.joint for actuator in own} | {joint.name for base in self.bases for joint in base.joints}
+        left = {name for actuator in own for name, _ in actuator.joints} | {
+            joint.name for base in self.bases for joint in base.joints
+        }
         free = [joint for joint in self.robot.joints if joint.nv == 1 and joint.name not in left]
         if free:
-            at = [joint.v_slice.start for joint in free]
-            names = scene.servo([f"{part}/{joint.name}" for joint in free], kp=kp[at], kd=kd[at])
+            dofs = [joint.v_slice.start for joint in free]
+            names = scene.servo([f"{part}/{joint.name}" for joint in free], kp=kp[dofs], kd=kd[dofs])
             targets |= {name: float(q[joint.q_slice][0]) for name, joint in zip(names, free, strict=True)}
         return targets
 

@@ -29,12 +29,21 @@ def add_keyframes(source: MjcfSource, actuators: dict[int, str]) -> None:
             else:
                 q[called], v[called] = qpos[:1], qvel[:1]
         control = {called: float(m.key_ctrl[key][source.control(number)]) for number, called in actuators.items()}
-        numbers = np.concatenate([np.zeros(0), *q.values(), *v.values(), list(control.values())])
+        activation = {called: float(m.key_act[key][at]) for called, at in _activations(source, actuators).items()}
+        told = (*control.values(), *activation.values())
+        numbers = np.concatenate([np.zeros(0), *q.values(), *v.values(), np.array(told)])
         if not np.isfinite(numbers).all():
             source.note("key", key, "holds numbers that are not finite: left out", Severity.NOTHING)
             continue
-        source.builder.keyframe(name, q=q, v=v, control=control)
+        source.builder.keyframe(name, q=q, v=v, control=control, activation=activation)
         _report_rest(source, key)
+
+
+def _activations(source: MjcfSource, actuators: dict[int, str]) -> dict[str, int]:
+    """Where the activations of the actuators that have one are."""
+    none = int(source.mujoco.mjtDyn.mjDYN_NONE)
+    places = {called: number for number, called in actuators.items() if source.m.actuator_dyntype[number] != none}
+    return {called: int(source.m.actuator_actadr[number]) for called, number in places.items()}
 
 
 def _report_rest(source: MjcfSource, key: int) -> None:
@@ -48,8 +57,6 @@ def _report_rest(source: MjcfSource, key: int) -> None:
     if moved:
         message = "places mocap bodies elsewhere: they stay where the file puts them; model.placed moves them"
         source.note("key", key, message, Severity.NOTHING)
-    if np.any(m.key_act[key]):
-        source.note("key", key, "activations of actuators are not part of the keyframe", Severity.NOTHING)
 
 
 def _unit(wxyz: Array) -> Array:

@@ -56,9 +56,15 @@ class TreeTranslation:
         inertia = Inertia(mass, X[:3, 3], 0.5 * (moments + moments.T))
         fluid_shapes = self._fluid_shapes(body, X) if mass > 0.0 else ()
         geometries = self._shapes.of_body(body)
-        self._builder.link(self._bodies[body], inertia=inertia, geometries=geometries, fluid_shapes=fluid_shapes)
-        if m.body_gravcomp[body] != 0.0 and mass > 0.0 and np.any(m.opt.gravity):
-            self._source.note("body", body, "gravity compensation is not imported", Severity.MOTION)
+        carries = self._source.has_passive_forces and np.any(m.body_gravcomp > 0.0)  # else MuJoCo does not look
+        carried = float(m.body_gravcomp[body]) if carries else 0.0
+        self._builder.link(
+            self._bodies[body],
+            inertia=inertia,
+            geometries=geometries,
+            fluid_shapes=fluid_shapes,
+            gravity_compensation=carried,
+        )
 
     def _fluid_shapes(self, body: int, X: Array) -> list[FluidShape]:
         """Ellipsoids of its geoms; without them the box of its inertia, along the axes that the file has it in.
@@ -192,6 +198,9 @@ class TreeTranslation:
                 source.note("joint", joint, "the spring does not yield here (springyield)", Severity.MOTION)
         if np.any(given(m, "dof_dampingpoly", self._dofs(joint))) and not source.disabled("DAMPER"):
             source.note("joint", joint, "only the linear part of the damping is imported", Severity.MOTION)
+        if m.jnt_actgravcomp[joint] and m.jnt_actfrclimited[joint] and np.any(m.body_gravcomp):
+            message = "gravity compensation is no part of the force of its actuators, which is limited"
+            source.note("joint", joint, message, Severity.MOTION)
         if m.jnt_type[joint] == self._types.mjJNT_BALL and self._is_limited(joint):
             source.note("joint", joint, "the limit of a ball joint is not imported", Severity.MOTION)
 

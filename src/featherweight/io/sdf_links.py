@@ -50,12 +50,11 @@ class _LinkReader:
         ]
         geometries = [shape for shape in shapes if shape is not None]
         self._report_settings()
-        builder.link(self._name, inertia=self._inertia(), geometries=geometries)
+        carried = 0.0 if self._reader.flag(self._link, "gravity", True) else 1.0
+        builder.link(self._name, inertia=self._inertia(), geometries=geometries, gravity_compensation=carried)
 
     def _report_settings(self) -> None:
         reader, link = self._reader, self._link
-        if not reader.flag(link, "gravity", True):
-            reader.note(link, self._what, "gravity acts on all links: this cannot be turned off", MOTION)
         for tag in ("kinematic", "enable_wind"):
             if reader.flag(link, tag):
                 reader.note(link, self._what, f"<{tag}> is left out", MOTION)

@@ -125,7 +125,14 @@ class _UrdfReader(Reader):
         mass, X, moments = self._inertial(inertial, what, geometries)
         R = X[:3, :3]
         moments = self._extensions.changed_moments(source, mass, moments)
-        builder.link(name, mass=mass, com=X[:3, 3], inertia=_symmetric(R @ moments @ R.T), geometries=geometries)
+        builder.link(
+            name,
+            mass=mass,
+            com=X[:3, 3],
+            inertia=_symmetric(R @ moments @ R.T),
+            geometries=geometries,
+            gravity_compensation=self._extensions.carried(source),
+        )
         if mass == 0.0 and not moments.any():
             self.note(inertial, what, "has no mass: taken as massless", NOTHING)
 

@@ -39,6 +39,7 @@ class Extensions:
         self._springs: dict[str, dict[str, float]] = {}
         self._scales: dict[str, float] = {}  # link -> factor of its inertia
         self._alone: list[str] = []  # links that touch no other link of the robot
+        self._weightless: set[str] = set()  # links that gravity does not pull
         self._excludes: list[tuple[str, str]] = []
         self._frames: list[Element] = robot.all("frame")
         self._links = [link.attributes.get("name", "") for link in robot.all("link")]
@@ -76,10 +77,10 @@ class Extensions:
             for anchor in contact.all("friction_anchor"):
                 anchor.settle()
                 self._reader.note(anchor, what, "a setting of another solver: left out", NOTHING)
-        for setting in element.all("gravity", "kinematic"):
-            usual = flag(setting) == (setting.tag == "gravity")
-            message = f"<{setting.tag}> of a link is left out"
-            self._reader.note(setting, what, message, NOTHING if usual else MOTION)
+        self._weightless |= {link for setting in element.all("gravity") if not flag(setting)}
+        for setting in element.all("kinematic"):
+            message = "<kinematic> of a link is left out"
+            self._reader.note(setting, what, message, MOTION if flag(setting) else NOTHING)
         return surface
 
     def read_shape(self, shape: Element, surface: Surface) -> None:
@@ -88,6 +89,10 @@ class Extensions:
             surface.read_drake(properties)
         for each in shape.all("surface"):
             surface.read_sdf(each)
+
+    def carried(self, link: str) -> float:
+        """The share of the weight of a link that does not count. To be asked after its surface."""
+        return 1.0 if link in self._weightless else 0.0
 
     def changed_moments(self, link: str, mass: float, moments: Array) -> Array:
         """The inertia of a link as PyBullet scales and MuJoCo balances it."""
@@ -143,10 +148,8 @@ class Extensions:
         for setting in gazebo.all("selfCollide", "self_collide"):
             if not flag(setting):
                 self._alone.append(link)
-        weightless = [s for s in gazebo.all("turnGravityOff") if flag(s)]
-        weightless += [s for s in gazebo.all("gravity") if not flag(s)]
-        for setting in weightless:
-            self._reader.note(setting, what, "gravity acts on all links: this cannot be turned off", MOTION)
+        self._weightless |= {link for setting in gazebo.all("turnGravityOff") if flag(setting)}
+        self._weightless |= {link for setting in gazebo.all("gravity") if not flag(setting)}
         for setting in gazebo.all("dampingFactor", "kinematic", "static", "velocity_decay", "enable_wind"):
             self._leave_out_unless_zero(setting, what)
 

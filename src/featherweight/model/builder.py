@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..checks import checked_name, close_names, frozen, not_negative, number, numbers, vector
 from ..errors import ModelError
+from .actuator_checks import checked_actuator
 from .description import (
     JOINT_SIZES,
+    Activation,
     Actuator,
     ActuatorKind,
     Closure,
@@ -32,6 +34,7 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
+    Muscle,
     Sensor,
     SensorQuantity,
     Severity,
@@ -55,6 +58,7 @@ ROOT_JOINT = "root_joint"
 
 _ROWS = ("x", "y", "z", "rx", "ry", "rz")
 _TENDON_JOINTS = ("name", "joints", "coefficients")
+_OF_ACTUATORS = ("name", "joint", "others", "frame")
 
 
 class ModelBuilder:
@@ -124,12 +128,14 @@ class ModelBuilder:
         inertia: Inertia | ArrayLike | None = None,
         geometries: Iterable[Geometry] = (),
         fluid_shapes: Iterable[FluidShape] = (),
+        gravity_compensation: float = 0.0,
     ) -> ModelBuilder:
         """Add a rigid body; without ``mass`` it is massless.
 
         mass: [kg]; com: centre of mass in link coordinates [m]; inertia: about the centre of mass in link axes
         [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
         fluid_shapes: what a :class:`Medium` drags at; by default the box of uniform density that has the inertia.
+        gravity_compensation: share of its weight that something carries; it acts in the simulator only.
         """
         element = self._new_frame_name("link", name)
         self.check_size(1)
@@ -141,7 +147,9 @@ class ModelBuilder:
             raise ModelError(element, "has an inertia but no mass")
         body = None if mass is None else self._checked_inertia(element, mass, com, inertia)
         shapes = tuple(checked_geometry(element, geometry) for geometry in geometries)
-        self._links[name] = Link(name, body, shapes, tuple(checked_fluid_shape(element, x) for x in fluid_shapes))
+        fluid = tuple(checked_fluid_shape(element, x) for x in fluid_shapes)
+        carried = number(element, "gravity_compensation", gravity_compensation)
+        self._links[name] = Link(name, body, shapes, fluid, carried)
         return self
 
     def solid(
@@ -267,7 +275,7 @@ class ModelBuilder:
     def actuator(
         self,
         name: str,
-        joint: str,
+        joint: str | None,
         kind: ActuatorKind = "motor",
         *,
         gear: float = 1.0,
@@ -277,32 +285,35 @@ class ModelBuilder:
         force_range: tuple[float, float] | None = None,
         bias: tuple[float, float, float] = (0.0, 0.0, 0.0),
         others: Iterable[tuple[str, float]] = (),
+        slopes: tuple[float, float] = (0.0, 0.0),
+        muscle: Muscle | None = None,
+        activation: Activation | None = None,
+        frame: str | None = None,
+        wrench: ArrayLike = (),
     ) -> ModelBuilder:
-        """Put a motor on ``joint``, which must have one degree of freedom. Arguments as in :class:`Actuator`."""
+        """Put a motor on ``joint``, which must have one degree of freedom, or on a frame. See :class:`Actuator`."""
         element = f"actuator {checked_name('actuator', name)!r}"
         if name in self._actuators:
             raise ModelError(element, "the name is used twice")
-        if kind not in ("motor", "position", "velocity", "general"):
-            raise ModelError(element, f"the kind must be motor, position, velocity or general, got {kind!r}")
-        constant, per_length, per_rate = (float(x) for x in numbers(element, "bias", bias, (3,)))
-        if (constant, per_length, per_rate) != (0.0, 0.0, 0.0) and kind != "general":
-            raise ModelError(element, f"a bias belongs to general actuators, not to a {kind}")
-        if per_length > 0.0 or per_rate > 0.0:
-            raise ModelError(element, f"the bias must not grow with length and rate, got {(per_length, per_rate)}")
-        more = tuple((checked_name(f"joint of {element}", name), number(element, "others", x)) for name, x in others)
-        if more and (kind in ("position", "velocity") or per_length or per_rate):
-            raise ModelError(element, "acts on several joints: then its force must not depend on where they are")
-        self._actuators[name] = Actuator(
-            name,
-            checked_name(f"joint of {element}", joint),
-            kind,
-            gear=number(element, "gear", gear),
-            kp=number(element, "kp", kp) if kind == "general" else not_negative(element, "kp", kp),
-            kd=not_negative(element, "kd", kd),
-            ctrl_range=checked_range(element, "ctrl_range", ctrl_range),
-            force_range=checked_range(element, "force_range", force_range),
-            bias=(constant, per_length, per_rate),
-            others=more,
+        self._actuators[name] = checked_actuator(
+            element,
+            Actuator(
+                name,
+                joint,
+                kind,
+                gear,
+                kp,
+                kd,
+                ctrl_range,
+                force_range,
+                bias,
+                tuple(others),
+                slopes,
+                muscle,
+                activation,
+                frame,
+                cast(Any, wrench),
+            ),
         )
         return self
 
@@ -400,14 +411,20 @@ class ModelBuilder:
         q: Mapping[str, ArrayLike] | None = None,
         v: Mapping[str, ArrayLike] | None = None,
         control: Mapping[str, float] | None = None,
+        activation: Mapping[str, float] | None = None,
     ) -> ModelBuilder:
-        """Name a state to start from: coordinates and velocities by joint, controls by actuator.
+        """Name a state to start from: coordinates and velocities by joint, controls and activations by actuator.
 
-        Joints that are not named are where they start and at rest, other actuators are told zero. A keyframe may be
-        given in several calls, each of which adds to it.
+        Joints that are not named are where they start and at rest, other actuators are told zero, and not active. A
+        keyframe may be given in several calls, each of which adds to it.
         """
         parts = self._keyframes.setdefault(checked_name("keyframe", name), KeyframeParts(name))
-        for kept, given in ((parts.q, q), (parts.v, v), (parts.control, control)):
+        for kept, given in (
+            (parts.q, q),
+            (parts.v, v),
+            (parts.control, control),
+            (parts.activation, activation),
+        ):
             kept.update(cast(Any, given or {}))
         return self
 
@@ -493,9 +510,11 @@ class ModelBuilder:
     def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
         """Motors, contact pairs and closures of ``description``, whose world is at ``base`` of ``parent``."""
         for actuator in description.actuators:
-            fields = {key: value for key, value in vars(actuator).items() if key not in ("name", "joint", "others")}
-            others = [(prefix + name, ratio) for name, ratio in actuator.others]
-            self.actuator(prefix + actuator.name, prefix + actuator.joint, others=others, **fields)
+            fields = {key: value for key, value in vars(actuator).items() if key not in _OF_ACTUATORS}
+            fields["others"] = [(prefix + name, ratio) for name, ratio in actuator.others]
+            fields["frame"] = None if actuator.frame is None else prefix + actuator.frame
+            joint = None if actuator.joint is None else prefix + actuator.joint
+            self.actuator(prefix + actuator.name, joint, **fields)
         for link, other in description.excludes:
             self.exclude(prefix + link, prefix + other)
         for pair in description.pairs:
@@ -515,12 +534,15 @@ class ModelBuilder:
         for keyframe in description.keyframes:
             q, v = by_joint(description, keyframe.q, 0), by_joint(description, keyframe.v, 1)
             control = zip(description.actuators, keyframe.control.tolist(), strict=True)
+            activated = (actuator for actuator in description.actuators if actuator.activation is not None)
+            activation = zip(activated, keyframe.activation.tolist(), strict=True)
             self.keyframe(
                 prefix + keyframe.name,
                 # Without roots that were freed or fixed on the way.
                 q={prefix + name: part for name, part in q.items() if self._joints[prefix + name].nq == len(part)},
                 v={prefix + name: part for name, part in v.items() if self._joints[prefix + name].nv == len(part)},
                 control={prefix + actuator.name: number for actuator, number in control},
+                activation={prefix + actuator.name: number for actuator, number in activation},
             )
 
     def _add_couplings(self, description: ModelDescription, prefix: str) -> None:
@@ -681,8 +703,13 @@ class ModelBuilder:
                 self._require_link(f"closure {closure.name!r}", closure.to)
 
     def _check_actuator(self, actuator: Actuator) -> None:
-        for joint in (actuator.joint, *(name for name, _ in actuator.others)):
-            self._check_axis_joint(f"actuator {actuator.name!r}", "acts on", joint)
+        element = f"actuator {actuator.name!r}"
+        for joint, _ in actuator.joints:
+            self._check_axis_joint(element, "acts on", joint)
+        known = {**self._links, **self._frames}
+        if actuator.frame is not None and actuator.frame not in known:
+            problem = f"{actuator.frame!r} is neither a link nor a frame{close_names(actuator.frame, known)}"
+            raise ModelError(element, problem)
 
     def _check_sensor(self, sensor: Sensor) -> None:
         of_joint = sensor.quantity in ("joint_position", "joint_velocity")

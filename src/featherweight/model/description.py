@@ -92,6 +92,7 @@ class Link(Record):
     inertia: Inertia | None = None
     geometries: tuple[Geometry, ...] = ()
     fluid_shapes: tuple[FluidShape, ...] = ()  # what a medium drags at; none: the box that has its inertia
+    gravity_compensation: float = 0.0  # the share of its weight that something carries, in the simulator
 
 
 @dataclass(frozen=True)
@@ -152,21 +153,58 @@ class Frame(Record):
     placement: Array = field(default_factory=identity_pose)
 
 
-ActuatorKind = Literal["motor", "position", "velocity", "general"]
+ActuatorKind = Literal["motor", "position", "velocity", "general", "muscle"]
+ActivationKind = Literal["integrator", "filter", "exact_filter", "muscle"]
+
+
+@dataclass(frozen=True)
+class Activation(Record):
+    """A state w between the control u of an actuator and its force: it follows u, and the force has w in place of u.
+
+    By ``kind``, integrator: w' = u; filter, exact_filter: w' = (u - w) / time_constants[0], by a step of Euler or
+    exactly; muscle: the same with a time constant that grows with w when it rises, and falls with w when it falls:
+    time_constants are those of rising and falling, and the width in u - w of the change from one to the other.
+    """
+
+    kind: ActivationKind
+    time_constants: tuple[float, ...] = ()  # [s]
+    range: tuple[float, float] | None = None  # it is clamped to it
+    early: bool = False  # whether a step is driven by the w of its end, instead of that of its start
+
+
+@dataclass(frozen=True)
+class Muscle(Record):
+    """A muscle: it pulls by ``peak`` (active(L) velocity(V) u + passive(L)), with curves of parabolas.
+
+    L is (length - slack) / optimal, V is rate / (optimal fastest); docs/actuators.md has the curves.
+    """
+
+    peak: float  # force at the optimal length and at rest [N]
+    slack: float  # length of its tendons [m], or [rad] where it acts on a hinge
+    optimal: float  # optimal length of its fibres [m]
+    shortest: float = 0.5  # L between which it is active
+    longest: float = 1.6
+    fastest: float = 1.5  # optimal lengths per second at which it shortens without force
+    passive: float = 1.3  # passive force at the longest, over the peak
+    eccentric: float = 1.2  # force when it is stretched fast, over that at rest
 
 
 @dataclass(frozen=True)
 class Actuator(Record):
-    """A motor on a joint with one degree of freedom: its force is clamped to ``force_range``, ``gear`` times it acts.
+    """A motor on joints with one degree of freedom, or on a frame: its force is clamped to ``force_range``.
 
-    With the control u, and the length and rate gear * q and gear * v, the force is, by ``kind``,
+    ``gear`` times the force acts on ``joint``, so much more on ``others``. With the control u, and the length and rate
+    gear * q and gear * v, summed over its joints, the force is, by ``kind``,
     motor: kp u; position: kp (u - length) - kd rate; velocity: kd (u - rate);
-    general: kp u + bias[0] + bias[1] length + bias[2] rate.
-    Actuators that share a joint share its ``effort_limit``, if none of them has a ``force_range``.
+    general: (kp + slopes[0] length + slopes[1] rate) u + bias[0] + bias[1] length + bias[2] rate;
+    muscle: that of :class:`Muscle`, which is negative since it pulls.
+    On a ``frame`` (``joint`` is None) the force times ``wrench`` acts, at its origin and in its axes: a thruster.
+    With an ``activation`` that stands for u. Actuators that share a joint share its ``effort_limit``, if none of them
+    has a ``force_range``.
     """
 
     name: str
-    joint: str
+    joint: str | None
     kind: ActuatorKind = "motor"
     gear: float = 1.0
     kp: float = 1.0  # [N/m] or [N m/rad] over the gear; motor: force per unit of control
@@ -174,7 +212,12 @@ class Actuator(Record):
     ctrl_range: tuple[float, float] | None = None  # the control is clamped to it
     force_range: tuple[float, float] | None = None  # [N] or [N m]
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)  # general only: a constant force, per length, per rate
-    others: tuple[tuple[str, float], ...] = ()  # more joints, on which so much more acts: a motor on a fixed tendon
+    others: tuple[tuple[str, float], ...] = ()  # more joints, on which so much more acts: a fixed tendon
+    slopes: tuple[float, float] = (0.0, 0.0)  # general only: more force per control, by length and by rate
+    muscle: Muscle | None = None
+    activation: Activation | None = None
+    frame: str | None = None
+    wrench: tuple[float, ...] = ()  # (6) force and moment on the frame per force of the actuator [1], [m]
 
     @property
     def law(self) -> tuple[float, float, float, float]:
@@ -184,6 +227,13 @@ class Actuator(Record):
         if self.kind == "velocity":
             return self.kd, 0.0, 0.0, -self.kd
         return (self.kp, *(self.bias if self.kind == "general" else (0.0, 0.0, 0.0)))
+
+    @property
+    def joints(self) -> tuple[tuple[str, float], ...]:
+        """The joints it acts on, and how much of its force acts on each; none if it acts on a frame."""
+        if self.joint is None:
+            return ()
+        return (self.joint, self.gear), *((name, self.gear * ratio) for name, ratio in self.others)
 
 
 SensorQuantity = Literal[
@@ -248,6 +298,7 @@ class Keyframe(Record):
     q: Array  # (nq,)
     v: Array  # (nv,)
     control: Array  # (nu,) one number for each actuator
+    activation: Array  # (na,) one number for each actuator that has an activation
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..checks import close_names, frozen, number, numbers
 from ..errors import ModelError
-from .description import JOINT_SIZES, Joint, Keyframe, ModelDescription, start_of
+from .description import JOINT_SIZES, Actuator, Joint, Keyframe, ModelDescription, start_of
 from .joint_checks import checked_start
 
 
@@ -23,12 +23,15 @@ class KeyframeParts:
     q: dict[str, ArrayLike] = field(default_factory=dict)  # by joint
     v: dict[str, ArrayLike] = field(default_factory=dict)
     control: dict[str, float] = field(default_factory=dict)  # by actuator
+    activation: dict[str, float] = field(default_factory=dict)  # by actuator that has one
 
-    def joined(self, joints: Sequence[Joint], actuators: Collection[str]) -> Keyframe:
+    def joined(self, joints: Sequence[Joint], actuators: Mapping[str, Actuator]) -> Keyframe:
         """The keyframe of a model with these joints and actuators, in their order."""
         element = f"keyframe {self.name!r}"
         self._check_names(element, "joint", (*self.q, *self.v), [joint.name for joint in joints])
+        activated = [name for name, actuator in actuators.items() if actuator.activation is not None]
         self._check_names(element, "actuator", tuple(self.control), actuators)
+        self._check_names(element, "actuator with an activation", tuple(self.activation), activated)
         q, v = [np.zeros(0)], [np.zeros(0)]
         for joint in joints:
             of_joint = f"{element}, joint {joint.name!r}"
@@ -36,7 +39,9 @@ class KeyframeParts:
             q.append(start_of(joint) if given is None else given)
             v.append(numbers(of_joint, "velocity", self.v.get(joint.name, np.zeros(joint.nv)), (joint.nv,)))
         control = [number(element, f"control of {name!r}", self.control.get(name, 0.0)) for name in actuators]
-        whole = (np.concatenate(q), np.concatenate(v), np.array(control, dtype=np.float64))
+        activation = [number(element, f"activation of {name!r}", self.activation.get(name, 0.0)) for name in activated]
+        told = (np.array(values, dtype=np.float64) for values in (control, activation))
+        whole = (np.concatenate(q), np.concatenate(v), *told)
         return Keyframe(self.name, *(frozen(values) for values in whole))
 
     def _check_names(self, element: str, what: str, named: Sequence[str], known: Collection[str]) -> None:

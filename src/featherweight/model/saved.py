@@ -21,6 +21,7 @@ from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from .builder import ModelBuilder
 from .description import (
+    Activation,
     Actuator,
     Closure,
     Coupling,
@@ -32,6 +33,7 @@ from .description import (
     Link,
     Mimic,
     ModelDescription,
+    Muscle,
     Severity,
     Tendon,
 )
@@ -112,6 +114,8 @@ def _encode_link(link: Link) -> dict[str, Any]:
         result["geometries"] = [_encode_geometry(geometry) for geometry in link.geometries]
     if link.fluid_shapes:
         result["fluid_shapes"] = [_encode_fields(shape) for shape in link.fluid_shapes]
+    if link.gravity_compensation != 0.0:
+        result["gravity_compensation"] = link.gravity_compensation
     return result
 
 
@@ -133,9 +137,12 @@ def _encode_surface(surface: Material | ContactLaw) -> dict[str, Any]:
 
 def _encode_actuator(actuator: Actuator) -> dict[str, Any]:
     result = _encode_fields(actuator)
-    for key, default in (("bias", [0.0, 0.0, 0.0]), ("others", [])):
+    for key, default in (("bias", [0.0, 0.0, 0.0]), ("others", []), ("slopes", [0.0, 0.0]), ("wrench", [])):
         if result[key] == default:
             del result[key]
+    for key in ("muscle", "activation"):
+        if key in result:
+            result[key] = _encode_fields(result[key])
     return result
 
 
@@ -156,11 +163,18 @@ def _encode_keyframe(keyframe: Keyframe, description: ModelDescription) -> dict[
         "q": {name: part.tolist() for name, part in q.items()},
         "v": {name: part.tolist() for name, part in v.items()},
         "control": dict(zip((each.name for each in description.actuators), keyframe.control.tolist(), strict=True)),
+        "activation": dict(
+            zip(
+                (each.name for each in description.actuators if each.activation is not None),
+                keyframe.activation.tolist(),
+                strict=True,
+            )
+        ),
     }
 
 
 def _encode_fields(
-    record: Geometry | FluidShape | Joint | Actuator | Closure | Coupling | Tendon | Medium,
+    record: Geometry | FluidShape | Joint | Actuator | Muscle | Activation | Closure | Coupling | Tendon | Medium,
 ) -> dict[str, Any]:
     return {key: _plain(value) for key, value in vars(record).items() if value is not None}
 
@@ -208,6 +222,7 @@ def _decode_model(document: object) -> ModelDescription:
             inertia=None if inertia is None else _decode_inertia(inertia),
             geometries=[_decode_geometry(geometry) for geometry in link.records("geometries", optional=True)],
             fluid_shapes=link.take("fluid_shapes", _fluid_shapes, ()),
+            gravity_compensation=link.take("gravity_compensation", _number, 0.0),
         )
         link.finish()
     for joint in joints:
@@ -231,6 +246,7 @@ def _decode_model(document: object) -> ModelDescription:
         tendon.finish()
     for keyframe in keyframes:
         parts = {key: keyframe.take(key, dict) for key in ("q", "v", "control")}
+        parts["activation"] = keyframe.take("activation", dict, {})
         builder.keyframe(keyframe.take("name", str), **parts)
         keyframe.finish()
     if builder.root_links():
@@ -265,6 +281,14 @@ def _decode_geometry(fields: _Fields) -> Geometry:
     return geometry
 
 
+def _decode_activation(value: object) -> Activation:
+    fields = _Fields("Activation", value)
+    kind, times = fields.take("kind", str), fields.take("time_constants", _floats, ())
+    limits, early = fields.take("range", _any, None), fields.take("early", bool, False)
+    fields.finish()
+    return Activation(cast(Any, kind), tuple(times), limits, early)
+
+
 def _of_numbers(kind: type[_T], *texts: str) -> Callable[[object], _T]:
     """A reader of records of numbers, but for ``texts``; their own checks say what is wrong with the values."""
 
@@ -292,10 +316,14 @@ def _decode_contacts(
     closures: list[_Fields],
 ) -> None:
     for actuator in actuators:
-        name, joint, kind = (actuator.take(key, str) for key in ("name", "joint", "kind"))
+        name, kind, joint = actuator.take("name", str), actuator.take("kind", str), actuator.take("joint", str, None)
         options: dict[str, Any] = {key: actuator.take(key, _number) for key in ("gear", "kp", "kd")}
         options |= {key: actuator.take(key, _any, None) for key in ("ctrl_range", "force_range")}
         options |= {"bias": actuator.take("bias", _any, (0.0, 0.0, 0.0)), "others": actuator.take("others", list, [])}
+        options |= {"slopes": actuator.take("slopes", _any, (0.0, 0.0)), "wrench": actuator.take("wrench", _any, ())}
+        options |= {"muscle": actuator.take("muscle", _of_numbers(Muscle), None)}
+        options |= {"activation": actuator.take("activation", _decode_activation, None)}
+        options |= {"frame": actuator.take("frame", str, None)}
         builder.actuator(name, joint, cast(Any, kind), **options)
         actuator.finish()
     for links in excludes:

@@ -1,18 +1,21 @@
-"""Actuators as the core has them: laws on single degrees of freedom, each driven by a sum of controls.
+"""Actuators as the core has them: laws, each driven by a sum of controls, and activations that stand between.
 
-An actuator on several joints becomes one law on each of them. Actuators that share a joint with a limited effort become
-one law: the limit is that of their sum. Everything else is its own law, driven by its own control.
+A law acts on a single degree of freedom, or is a transmission: it acts on several or on a link, or its force is none
+that a row of the cone problem could have. A motor on several joints is one law on each of them. Actuators that share a
+joint with a limited effort become one law: the limit is that of their sum. Everything else is its own law, driven by
+its own control.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
-from ..model.description import Actuator
+from ..model.description import Activation, Actuator
 from ..model.model import Model, ModelJoint
 
 #: Degree of freedom, gain, kp, kd, bounds of the force, speed above which it accelerates no further.
@@ -35,8 +38,10 @@ class _Part:
 class Actuation:
     """From controls, one for each actuator, to those of the core."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, dt: float) -> None:
+        actuators = model.description.actuators
         self.laws: list[CoreActuator] = []
+        self.transmissions: list[Any] = []
         self._owners: list[list[int]] = []  # per law
         rows: list[dict[int, float]] = []
         offsets: list[float] = []
@@ -55,16 +60,32 @@ class Actuation:
                     float(joint.velocity_limit[0]),
                 )
             )
-        n = len(model.description.actuators)
-        self._mixing = np.zeros((len(rows), n))
+        for k, actuator in enumerate(actuators):
+            if is_transmission(actuator):
+                self.transmissions.append(_transmission(model, actuator))
+                self._owners.append([k])
+                rows.append({k: 1.0})
+                offsets.append(0.0)
+        self.activated = [k for k, actuator in enumerate(actuators) if actuator.activation is not None]
+        self.activations = [_activation(a.activation, dt) for a in actuators if a.activation is not None]
+        self.activated_laws = [
+            (self.activated.index(owner), law, gain)
+            for law, row in enumerate(rows)
+            for owner, gain in row.items()
+            if owner in self.activated
+        ]
+        self._mixing = np.zeros((len(rows) + len(self.activated), len(actuators)))
         for k, row in enumerate(rows):
             for owner, gain in row.items():
-                self._mixing[k, owner] += gain
-        self._offset = np.array(offsets, dtype=np.float64)
-        self._is_plain = np.array_equal(self._mixing, np.eye(n)) and not self._offset.any()
+                if owner not in self.activated:
+                    self._mixing[k, owner] += gain
+        for k, owner in enumerate(self.activated):
+            self._mixing[len(rows) + k, owner] = 1.0
+        self._offset = np.array(offsets + [0.0] * len(self.activated), dtype=np.float64)
+        self._is_plain = np.array_equal(self._mixing, np.eye(len(actuators))) and not self._offset.any()
 
     def controls(self, control: Array | None) -> Array | None:
-        """What the core is told, (..., laws), for controls (..., nu)."""
+        """What the core is told, (..., laws and activations), for controls (..., nu)."""
         if self._is_plain:
             return control
         if control is None:
@@ -78,11 +99,31 @@ class Actuation:
                 raise ValueError(f"gains: actuators {owners} share a joint of limited effort, and must share a factor")
         return np.ascontiguousarray(factors[:, [owners[0] for owners in self._owners]])
 
+    def arguments(self) -> dict[str, Any]:
+        """As the core takes them."""
+        return {
+            "actuators": self.laws,
+            "transmissions": self.transmissions,
+            "activations": self.activations,
+            "activated_laws": self.activated_laws,
+        }
+
+
+def is_transmission(actuator: Actuator) -> bool:
+    """Whether its force depends on several joints, or is none that a row of the cone problem could have."""
+    _, _, per_length, per_rate = actuator.law
+    on_several = bool(actuator.others) and (per_length != 0.0 or per_rate != 0.0)
+    grows = per_length > 0.0 or per_rate > 0.0 or any(actuator.slopes)
+    return actuator.muscle is not None or actuator.frame is not None or on_several or grows
+
 
 def _groups(model: Model) -> Iterator[tuple[ModelJoint, list[_Part]]]:
     """Parts that are one law, in the order of the actuators."""
     parts: list[tuple[ModelJoint, _Part]] = [
-        part for k, actuator in enumerate(model.description.actuators) for part in _parts(model, k, actuator)
+        part
+        for k, actuator in enumerate(model.description.actuators)
+        if not is_transmission(actuator)
+        for part in _parts(model, k, actuator)
     ]
     shared = {
         joint.name
@@ -102,8 +143,7 @@ def _groups(model: Model) -> Iterator[tuple[ModelJoint, list[_Part]]]:
 
 def _parts(model: Model, k: int, actuator: Actuator) -> Iterator[tuple[ModelJoint, _Part]]:
     gain, b0, b1, b2 = actuator.law
-    for name, ratio in ((actuator.joint, 1.0), *actuator.others):
-        gear = actuator.gear * ratio
+    for name, gear in actuator.joints:
         low, up = (-np.inf, np.inf) if actuator.force_range is None else sorted(gear * x for x in actuator.force_range)
         yield (
             model.joint(name),
@@ -114,3 +154,46 @@ def _parts(model: Model, k: int, actuator: Actuator) -> Iterator[tuple[ModelJoin
 def _bounds(joint: ModelJoint, parts: list[_Part]) -> tuple[float, float]:
     effort = float(joint.effort_limit[0])
     return max(-effort, parts[0].lower), min(effort, parts[0].upper)
+
+
+def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
+    """Terms; link, pose and wrench; gain, bias, bounds; muscle. No joint gets more than its effort limit."""
+    gain, constant, per_length, per_rate = actuator.law
+    low, up = (-np.inf, np.inf) if actuator.force_range is None else actuator.force_range
+    terms = []
+    for name, gear in actuator.joints:
+        joint = model.joint(name)
+        terms.append((joint.v_slice.start, gear))
+        most = float(joint.effort_limit[0]) / abs(gear) if gear != 0.0 else np.inf
+        low, up = float(np.clip(low, -most, most)), float(np.clip(up, -most, most))
+    link, placement = -1, np.eye(4)
+    if actuator.frame is not None:
+        frame = model.frame(actuator.frame)
+        link, placement = -1 if frame.link == "world" else model.link(frame.link).index, frame.placement
+    return (
+        terms,
+        link,
+        placement.ravel().tolist(),
+        actuator.wrench or (0.0,) * 6,
+        (gain, *actuator.slopes),
+        (constant, -per_length, -per_rate),
+        (float(low), float(up)),
+        None if actuator.muscle is None else tuple(vars(actuator.muscle).values()),
+    )
+
+
+def _activation(activation: Activation, dt: float) -> tuple[Any, ...]:
+    """Whether it is a muscle's; what it keeps and takes in a step; its time constants, its range, whether it is early.
+
+    A filter with a time constant shorter than the step is at the control after it, and never beyond.
+    """
+    low, up = (-np.inf, np.inf) if activation.range is None else activation.range
+    times = activation.time_constants
+    keep, take = 1.0, dt
+    if activation.kind == "filter":
+        take = min(dt / times[0], 1.0)
+        keep = 1.0 - take
+    elif activation.kind == "exact_filter":
+        keep, take = float(np.exp(-dt / times[0])), float(-np.expm1(-dt / times[0]))
+    is_muscle = activation.kind == "muscle"
+    return is_muscle, (keep, take), times if is_muscle else (0.0,) * 3, (low, up), activation.early

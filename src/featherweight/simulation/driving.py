@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..model.model import Model
+from .lifts import lifts
 from .parameters import Parameters
 
 
 def gravity_compensation(model: Model, q: Array, parameters: Parameters) -> Array:
     """Joint forces (..., nv) that balance gravity at q (..., nq), zero where nothing can push: on free joints."""
-    if parameters.gravity is None and parameters.masses is None:
+    if parameters.gravity is None and parameters.masses is None and not lifts(model.description):
         tau = np.array(_core.gravity_forces(model, q))
     else:
         rest = np.zeros((*q.shape[:-1], model.nv))
@@ -25,12 +26,13 @@ def gravity_compensation(model: Model, q: Array, parameters: Parameters) -> Arra
 
 
 def _added_weight(model: Model, q: Array, parameters: Parameters) -> Array:
-    """The weights of links less those in the model, as f_ext (..., n_links, 6)."""
+    """The weights of links that nothing carries, less those in the model, as f_ext (..., n_links, 6)."""
     mass = np.array([link.inertia.mass if link.inertia else 0.0 for link in model.description.links])
     com = np.array([link.inertia.com if link.inertia else np.zeros(3) for link in model.description.links])
     gravity = model.gravity if parameters.gravity is None else parameters.gravity[:, None]
     factors = 1.0 if parameters.masses is None else parameters.masses[..., None]
-    weight = mass[:, None] * (factors * gravity - model.gravity)  # (batch, n_links, 3), world axes
+    left = 1.0 - np.array([[link.gravity_compensation] for link in model.description.links])
+    weight = mass[:, None] * (factors * left * gravity - model.gravity)  # (batch, n_links, 3), world axes
     R = np.asarray(_core.forward_kinematics(model, q))[..., :3, :3]
     force = np.einsum("...kji,...kj->...ki", R, weight.reshape(*q.shape[:-1], model.n_links, 3))
     return np.concatenate([force, np.cross(com, force)], axis=-1)

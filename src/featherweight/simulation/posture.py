@@ -77,7 +77,7 @@ def _travels(model: Model, joint: ModelJoint) -> bool:
     """Whether a joint lets a whole robot go anywhere: no motor, no limits, no spring."""
     if joint.type not in ("free", "planar", "prismatic"):
         return False
-    driven = any(actuator.joint == joint.name for actuator in model.description.actuators)
+    driven = any(name == joint.name for actuator in model.description.actuators for name, _ in actuator.joints)
     return not (driven or np.isfinite([joint.lower, joint.upper]).any() or joint.stiffness.any())
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .simulator import Simulator
 
 #: Of saved files.
-FORMAT = 3
+FORMAT = 4
 #: Arrays of the core, one row per environment. Impulses are those of joints and constraints: warm starts.
-ROWS = ("q", "v", "impulses", "q_start", "v_start", "acceleration", "applied")
+ROWS = ("q", "v", "activation", "impulses", "q_start", "v_start", "acceleration", "applied")
 #: All arrays that a state always has.
 NAMES = (
     *("time", "single", *ROWS),
@@ -125,7 +125,7 @@ def _wanted(simulator: Simulator, batch: int, n_contacts: int) -> dict[str, _Num
     core, scene = simulator._environments(1), simulator.scene
     wanted = {}
     for name in ROWS:
-        coordinates = name in ("q", "v", "q_start", "v_start")
+        coordinates = name in ("q", "v", "activation", "q_start", "v_start")
         wanted[name] = _Numbers((batch, getattr(core, name).shape[1]), "finite", _finite, excusable=not coordinates)
     limits = {"shape_a": len(scene.shapes), "shape_b": len(scene.shapes), "material": len(scene.laws)}
     for name, n in (limits | {"feature": 2**32}).items():

@@ -33,6 +33,7 @@ from .actuation import Actuation
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
 from .immersion import in_medium
+from .lifts import carried_energy, lifts
 from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import State, failures
@@ -95,7 +96,7 @@ class Simulator:
         ranges = [(-np.inf, np.inf) if each.ctrl_range is None else each.ctrl_range for each in self.actuators]
         self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
         self._bounded = bool(np.isfinite(self._control_range).any())
-        self._actuation = Actuation(self.model)
+        self._actuation = Actuation(self.model, self.dt)
         arguments = _arguments(self.scene, self._actuation)
         if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
@@ -111,6 +112,11 @@ class Simulator:
     def nu(self) -> int:
         """Number of actuators: the length of ``control``."""
         return len(self.actuators)
+
+    @property
+    def na(self) -> int:
+        """Number of actuators that have an activation, a state of their own: the length of ``state.activation``."""
+        return len(self._actuation.activated)
 
     def keyframe(self, name: str) -> Keyframe:
         """A keyframe of a model in the scene, as coordinates, velocities and controls of the whole scene.
@@ -129,22 +135,25 @@ class Simulator:
         *,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
+        activation: ArrayLike | None = None,
         keyframe: str | None = None,
     ) -> State:
         """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
 
         batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
-        (batch, nv). q and v may have either shape. keyframe: start at the q and v of :meth:`keyframe` instead; its
-        control is for the steps.
+        (batch, nv). q and v may have either shape, and so may activation, (na,) or (batch, na), zero by default.
+        keyframe: start at the q, v and activation of :meth:`keyframe` instead; its control is for the steps.
         """
         if keyframe is not None:
             at = self.keyframe(keyframe)
             q, v = at.q if q is None else q, at.v if v is None else v
+            activation = at.activation if activation is None else activation
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
             raise ValueError(f"batch must be a positive integer or None, got {batch!r}")
         core = self._environments(1 if batch is None else batch)
         state = State(self, core, time=0.0, single=batch is None)
-        return state.replace(q=self.scene.q0 if q is None else q, v=np.zeros(self.model.nv) if v is None else v)
+        v = np.zeros(self.model.nv) if v is None else v
+        return state.replace(q=self.scene.q0 if q is None else q, v=v, activation=activation)
 
     def step(
         self,
@@ -514,6 +523,7 @@ class Trajectory(Record):
         q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
         kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
         potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
+        potential -= carried_energy(scene.model, q)
         return {
             "energy [J]": (kinetic + potential).reshape(shape),
             "kinetic energy [J]": kinetic.reshape(shape),
@@ -585,7 +595,8 @@ def _arguments(scene: CompiledScene, actuation: Actuation) -> dict[str, Any]:
              sorted(ROWS.index(row) for row in c.constraint.rows))
             for c in scene.constraints
         ],
-        "actuators": actuation.laws,
+        **actuation.arguments(),
+        "lifts": lifts(model.description),
         "damping": model.damping.tolist(),
         "springs": list(
             zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)

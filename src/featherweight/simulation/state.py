@@ -81,6 +81,11 @@ class State:
         return self._view(self._core.q_start)
 
     @property
+    def activation(self) -> Array:
+        """Activations of the actuators that have one, (na,) or (batch, na), in the order of the actuators."""
+        return self._view(self._core.activation)
+
+    @property
     def v_start(self) -> Array:
         """Velocities at the start of the last step, (nv,) or (batch, nv)."""
         return self._view(self._core.v_start)
@@ -199,11 +204,13 @@ class State:
         world = World.of(self.simulator.scene)
         return Animation(world, self.simulator.model.name, np.array([self.time]), q, [arrows])
 
-    def replace(self, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
-        """The state with other coordinates or velocities, (n,) or (batch, n)."""
+    def replace(
+        self, *, q: ArrayLike | None = None, v: ArrayLike | None = None, activation: ArrayLike | None = None
+    ) -> State:
+        """The state with other coordinates, velocities or activations, (n,) or (batch, n)."""
         core = self._core.copy()
         rests = (core.q_start == core.q).all(axis=1) & (core.v_start == core.v).all(axis=1)
-        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
+        for name, value, target in (("q", q, core.q), ("v", v, core.v), ("activation", activation, core.activation)):
             if value is not None:
                 target[...] = self._checked(name, value, target.shape[1])
         # what is known about the last step stays; before the first there is none
@@ -239,10 +246,17 @@ class State:
         given.hand_to(core, self.simulator)
         return self._with(core, parameters=self.parameters.changed_by(given), fresh=self._fresh)
 
-    def reset(self, mask: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> State:
+    def reset(
+        self,
+        mask: ArrayLike | None = None,
+        *,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        activation: ArrayLike | None = None,
+    ) -> State:
         """The state with some environments started again: where the scene put them, or at q and v, without contacts.
 
-        mask: (batch,) booleans, all by default; q and v: (n,) or (batch, n), used where the mask is set.
+        mask: (batch,) booleans, all by default; q, v and activation: (n,) or (batch, n), used where the mask is set.
         """
         chosen = np.ones(self.batch_size, dtype=bool) if mask is None else np.atleast_1d(np.asarray(mask))
         if chosen.dtype != np.bool_ or chosen.shape != (self.batch_size,):
@@ -250,7 +264,8 @@ class State:
         core = self._core.copy()
         q = self.simulator.scene.q0 if q is None else q
         v = np.zeros(core.v.shape[1]) if v is None else v
-        for name, value, target in (("q", q, core.q), ("v", v, core.v)):
+        activation = np.zeros(core.activation.shape[1]) if activation is None else activation
+        for name, value, target in (("q", q, core.q), ("v", v, core.v), ("activation", activation, core.activation)):
             target[chosen] = np.broadcast_to(self._checked(name, value, target.shape[1]), target.shape)[chosen]
         core.q_start[chosen], core.v_start[chosen] = core.q[chosen], core.v[chosen]
         for never in (core.impulses, core.acceleration, core.applied):

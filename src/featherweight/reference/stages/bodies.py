@@ -85,6 +85,16 @@ def medium_forces(model: ModelDescription, bodies: Bodies, v: Array, f_ext: Arra
     return forces
 
 
+def lifts(model: ModelDescription, bodies: Bodies) -> Array:
+    """What carries the weight of links, (nv,): at their centres of mass, against gravity."""
+    total = np.zeros(bodies.jacobians[0].shape[1])
+    for i, link in enumerate(model.links):
+        if link.inertia is not None and link.gravity_compensation != 0.0:
+            up = -link.gravity_compensation * link.inertia.mass * (bodies.poses[i][:3, :3].T @ model.gravity)
+            total += bodies.jacobians[i].T @ np.concatenate([up, np.cross(link.inertia.com, up)])
+    return total
+
+
 def center_of_mass(model: ModelDescription, joint: int) -> Array:
     """Of what a joint carries rigidly, in the frame the joint moves.
 

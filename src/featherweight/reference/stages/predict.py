@@ -11,9 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.reference.stages.bodies import Bodies, bias, center_of_mass, mass_matrix, medium_forces, place
+from featherweight.reference.stages.activations import activate
+from featherweight.reference.stages.bodies import (
+    Bodies,
+    bias,
+    center_of_mass,
+    lifts,
+    mass_matrix,
+    medium_forces,
+    place,
+)
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, per_dof
 from featherweight.reference.stages.servos import Servo, add_forces, servos
+from featherweight.reference.stages.transmissions import add_transmissions
 from featherweight.reference.stages.tumble import turn
 from featherweight.reference.tree import slices
 
@@ -42,6 +52,7 @@ def predict(
     *,
     tau: Array | None = None,
     control: Array | None = None,
+    activation: Array | None = None,
     f_ext: Array | None = None,
     mean: Array | None = None,
 ) -> FreeMotion:
@@ -59,8 +70,11 @@ def predict(
     for dof, coordinate in axis_coordinates(model).items():
         force[dof] -= stiffness[dof] * (q[coordinate] + ahead * v[dof] - rest[dof])
         H[dof, dof] += ahead**2 * stiffness[dof]
-    motors = servos(scene, np.zeros(len(model.actuators)) if control is None else control)
+    told, _ = activate(scene, control, activation)
+    motors = servos(scene, told)
     add_forces(scene, motors, q, v, H, force)
+    add_transmissions(model, bodies, told, q, v, force)
+    force += lifts(model, bodies)
     f_ext = medium_forces(model, bodies, v, f_ext)
     weight = bias(model, bodies, q, np.zeros_like(v), None)
     mean = None if not scene.closures else v if mean is None else mean

@@ -18,6 +18,7 @@ from featherweight.arrays import Array
 from featherweight.model.description import Actuator
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.scene import StepScene, axis_coordinates
+from featherweight.reference.stages.transmissions import is_transmission
 from featherweight.reference.tree import slices
 
 
@@ -37,16 +38,19 @@ class Servo:
 
 
 def servos(scene: StepScene, control: Array) -> list[Servo]:
-    """Each actuator on each of its joints; those without bounds of their own that share a limited joint are one."""
+    """Each actuator on each of its joints; those without bounds of their own that share a limited joint are one.
+
+    control: (nu,) clamped, or the activations in place of it (activations.py).
+    """
     dofs = zip(scene.model.joints, slices(scene.model), strict=True)
     at = {joint.name: (joint, at_v.start) for joint, (_, at_v) in dofs}
     found, coordinates = list[Servo](), axis_coordinates(scene.model)
-    bounded = {name for each in scene.model.actuators if each.force_range for name, _ in _joints(each)}
+    bounded = {name for each in scene.model.actuators if each.force_range for name, _ in each.joints}
     for u, each in zip(control, scene.model.actuators, strict=True):
-        if each.ctrl_range is not None:
-            u = float(np.clip(u, *each.ctrl_range))
+        if is_transmission(each):
+            continue  # transmissions.py
         gain, constant, stiffness, damping = _law(each)
-        for name, gear in _joints(each):
+        for name, gear in each.joints:
             joint, dof = at[name]
             upper = np.inf if joint.effort_limit is None else float(joint.effort_limit[0])
             lower, fastest = -upper, np.inf if joint.velocity_limit is None else float(joint.velocity_limit[0])
@@ -62,11 +66,6 @@ def servos(scene: StepScene, control: Array) -> list[Servo]:
             is_row = scene.implicit and bool(np.isfinite([lower, upper]).all()) and kd + scene.dt * kp > 0
             found.append(Servo(dof, coordinates[dof], drive, kp, kd, lower, upper, fastest, is_row))
     return found
-
-
-def _joints(actuator: Actuator) -> list[tuple[str, float]]:
-    """The joints that an actuator acts on, and how much of its force acts."""
-    return [(actuator.joint, actuator.gear), *((name, actuator.gear * x) for name, x in actuator.others)]
 
 
 def _law(actuator: Actuator) -> tuple[float, float, float, float]:
