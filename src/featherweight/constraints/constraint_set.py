@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
+from ..model.coupling_checks import check_couplings
 from ..model.model import Model
 from ..records import Record, packed, unpacked
-from .couplings import check_couplings
 
 #: Names of the rows a constraint may have: along, then about the axes of its frame.
 ROWS = ("x", "y", "z", "rx", "ry", "rz")

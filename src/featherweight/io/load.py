@@ -16,7 +16,7 @@ from ..model import saved
 from ..model.builder import ModelBuilder
 from ..model.description import ModelDescription, Severity
 from ..model.model import Model
-from . import mjcf, remedies, sdf, urdf, xacro, xml
+from . import loops_file, mjcf, remedies, sdf, urdf, xacro, xml
 from .meshes import PackageDirs
 
 __all__ = ["load", "loads"]
@@ -35,6 +35,7 @@ def load(
     strict: bool = False,
     package_dirs: PackageDirs = None,
     arguments: Mapping[str, str] | None = None,
+    loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Load a robot, or a world of them, from a file: URDF (.urdf), SDF (.sdf, .world), xacro (.xacro), MJCF (.xml,
     .mjcf) or a saved model (.json); .xml may hold any of the first three as well.
@@ -44,6 +45,8 @@ def load(
     in ``model.import_report``. What changes only the picture, or nothing, is listed in either case.
     package_dirs: where to look for ``package://`` files first, before ``ROS_PACKAGE_PATH`` and around the file.
     arguments: of xacro files, by name.
+    loops: a file with the closures and couplings of a URDF or xacro file, by default ``robot.loops.yaml`` or
+    ``robot.loops.json`` beside ``robot.urdf``, if it is there.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
     >>> model = load("robot.urdf", floating_base=True)  # doctest: +SKIP
@@ -52,7 +55,10 @@ def load(
     text = files.read(path)
     format, directory = _format(path, text), path.absolute().parent
     text, format = _expanded(text, format, path, package_dirs, directory, arguments)
-    return _model(text, format, path, floating_base, strict, package_dirs, directory)
+    if format != "urdf" and loops is not None:
+        raise ValueError(f"loops belong to URDF and xacro files, not to {format}")
+    beside = Path(loops) if loops is not None else loops_file.find(path) if format == "urdf" else None
+    return _model(text, format, path, floating_base, strict, package_dirs, directory, beside)
 
 
 def loads(
@@ -115,9 +121,12 @@ def _model(
     strict: bool,
     package_dirs: PackageDirs,
     directory: Path | None,
+    loops: Path | None = None,
 ) -> Model:
     with np.errstate(all="ignore"):  # numbers that overflow are refused afterwards, with their element
         description = _description(text, format, path, floating_base, package_dirs, directory)
+        if loops is not None:
+            description = loops_file.add_loops(description, loops)
     try:
         model = _compiled(description, text, format, path)
     except ValueError as error:

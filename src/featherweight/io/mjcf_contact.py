@@ -125,8 +125,8 @@ class ContactTranslation:
         (link, X), (to, Y) = self._ends(number, weld)
         if link == WORLD:
             link, X, to, Y = to, Y, link, X
-        if link == WORLD:
-            source.note("equality", number, "connects the world to itself: left out", Severity.NOTHING)
+        if link == to:
+            source.note("equality", number, f"connects {link!r} to itself: left out", Severity.NOTHING)
             return
         if weld and self._m.eq_data[number][10] != 1.0:
             message = "a weld is as rigid about axes as along them here: torquescale is not imported"

@@ -24,7 +24,7 @@ _VERSION = (1, 7)
 
 def closures(reader: Reader, description: ModelDescription, joints: Iterable[Element]) -> Iterator[Closure]:
     """Closures of the SDF ``joints``; those that cannot be read are left out and noted."""
-    at = _at_zero(description)
+    at = at_zero(description)
     for joint in joints:
         what = joint.label()
         try:
@@ -56,7 +56,7 @@ def _closure(reader: Reader, joint: Element, at: dict[str, Array]) -> Iterator[C
     yield Closure(name, edge.child, edge.parent, X_child, X_parent, rows)
 
 
-def _at_zero(description: ModelDescription) -> dict[str, Array]:
+def at_zero(description: ModelDescription) -> dict[str, Array]:
     """Poses of links where no joint has moved."""
     at: dict[str, Array] = {WORLD: np.eye(4)}
     for joint in description.joints:  # parents come first

@@ -17,6 +17,7 @@ from ..arrays import Array
 from ..checks import checked_name, close_names, frozen, not_negative, number, numbers, vector
 from ..errors import ModelError
 from .actuator_checks import checked_actuator
+from .coupling_checks import check_couplings
 from .description import (
     JOINT_SIZES,
     Activation,
@@ -347,6 +348,8 @@ class ModelBuilder:
         closed = tuple(rows)
         if not closed or len(set(closed)) != len(closed) or not set(closed) <= set(_ROWS):
             raise ModelError(element, f"rows must be distinct and among {', '.join(_ROWS)}, got {closed!r}")
+        if link == to:
+            raise ModelError(element, f"both ends are on link {link!r}")
         self._closures[name] = Closure(
             name,
             link,
@@ -687,6 +690,12 @@ class ModelBuilder:
         for coupling in self._couplings.values():
             for name in filter(None, (coupling.joint, coupling.to)):
                 self._check_axis_joint(f"coupling {coupling.name!r}", "couples", name)
+        mimics = [
+            (f"joint {joint.name!r}", joint.mimic.as_coupling(joint.name))
+            for joint in self._joints.values()
+            if joint.mimic is not None
+        ]
+        check_couplings([*mimics, *((f"coupling {each.name!r}", each) for each in self._couplings.values())])
         for tendon in self._tendons.values():
             for name in tendon.joints:
                 self._check_axis_joint(f"tendon {tendon.name!r}", "runs over", name)

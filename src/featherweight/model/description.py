@@ -96,12 +96,29 @@ class Link(Record):
 
 
 @dataclass(frozen=True)
+class Coupling(Record):
+    """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
+
+    The joints have one degree of freedom; ``polynomial`` starts with the constant.
+    """
+
+    name: str
+    joint: str
+    to: str | None
+    polynomial: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Mimic(Record):
     """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree."""
 
     joint: str
     multiplier: float = 1.0
     offset: float = 0.0
+
+    def as_coupling(self, follower: str) -> Coupling:
+        """The same, said of the joint that follows."""
+        return Coupling(follower, follower, self.joint, (self.offset, self.multiplier))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,19 +278,6 @@ class Sensor(Record):
     name: str
     quantity: SensorQuantity
     of: str  # a joint, or a frame or link
-
-
-@dataclass(frozen=True)
-class Coupling(Record):
-    """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
-
-    The joints have one degree of freedom; ``polynomial`` starts with the constant.
-    """
-
-    name: str
-    joint: str
-    to: str | None
-    polynomial: tuple[float, ...]
 
 
 @dataclass(frozen=True)
