@@ -21,12 +21,13 @@ bool part(const Convex& a, const Convex& b, double margin, Parting& parting) {
 
 int convex_pair(const Convex& a, const Convex& b, double margin, Candidate* points, Vec& normal) {
   if (a.core == Core::box && b.core == Core::box) {
-    const double s = separating_axis(a, b, normal);
-    if (!(s < margin)) return 0;
+    const SeparatingAxis axis = separating_axis(a, b);
+    normal = axis.n;
+    if (!(axis.s < margin)) return 0;
     const Vec corner = support(a, -normal);
     bool attained;
-    const int n = manifold(a, b, normal, s, corner, corner - s * normal, margin, points, &attained);
-    if (attained || s <= 0) return n;
+    const int n = manifold(a, b, normal, axis.s, corner, corner - axis.s * normal, margin, points, &attained);
+    if (attained || axis.s <= 0 || axis.are_parallel_edges) return n;
   }
   Parting p;
   if (!part(a, b, margin, p)) return 0;

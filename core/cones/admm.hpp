@@ -6,8 +6,8 @@
 // Slow but steady: linear convergence, on hyperstatic and ill-conditioned problems too. rho is r times the mean
 // diagonal of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in
 // few changes. Up to most_factorised_rows G + rho is factorised, anew for each r; beyond, conjugate gradients from the
-// last x need products only, O(nonzeros) each. Where G is not formed, its owner also solves with G + rho, exactly or so
-// nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y| only
+// last x need products only, O(nonzeros) each. Where G is not formed, its owner may also solve with G + rho, exactly or
+// so nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y| only
 // say when to look, since they are small too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the
 // natural map, dense.
 #pragma once
@@ -21,7 +21,7 @@ struct AdmmWorkspace {
   double* weight;         // of each row: rho / r
   double* A;              // factor of G + rho; or else
   double *r, *p, *q, *s;  // conjugate gradients, preconditioned by
-  double* inverse;        // the inverse diagonal; where G is not formed: rho
+  double* inverse;        // the inverse diagonal; where the owner of G shifts: rho
 
   AdmmWorkspace(const ConeProblem& problem, Arena& scratch) {
     const std::size_t n = static_cast<std::size_t>(padded(problem.m));
@@ -118,16 +118,19 @@ inline void factorise_shifted(const ConeProblem& problem, const ContactWorkspace
   factorise_dense(n, w.floor, v.A);
 }
 
+// Whether the owner of a matrix that is not formed solves with G + rho.
+inline bool owner_shifts(const ConeProblem& problem) { return problem.G.products && problem.G.products->shift; }
+
 // s = P^-1 r with P near G + rho
 inline void precondition(const ConeProblem& problem, AdmmWorkspace& v) {
-  if (const MatrixProducts* const products = problem.G.products)
-    products->solve_shifted(products->context, v.r, v.s);
+  if (owner_shifts(problem))
+    problem.G.products->solve_shifted(problem.G.products->context, v.r, v.s);
   else
     for (int i = 0; i < problem.m; ++i) v.s[i] = v.inverse[i] * v.r[i];
 }
 
-// b <- (G + rho)^-1 b, starting from x, until no row is off by more than `enough` [m/s].
-inline void conjugate_gradients(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
+// b <- (G + rho)^-1 b, starting from x, until no row is off by more than `enough` [m/s]. Products with G it took.
+inline int conjugate_gradients(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const int m = problem.m;
   multiply(problem, v.x, v.q);
   double rz = 0;
@@ -143,7 +146,7 @@ inline void conjugate_gradients(const ConeProblem& problem, double r, double eno
   for (int k = 0; k < AdmmTuning::most_conjugate_gradients; ++k) {
     double worst = 0, pq = 0;
     for (int i = 0; i < m; ++i) worst = max_of(worst, magnitude(v.r[i]));
-    if (!(worst > enough)) return;
+    if (!(worst > enough)) return k + 1;
     multiply(problem, v.p, v.q);
     for (int i = 0; i < m; ++i) {
       v.q[i] += r * v.weight[i] * v.p[i];
@@ -159,14 +162,15 @@ inline void conjugate_gradients(const ConeProblem& problem, double r, double eno
     for (int i = 0; i < m; ++i) rz += v.r[i] * v.s[i];
     for (int i = 0; i < m; ++i) v.p[i] = v.s[i] + rz / last * v.p[i];
   }
+  return AdmmTuning::most_conjugate_gradients + 1;
 }
 
 // Once for each r.
 inline void prepare_shifted(const ConeProblem& problem, const ContactWorkspace& w, double r, AdmmWorkspace& v) {
   if (AdmmWorkspace::factorised(problem)) return factorise_shifted(problem, w, r, v);
-  if (const MatrixProducts* const products = problem.G.products) {
+  if (owner_shifts(problem)) {
     for (int i = 0; i < problem.m; ++i) v.inverse[i] = r * v.weight[i];
-    return products->shift(products->context, v.inverse);
+    return problem.G.products->shift(problem.G.products->context, v.inverse);
   }
   for (int j = 0; j < problem.n_blocks; ++j)
     for (int q = 0; q < problem.blocks[j].rows; ++q) {
@@ -175,13 +179,18 @@ inline void prepare_shifted(const ConeProblem& problem, const ContactWorkspace& 
     }
 }
 
-// b <- (G + rho)^-1 b, to `enough` [m/s] where it is solved by conjugate gradients.
-inline void solve_shifted(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
-  if (AdmmWorkspace::factorised(problem)) return solve_dense(padded(problem.m), v.A, v.b);
+// b <- (G + rho)^-1 b, to `enough` [m/s] where it is solved by conjugate gradients. Products with G it took, beside one.
+inline int solve_shifted(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const MatrixProducts* const products = problem.G.products;
-  if (!products || !products->exact) return conjugate_gradients(problem, r, enough, v);
-  products->solve_shifted(products->context, v.b, v.s);
-  copy(problem.m, v.s, v.b);
+  if (AdmmWorkspace::factorised(problem)) {
+    solve_dense(padded(problem.m), v.A, v.b);
+  } else if (owner_shifts(problem) && products->exact) {
+    products->solve_shifted(products->context, v.b, v.s);
+    copy(problem.m, v.s, v.b);
+  } else {
+    return conjugate_gradients(problem, r, enough, v);
+  }
+  return 0;
 }
 
 // Weights of the rows; x = y = lambda, and the velocities with De Saxce's term.
@@ -221,15 +230,19 @@ inline double admm(const ConeProblem& problem, int max_iterations, double wanted
   double best = natural_residual(problem, w, lambda, w.sigma), r = Tuning::first_r, prepared = 0, error = best;
   copy(m, lambda, w.best);
   int changes = 0;
-  for (int k = 0; k < max_iterations && !(best <= wanted); ++k, ++report.admm) {
-    if (interrupted((r != prepared ? m / 6.0 + 1 : 1) * operations_of_product(problem))) break;
+  const double product = operations_of_product(problem);
+  double left = most_operations(problem);  // operations
+  for (int k = 0; k < max_iterations && !(best <= wanted) && left > 0; ++k, ++report.admm) {
+    if (interrupted((r != prepared ? m / 6.0 + 1 : 1) * product)) break;
+    left -= (r != prepared && AdmmWorkspace::factorised(problem) ? m / 6.0 + 1 : 1) * product;
     if (r != prepared) {
       prepared = r;
       prepare_shifted(problem, w, r, v);
     }
     const double dual = project(problem, r, v);
     set_right_side(problem, w, r, v);
-    solve_shifted(problem, r, max_of(Tuning::share_of_wanted * wanted, Tuning::share_of_error * error), v);
+    const double enough = max_of(Tuning::share_of_wanted * wanted, Tuning::share_of_error * error);
+    left -= product * solve_shifted(problem, r, enough, v);
     const double primal = update_velocities(problem, r, v);
     error = max_of(primal, dual);
     if ((k + 1) % Tuning::between_looks == 0 || error <= wanted) {

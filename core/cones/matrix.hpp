@@ -1,6 +1,7 @@
 // cones/matrix.hpp -- products with the Delassus matrix, dense, sparse or not formed at all.
 #pragma once
 #include "cones/problem.hpp"
+#include "cones/tuning.hpp"
 #include "linalg/vectors.hpp"
 #include "runtime/interrupt.hpp"
 
@@ -33,6 +34,11 @@ FW_INLINE double operations_of_product(const ConeProblem& problem) {
   const double m = problem.m;
   if (problem.G.products) return 100 * m;
   return problem.G.start ? 18.0 * problem.G.start[problem.n_blocks] + 50 * m : 2 * m * m + 50 * m;
+}
+
+// Operations that Newton's method or ADMM may take.
+FW_INLINE double most_operations(const ConeProblem& problem) {
+  return max_of(EffortTuning::most_operations, EffortTuning::most_products * operations_of_product(problem));
 }
 
 // sigma += G[:, block j] [x, y, z] of a dense matrix.

@@ -217,11 +217,13 @@ inline double cut_step(const ConeProblem& problem, ContactWorkspace& w, const Ne
   return natural_residual(problem, w, lambda, w.sigma);
 }
 
-// Steps until the tolerance is met, but at most max_steps. lambda and sigma: the best found. The residual.
+// Steps until the tolerance is met, but at most max_steps, and as many as can be afforded. lambda and sigma: the best found. The residual.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
   using Tuning = NewtonTuning;
   const double operations = problem.m * operations_of_product(problem) / 3;
+  const double affordable = most_operations(problem) / operations;
+  if (affordable < max_steps) max_steps = static_cast<int>(affordable);
   v.free.start(problem, w);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);

@@ -31,6 +31,14 @@ static_assert(ProblemSizes::most_sparse_values >
                   4.0 * ProblemSizes::most_factorised_rows * ProblemSizes::most_factorised_rows,
               "what is factorised is formed; rows between two trees count for both");
 
+// How long Newton's method and ADMM go on in large problems, whatever iterations are allowed (matrix.hpp).
+struct EffortTuning {
+  // [operations] of a solve, a second or two; or as many products with the matrix, if those are more. What is left then
+  // is reported. Test: test_newton_and_admm_take_bounded_time_on_large_problems (x 100).
+  static constexpr double most_operations = 4e9;
+  static constexpr double most_products = 2000;
+};
+
 // Rows that impulses can hardly move (workspace.hpp).
 struct MobilityTuning {
   // [1] of the largest mean diagonal: mobility below it is rounding of a Delassus matrix, and counts as none.

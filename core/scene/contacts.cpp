@@ -15,21 +15,48 @@ namespace {
 // Of two shapes that may touch, roughly.
 constexpr double operations_per_pair = 1e4;
 
-// Impulses act in one plane, that of a static plane or the middle one of a patch. Points at different heights would ask
-// for the impossible: a body that turns until all gaps are closed moves them against each other, by the gap times the
-// difference of heights, and sticking would not let it.
-void level(const Shape& b, int n, ContactPoint* points) {
-  const auto height = [&](const ContactPoint& p) {
-    return p.position[0] * p.normal[0] + p.position[1] * p.normal[1] + p.position[2] * p.normal[2];
-  };
-  double mean = 0;
+struct ContactTuning {
+  // [1] Points whose normals turn against each other by less than this, squared, are of one patch (1e-4 rad).
+  // tests/physics/test_impacts.py.
+  static constexpr double one_patch = 1e-8;
+};
+
+double height(const ContactPoint& p) {
+  return p.position[0] * p.normal[0] + p.position[1] * p.normal[1] + p.position[2] * p.normal[2];
+}
+bool is_of_patch(const ContactPoint& p, const ContactPoint& first) {
+  double turned = 0;
+  for (int i = 0; i < 3; ++i) turned += (p.normal[i] - first.normal[i]) * (p.normal[i] - first.normal[i]);
+  return turned < ContactTuning::one_patch;
+}
+
+// Impulses act in one plane for each patch. Points at different heights would ask for the impossible: a body that turns
+// until all gaps are closed moves them against each other, by the gap times the difference of heights, and sticking
+// would not let it. Over something static it is the plane in which the shape will touch it, through the nearest point
+// of its surface: friction on a ball has its radius for an arm, however far it has still to go. Between two that move
+// it is the middle one, so that momentum balances. moves: a (1), b (-1) or both (0).
+void level(int n, int moves, double margin, ContactPoint* points) {
+  int patch[max_points];  // of each point: the first one of its patch
   for (int k = 0; k < n; ++k) {
-    if (std::memcmp(points[k].normal, points[0].normal, sizeof points[k].normal) != 0) return;
-    mean += height(points[k]) / n;
+    patch[k] = 0;
+    while (patch[k] < k && !(patch[patch[k]] == patch[k] && is_of_patch(points[k], points[patch[k]]))) ++patch[k];
   }
-  for (int k = 0; k < n; ++k) {
-    const double down = b.kind == ShapeKind::plane ? 0.5 * points[k].gap : height(points[k]) - mean;
-    for (int i = 0; i < 3; ++i) points[k].position[i] -= down * points[k].normal[i];
+  for (int first = 0; first < n; ++first) {
+    if (patch[first] != first) continue;
+    int members = 0, nearest = first;
+    double sum = 0;
+    for (int k = first; k < n; ++k) {
+      if (patch[k] != first) continue;
+      sum += height(points[k]), ++members;
+      if (points[k].gap < points[nearest].gap) nearest = k;
+    }
+    const ContactPoint& p = points[nearest];
+    const double open = std::max(p.gap - margin, 0.0);
+    const double plane = moves == 0 ? sum / members : height(p) + moves * (open - 0.5 * p.gap);
+    for (int k = first; k < n; ++k) {
+      const double down = patch[k] == first ? height(points[k]) - plane : 0;
+      for (int i = 0; i < 3; ++i) points[k].position[i] -= down * points[k].normal[i];
+    }
   }
 }
 
@@ -57,7 +84,8 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
                    const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list) {
   ContactPoint points[max_points];
   const int n = collide(shape_of(scene, environment, a), X_Wa, shape_of(scene, environment, b), X_Wb, margin, points);
-  level(scene.shapes[b].shape, n, points);
+  const int moves = scene.shapes[b].link < 0 ? 1 : scene.shapes[a].link < 0 ? -1 : 0;
+  level(n, moves, scene.materials[material].margin, points);
   reserve(list, list.count + n);
   for (int k = 0; k < n; ++k) {
     Contact& c = list.data[list.count++];

@@ -62,8 +62,10 @@ class BallPoints {
     point.link = scene_.shapes[pair.a].link;
     point.count = scene_.depth[scene_.last_dof[point.link]] + 1;
     const Vec3<double> normal = point.axis(2);
+    const double radius = scene_.shapes[pair.a].shape.size[0] + scene_.materials[pair.material].margin;
     const S height = dot(center - vec3(plane.p), normal);
-    point.r = center - normal * height - motion_.pose[scene_.root[point.link]].p;
+    const S down = select(height > S(radius), S(radius), height);  // where it will touch (scene/contacts.cpp)
+    point.r = center - normal * down - motion_.pose[scene_.root[point.link]].p;
     const Vec3<S> u = velocity_at(motion_.velocity[point.link], point.r);
     for (int k = 0; k < 3; ++k) point.velocity[k] = dot(u, point.axis(k));
     point.before = motion_.before ? dot(velocity_at(motion_.before[point.link], point.r), normal) : S(0);

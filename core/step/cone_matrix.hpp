@@ -204,8 +204,7 @@ class ConeMatrix {
       });
     };
     carve_all();
-    const bool goes_by_blocks = options.solver == Solver::automatic || options.solver == Solver::gauss_seidel;
-    if (goes_by_blocks && assembly.is_crowded()) return fill_for_walks(kernels, options, memory);
+    if (assembly.is_crowded()) return fill_for_walks(kernels, options, memory);
     assembly.place_columns();  // how many values there are
     carve_all();               // with room for them
     assembly.place_columns();

@@ -15,20 +15,26 @@
 // share at which it is not. There is one, since without restitution impulses dissipate. Servos, springs and dry
 // friction are on no account, and nobody else's losses pay.
 //
-// Cost: nothing where nothing strikes; a solve for each round, and some ten where a bounce would bring energy.
+// Cost: nothing where nothing strikes; a solve for each round, and some ten where a bounce would bring energy. Bounded:
+// where operations run out, what is left is inelastic.
 // Oracle: the twin; kinetic energies before and after.
 #pragma once
 #include "step/cone_matrix.hpp"
 
 namespace featherweight::FW_ISA {
 
-// solve(): the problem as it stands, into matrix.lambda.
+// solve(): the problem as it stands, into matrix.lambda; the operations it took.
 template <class S, class Solve>
 class Impacts {
  public:
   Impacts(const Scene& scene, ConeRows<S>& rows, const ConeMatrix<S>& matrix, double dt, double tolerance,
-          Memory& memory, const Solve& solve)
-      : rows_(rows), lambda_(matrix.lambda), problem_(matrix.problem()), dt_(dt), solve_(solve) {
+          double first_effort, Memory& memory, const Solve& solve)
+      : rows_(rows),
+        lambda_(matrix.lambda),
+        problem_(matrix.problem()),
+        dt_(dt),
+        left_(max_of(ImpactTuning::small_effort, ImpactTuning::most_effort * first_effort)),
+        solve_(solve) {
     const std::size_t m = padded(rows.m), n = rows.n_strikes;
     carve_out(memory, [&](Arena& arena) {
       base_ = arena.take<double>(m);
@@ -58,10 +64,10 @@ class Impacts {
       weaken();
       find_velocities();
       if (!find_closing()) break;
-      const bool is_last = round == ImpactTuning::most_rounds;
+      const bool is_last = round == ImpactTuning::most_rounds || is_spent();
       freeze();
       set_laws(is_last);
-      solve_();
+      solve();
       if (is_last) break;
     }
     put_together();
@@ -83,6 +89,7 @@ class Impacts {
   double* lambda_;
   const ConeProblem problem_;
   double dt_, tolerance_, slow_;
+  double left_;  // operations
   const Solve& solve_;
   double* base_;    // velocities of rows without impulses but for those of rounds before
   double* shift_;   // of their laws
@@ -94,6 +101,8 @@ class Impacts {
   int* tree_;      // of links that are roots: another one of their island, or itself
   bool* goes_on_;  // of islands: something strikes in this round
 
+  void solve() { left_ -= solve_(); }
+  bool is_spent() const { return !(left_ > 0); }
   Strike* strikes() { return rows_.strikes; }
   int island(const Strike& strike) const { return tree_[strike.root]; }
 
@@ -140,7 +149,7 @@ class Impacts {
         some = true;
       }
       if (!some) return;
-      solve_();
+      solve();
     }
   }
   // Islands in which something that waits is reached. False if there are none.
@@ -257,7 +266,7 @@ class Impacts {
       const double share = shares_[strike.impact].value;
       for (int i = strike.first; i <= strike.row; ++i) rows_.g[i] = base_[i] + share * shift_[i];
     }
-    solve_();
+    solve();
   }
   // Narrows where the share is sought, and proposes the next. False if it is found.
   static bool seek(Share& share) {
@@ -279,7 +288,7 @@ class Impacts {
   // Solves again where an impact brings energy.
   void weaken() {
     find_impacts();
-    for (int pass = 0; pass < ImpactTuning::most_shares; ++pass) {
+    for (int pass = 0; pass < ImpactTuning::most_shares && !is_spent(); ++pass) {
       const bool some = take_accounts();
       if (pass == 0 && !some) return;
       bool seeks = false;
@@ -288,12 +297,15 @@ class Impacts {
       if (!seeks) break;
     }
     while (take_accounts()) {  // impacts that depend on each other: what is left has to go
-      for (int s = 0; s < n_shares_; ++s)
-        if (shares_[s].brings_energy()) shares_[s].value = shares_[s].value > 0.1 ? 0.5 * shares_[s].value : 0;
-      bool is_spent = true;
-      for (int s = 0; s < n_shares_; ++s) is_spent &= !(shares_[s].brings_energy() && shares_[s].value > 0);
+      const bool at_once = is_spent();
+      bool is_gone = true;
+      for (int s = 0; s < n_shares_; ++s) {
+        Share& share = shares_[s];
+        if (share.brings_energy() || at_once) share.value = share.value > 0.1 && !at_once ? 0.5 * share.value : 0;
+        is_gone &= !(share.brings_energy() && share.value > 0);
+      }
       apply_shares();
-      if (is_spent) break;
+      if (is_gone) break;
     }
     for (int k = 0; k < rows_.n_strikes; ++k) {
       const Strike& strike = strikes()[k];

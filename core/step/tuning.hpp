@@ -87,6 +87,9 @@ struct ImpactTuning {
   // share of it [1], in so many solves at most.
   static constexpr double wasted = 1e-7, fine_enough = 1e-6;
   static constexpr int most_shares = 24;
+  // So many times the operations of the first solve may be spent on all of it [1], or this many if that is more. Then
+  // what would still bring energy does not bounce, and there is no further round. tests/simulation/test_bounded_effort.py.
+  static constexpr double most_effort = 8, small_effort = 3e8;
   // Rounds in which what was struck strikes further; a row of so many balls. Then contacts close without restitution.
   static constexpr int most_rounds = 16;
   // Solves in a round, at most, until all that wait for the next are found.

@@ -1,7 +1,7 @@
 // step/walked_rows.hpp -- products with the matrix of a cone problem through the paths of its rows.
 //   G = Y Y^T + compliance,   Y^T lambda: of degrees of freedom
 // A row adds to Y^T lambda, and finds its velocity in it, on its own path to the root: O(depth) per row, however many
-// others act on the same tree. For Gauss-Seidel where hundreds of contacts all couple to each other.
+// others act on the same tree. For hundreds of contacts that all couple to each other.
 // Oracle: the matrix, of cone_matrix.hpp.
 #pragma once
 #include "cones/problem.hpp"

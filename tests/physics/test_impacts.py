@@ -240,6 +240,44 @@ def test_a_super_ball_reverses_its_spin(tangential: float, friction: float) -> N
     assert energy[1] <= energy[0] * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("on", ["plane", "box", "field"])
+@pytest.mark.parametrize(("friction", "gap"), [(0.1, 0.009), (5.0, 0.009), (5.0, 0.003), (0.1, 1e-6)])
+def test_friction_of_a_bouncing_ball_acts_at_its_surface(on: str, friction: float, gap: float) -> None:
+    """However far it still was from the ground at the start of the step: the arm of friction is its radius."""
+    r, e, v, down, rate = 0.05, 0.8, 1.0, 5.0, 30.0
+    scene = fw.Scene(gravity=(0, 0, 0))
+    surface: dict[str, Any] = {"restitution": e, "friction": friction}
+    if on == "plane":
+        scene.add(fw.Plane(**surface), name="ground")
+    elif on == "box":
+        scene.add(fw.box((1, 1, 1), static=True, **surface), name="ground", pose=(0, 0, -0.5))
+    else:
+        scene.add(fw.HeightField(np.zeros((5, 5)), (1.0, 1.0), **surface), name="ground")
+    scene.add(fw.sphere(r, mass=1.0, **surface), name="ball", pose=(0.03, 0.07, r + gap))
+    sim = fw.Simulator(scene, dt=2e-3)
+    before = np.array([v, 0, -down, 0, rate, 0])
+    after = sim.step(sim.state(v=before))
+    turned = in_old_axes(sim.model, sim.state().q, np.array(after.q), np.array(after.v))
+    most = friction * (1 + e) * down
+    j = float(np.clip(-(v - rate * r) / 3.5, -most, most))
+    np.testing.assert_allclose(turned, [v + j, 0, e * down, 0, rate - 2.5 * j / r, 0], atol=1e-7)
+
+
+def test_patches_on_flat_ground_do_not_depend_on_the_last_bit_of_its_normals() -> None:
+    """A tilted box falls on a field that is flat, or flat to rounding."""
+    ends = []
+    for noise in (0.0, 1e-16, 1e-13):
+        heights = noise * np.random.default_rng(0).standard_normal((9, 9))
+        scene = fw.Scene()
+        scene.add(fw.HeightField(heights, (1.0, 1.0)), name="ground")
+        X = pose((0.03, 0.02, 0.15), rpy=(0.1, 0.2, 0.3))
+        scene.add(fw.box((0.3, 0.2, 0.1)), name="box", pose=X)
+        sim = fw.Simulator(scene, dt=2e-3)
+        ends.append(sim.rollout(sim.state(v=(0.5, 0.2, -2.0, 0, 0, 0)), n_steps=100).final.q)
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-7)
+    np.testing.assert_allclose(ends[2], ends[0], atol=1e-7)
+
+
 def test_a_super_ball_thrown_under_a_table_comes_back() -> None:
     """Off the floor, off the underside of the table, off the floor: it turns round, as only such balls do."""
     back = {}

@@ -165,7 +165,7 @@ SCENES: dict[str, tuple[Callable[[], fw.Scene], float, int, int, Any]] = {
     "spheres": (bodies("sphere", "sphere"), 1.0, 240, 8, "semi_implicit"),
     "capsules": (bodies("capsule", "capsule"), 1.0, 240, 8, "semi_implicit"),
     "spinning": (bodies("sphere", "capsule", torsional=0.02, rolling=0.01, dim=6), 2.0, 240, 8, "semi_implicit"),
-    "bouncing": (bodies("sphere", "box", restitution=0.8), 1.0, 300, 4, "semi_implicit"),
+    "bouncing": (bodies("sphere", "box", restitution=0.8), 1.0, 300, 2, "semi_implicit"),
     "struck": (struck, 3.0, 150, 1, "semi_implicit"),
     "stops": (stops, 3.0, 150, 1, "semi_implicit"),
     "compliant": (bodies("sphere", "box", stiffness=5e3, damping=50.0), 1.0, 240, 8, "semi_implicit"),

@@ -131,6 +131,44 @@ def test_many_contacts_on_one_tree_take_linear_time() -> None:
     assert seconds_of_step(800) < 8 * seconds_of_step(200) + 0.01
 
 
+@pytest.mark.parametrize("solver", [fw.Newton(), fw.ADMM()], ids=lambda solver: solver.name)
+def test_newton_and_admm_are_linear_on_crowded_trees(solver: Any) -> None:
+    """1600 contacts on one tree took a minute with the matrix."""
+    sim = fw.Simulator(brushes(8, 200), dt=2e-3, solver=solver)
+    start = time.process_time()
+    state = sim.step(pushed(sim))
+    assert state.converged and len(state.contacts) == 1600
+    assert time.process_time() - start < 10.0
+
+
+def test_newton_and_admm_take_bounded_time_on_large_problems() -> None:
+    """Whatever iterations are allowed; what is left is reported. Here rounding does not let 590 rows obey."""
+    start = time.process_time()
+    sim = fw.Simulator(brushes(4, 49), dt=2e-3, solver=fw.Newton(tolerance=1e-18, max_iterations=1_000_000))
+    state = sim.step(pushed(sim))
+    assert not state.converged and state.residual < 1e-12
+    assert 10 < state.iterations["newton"] < 60
+    assert time.process_time() - start < 20.0
+
+
+def test_impacts_of_many_contacts_take_bounded_time() -> None:
+    """Elastic spheres in a heap strike each other in rounds, and where that takes too long the rest is inelastic."""
+    scene = fw.Scene(ground=fw.Plane(restitution=0.9))
+    rng = np.random.default_rng(0)
+    for k in range(150):
+        x, y, z = 0.101 * (np.array([k % 6, k // 6 % 5, k // 30]) + 0.005 * rng.standard_normal(3))
+        scene.add(fw.sphere(0.05, restitution=0.9), name=f"ball_{k}", pose=(x, y, z + 0.06))
+    sim = fw.Simulator(scene, dt=5e-3)
+    v = np.zeros(sim.model.nv).reshape(-1, 6)
+    v[:, :3] = rng.standard_normal((150, 3))
+    state, start = sim.state(v=v.ravel()), time.process_time()
+    for _ in range(4):
+        energy = fw.kinetic_energy(sim.model, state.q, state.v)
+        state = sim.step(state)
+        assert not state.failed and fw.kinetic_energy(sim.model, state.q, state.v) < 1.05 * energy
+    assert time.process_time() - start < 30.0
+
+
 # -- too large -------------------------------------------------------------------------------------------------------
 
 
