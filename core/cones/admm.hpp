@@ -7,9 +7,9 @@
 // diagonal of each block, so that rows of different units are treated alike; r follows the ratio of the residuals, in
 // few changes. Up to most_factorised_rows G + rho is factorised, anew for each r; beyond, conjugate gradients from the
 // last x need products only, O(nonzeros) each. Where G is not formed, its owner may also solve with G + rho, exactly or
-// so nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y| only
-// say when to look, since they are small too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle: the
-// natural map, dense.
+// so nearly that few conjugate gradients are left. Stops on the natural residual of y; |x - y| and rho |change of y|
+// only say when to look, since they are small too early. Source: [Carpentier et al. 2024], [Boyd et al. 2011]. Oracle:
+// the natural map, dense.
 #pragma once
 #include "cones/workspace.hpp"
 #include "linalg/dense_ldl.hpp"
@@ -179,7 +179,8 @@ inline void prepare_shifted(const ConeProblem& problem, const ContactWorkspace& 
     }
 }
 
-// b <- (G + rho)^-1 b, to `enough` [m/s] where it is solved by conjugate gradients. Products with G it took, beside one.
+// b <- (G + rho)^-1 b, to `enough` [m/s] where it is solved by conjugate gradients. Products with G it took, beside
+// one.
 inline int solve_shifted(const ConeProblem& problem, double r, double enough, AdmmWorkspace& v) {
   const MatrixProducts* const products = problem.G.products;
   if (AdmmWorkspace::factorised(problem)) {

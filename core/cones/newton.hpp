@@ -217,7 +217,8 @@ inline double cut_step(const ConeProblem& problem, ContactWorkspace& w, const Ne
   return natural_residual(problem, w, lambda, w.sigma);
 }
 
-// Steps until the tolerance is met, but at most max_steps, and as many as can be afforded. lambda and sigma: the best found. The residual.
+// Steps until the tolerance is met, but at most max_steps, and as many as can be afforded. lambda and sigma: the best
+// found. The residual.
 inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace& w, NewtonWorkspace& v, double* lambda,
                      SolverReport& report) {
   using Tuning = NewtonTuning;

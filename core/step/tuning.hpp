@@ -88,7 +88,8 @@ struct ImpactTuning {
   static constexpr double wasted = 1e-7, fine_enough = 1e-6;
   static constexpr int most_shares = 24;
   // So many times the operations of the first solve may be spent on all of it [1], or this many if that is more. Then
-  // what would still bring energy does not bounce, and there is no further round. tests/simulation/test_bounded_effort.py.
+  // what would still bring energy does not bounce, and there is no further round.
+  // tests/simulation/test_bounded_effort.py.
   static constexpr double most_effort = 8, small_effort = 3e8;
   // Rounds in which what was struck strikes further; a row of so many balls. Then contacts close without restitution.
   static constexpr int most_rounds = 16;
@@ -111,8 +112,9 @@ struct SeparateTuning {
   // each other come apart without being thrown. tests/simulation/test_robustness.py.
   static constexpr double share_per_step = 0.5, fastest = 0.5;
   // Contacts yield where links would move faster than this times what the overlap asks for [1]: a rail that rises by
-  // less than four degrees. tests/simulation/test_separation.py.
-  static constexpr double free_detour = 16;
+  // less than four degrees; and stay as they are beyond the second number: one degree. There a share of the motion is
+  // left that moves nothing [1]. tests/simulation/test_separation.py.
+  static constexpr double free_detour = 16, vain_detour = 64, least_share = 1e-50;
   // Shapes are larger than this only if they have no end [m]. tests/simulation/test_separation.py.
   static constexpr double endless = 1e100;
   // Closures yield by this share of the mobility of the frames they hold to those they contradict [1].

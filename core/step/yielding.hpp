@@ -3,9 +3,10 @@
 // Where a mechanism hardly moves along the normal of a contact, an impulse that takes its overlap out sends the links
 // elsewhere: a slider along its rail, a bar whose hinge is on the normal around and around. Let u be the speed of a
 // link by a unit impulse, where it touches or, by its turning, at the far side of its shape. The detour is u / G, one
-// where it moves straight along the normal. From `free_detour` = k on the normal counts as more mobile,
-//   G (1 + (u / G)^2 / (2 k)^2 - 1/4)   instead of   G,
-// so that no link moves faster than 1.2 k times what its overlap asks for, and not at all where that would be in vain.
+// where it moves straight along the normal. From k on the normal counts as more mobile than it is,
+//   G / s^2,   s = (K - u / G) / (K - k),   k = `free_detour`, K = `vain_detour`,
+// so that no link moves faster than 1.1 k times what its overlap asks for, and from K on not at all: it would be in
+// vain, and go on for ever.
 // The energy of a motion that gives the normal unit velocity is 1 / (2 G), of which a link of mass m has its part:
 // where m G > 1 / k^2 there is no such detour, and nothing to look at. Cost: O(depth) for each contact that is looked
 // at. Oracle: the twin.
@@ -32,7 +33,10 @@ class Yielding {
       const double detour = speed_of(e, row - quartet_->first, rows_.contacts[contact]) / G;
       most = detour > most ? detour : most;
     }
-    return most * most > k2 ? 0.25 * G * (most * most / k2 - 1) : 0;
+    constexpr double k = SeparateTuning::free_detour, vain = SeparateTuning::vain_detour;
+    if (!(most > k)) return 0;
+    const double share = max_of((vain - most) / (vain - k), SeparateTuning::least_share);
+    return G * (1 / (share * share) - 1);
   }
 
  private:

@@ -66,14 +66,14 @@ def slider(slope: float, depth: float, friction: float, dt: float) -> fw.Simulat
 
 
 @pytest.mark.parametrize("friction", [0.0, 1.0])
-@pytest.mark.parametrize("slope", [0.0, 1e-12, 1e-6, 1e-3])
+@pytest.mark.parametrize("slope", [0.0, 1e-12, 1e-6, 1e-3, 0.03])
 def test_a_slider_on_a_rail_along_the_ground_hardly_moves(slope: float, friction: float) -> None:
-    """At most 1.2 * 16 times the half metre per second at which overlaps leave."""
+    """And not at all where it rises by less than a degree: it would go on for ever, in vain."""
     sim = slider(slope, 0.02, friction, dt=1e-3)
     after = sim.step(sim.state())
     assert np.abs(after.q).max() <= DETOUR * 0.5 * 1e-3
-    if slope < 1e-5:
-        assert np.abs(after.q).max() < 1e-6
+    if slope < 1e-2:
+        assert np.abs(after.q).max() < 1e-9
     assert after.penetration == pytest.approx(0.02)
 
 

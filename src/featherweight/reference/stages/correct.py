@@ -18,6 +18,7 @@ from featherweight.reference.stages.rows import TouchingEnd
 from featherweight.reference.stages.scene import StepScene
 
 FASTEST = 0.5  # [m/s] at which overlaps leave
+VAIN_DETOUR = 64.0  # from which on nothing moves
 DETOUR = 16.0  # speed of a link over what its overlap asks for, from which on the overlap yields instead
 
 
@@ -75,7 +76,8 @@ def _yielding(ends: tuple[TouchingEnd, ...], response: Array, G: float) -> float
         if G > 0 and end.mass * G * DETOUR**2 < 1:
             speeds = np.linalg.norm(end.point @ response), end.radius * np.linalg.norm(end.turn @ response)
             detour = max(detour, float(max(speeds)) / G)
-    return 0.25 * G * max((detour / DETOUR) ** 2 - 1.0, 0.0)
+    share = min(max((VAIN_DETOUR - detour) / (VAIN_DETOUR - DETOUR), 1e-50), 1.0)
+    return G * (share**-2 - 1.0)
 
 
 def close(scene: StepScene, free: FreeMotion, problem: StepProblem, q: Array, v: Array) -> tuple[Array, Array]:
