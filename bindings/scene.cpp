@@ -31,10 +31,11 @@ using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stif
 // degree of freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 using Three = std::array<double, 3>;
+using Range = std::array<double, 2>;
 // terms (degree of freedom, coefficient); link, placement and wrench in it; gain (3), constant, kp, kd; lower, upper;
-// muscle (8 numbers), if it is one
+// slack; muscle (8 numbers), if it is one
 using TransmissionTuple = std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three,
-                                     Three, std::array<double, 2>, std::optional<std::array<double, 8>>>;
+                                     Three, Range, Range, std::optional<std::array<double, 8>>>;
 // is a muscle's; keep, take; rise, fall, smoothing; lower, upper; is early
 using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
@@ -108,10 +109,13 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
 
 void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTuple>& transmissions,
            const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& laws) {
-  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, muscle] : transmissions) {
+  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, slack, muscle] : transmissions) {
     check_index("transmission: link", link, model.n_links(), true);
-    Transmission law{0,         0,         -1,        {},        gain[0],   gain[1], gain[2],
-                     affine[0], affine[1], affine[2], bounds[0], bounds[1], 0,       {}};
+    Transmission law{};
+    law.gain = gain[0], law.gain_length = gain[1], law.gain_rate = gain[2];
+    law.constant = affine[0], law.kp = affine[1], law.kd = affine[2];
+    law.lower = bounds[0], law.upper = bounds[1];
+    law.slack[0] = slack[0], law.slack[1] = slack[1];
     if (muscle) {
       const auto& [peak, slack, optimal, shortest, longest, fastest, passive, eccentric] = *muscle;
       law.is_muscle = 1;

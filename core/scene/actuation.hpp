@@ -36,14 +36,15 @@ struct TransmissionTerm {
   double coefficient;
 };
 // An actuator that acts on several axes or on a link, or by a law that a row cannot have. With u its control,
-//   force = (gain + gain_length length + gain_rate rate) u + constant - kp length - kd rate, or a muscle's,
-// within bounds, at the start of the step.
+//   force = (gain + gain_length length + gain_rate rate) u + constant - kp stretch - kd rate, or a muscle's,
+// within bounds, at the start of the step. The stretch is what of the length is beyond the slack range.
 struct Transmission {
   int first_term, n_terms;
   int link;          // that the wrench acts on; -1: none
   double wrench[6];  // per force [linear; angular], at the origin and in the axes of the link
   double gain, gain_length, gain_rate;
   double constant, kp, kd;
+  double slack[2];      // from, to; both 0: the stretch is the length
   double lower, upper;  // bounds of the force
   int is_muscle;
   Muscle muscle;

@@ -1,8 +1,9 @@
-// step/transmit.hpp -- forces of actuators on several axes or on links, and of muscles, at the start of the step.
+// step/transmit.hpp -- forces of tendons, of actuators on several axes or on links, and of muscles, at the start of the
+// step.
 //   in    q, v, w.control
 //   out   w.tau, w.forces
 //   Source: of muscles MuJoCo's documentation, "Muscles": curves of parabolas.
-//   Oracle: MuJoCo's actuator_force and qfrc_actuator; the twin.
+//   Oracle: MuJoCo's actuator_force, qfrc_actuator and qfrc_passive; the twin.
 #pragma once
 #include "step/activate.hpp"
 
@@ -51,9 +52,10 @@ void add_transmissions(const Scene& scene, StepWorkspace<S>& w) {
       rate = rate + w.v[terms[i].dof] * terms[i].coefficient;
     }
     const S& control = w.control[law];
+    const S stretch = length - clamped(length, S(t.slack[0]), S(t.slack[1]));
     S force = t.is_muscle ? pull_of(t.muscle, length, rate, control)
                           : (S(t.gain) + length * t.gain_length + rate * t.gain_rate) * control + S(t.constant) -
-                                length * t.kp - rate * t.kd;
+                                stretch * t.kp - rate * t.kd;
     force = clamped(force * w.gain_scale[law], S(t.lower), S(t.upper));
     for (int i = 0; i < t.n_terms; ++i) w.tau[terms[i].dof] = w.tau[terms[i].dof] + force * terms[i].coefficient;
     if (t.link < 0) continue;

@@ -172,6 +172,33 @@ def test_compensation_that_counts_as_force_of_a_limited_actuator_is_told() -> No
     assert "gravity compensation" in fw.loads(text, "mjcf").import_report.not_honoured[0].message
 
 
+TENDONS = {
+    "spring": 'stiffness="30" springlength="0.1"',
+    "spring with slack": 'stiffness="30" springlength="-0.2 0.3"',
+    "damper": 'damping="3"',
+    "both": 'stiffness="20" springlength="-0.1" damping="0.5"',
+}
+
+
+@pytest.mark.parametrize("tendon", TENDONS.values(), ids=TENDONS.keys())
+def test_tendons_pull_as_in_mujoco(tendon: str) -> None:
+    text = robot(LAWS["servo on a tendon"]).replace('name="t"', f'name="t" {tendon}')
+    sim = fw.Simulator(fw.loads(text, "mjcf", strict=True), dt=DT)
+    for seed in range(6):
+        ours, theirs, _, _ = accelerations(text, seed, sim)
+        assert_close(ours, theirs, tolerance=1e-7 * max(1.0, float(np.abs(theirs).max())))
+
+
+def test_springs_along_tendons_keep_energy() -> None:
+    text = robot("").replace('name="t"', 'name="t" stiffness="50" springlength="-0.1 0.1"')
+    sim = fw.Simulator(fw.loads(text, "mjcf", strict=True), dt=1e-3, integrator="rk4")
+    start = sim.state(q=np.concatenate([[0.5, 0.4], sim.scene.q0[2:]]))
+    energy = sim.rollout(start, n_steps=300).animation().curves["energy [J]"]
+    assert np.ptp(energy) <= 1e-6 * np.abs(energy).max()
+    changed = sim.state(2).randomised(gains=np.ones((2, 0)))  # nobody's gains are those of a tendon
+    np.testing.assert_array_equal(sim.step(changed).v[0], sim.step(sim.state()).v)
+
+
 KEY = '<keyframe><key name="home" qpos="{q}" act="{act}" ctrl="{ctrl}"/></keyframe>'
 
 
@@ -218,7 +245,7 @@ def test_activations_are_part_of_states(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
 def test_the_twin_steps_alike(integrator: Any) -> None:
-    text = robot(ALL, carried={"upper": 0.3, "ball": 1.0})
+    text = robot(ALL, carried={"upper": 0.3, "ball": 1.0}).replace('name="t"', f'name="t" {TENDONS["both"]}')
     sim = fw.Simulator(fw.loads(text, "mjcf"), dt=1e-3, integrator=integrator)
     rng = np.random.default_rng(0)
     for _ in range(5):

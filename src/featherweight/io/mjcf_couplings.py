@@ -1,4 +1,4 @@
-"""What a compiled MJCF file couples joints by: equalities of joints and tendons. Recorded; the motion does not obey."""
+"""What a compiled MJCF file couples joints by: equalities of joints, and tendons."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_tendons(source: MjcfSource) -> None:
     for number in range(m.ntendon):
         first, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
         on_joints = m.wrap_type[first] == int(wraps.mjWRAP_JOINT)
-        forces = _forces(source, number)
+        forces = _forces(source, number, spatial=not on_joints)
         if on_joints:
             _add_fixed(source, number, names[number], range(first, first + count))
         if forces:
@@ -65,11 +65,13 @@ def add_tendons(source: MjcfSource) -> None:
             )
 
 
-def _forces(source: MjcfSource, tendon: int) -> list[str]:
-    """By what a tendon acts on the motion."""
+def _forces(source: MjcfSource, tendon: int, *, spatial: bool) -> list[str]:
+    """By what a tendon acts on the motion, and not here."""
     m = source.m
-    of_springs = {} if source.disabled("SPRING") else {"stiffness": "stiffness", "stiffnesspoly": "stiffness"}
-    of_dampers = {} if source.disabled("DAMPER") else {"damping": "damping", "dampingpoly": "damping"}
+    springs = {"stiffness": "stiffness"} if spatial else {}  # of fixed ones that acts here
+    dampers = {"damping": "damping"} if spatial else {}
+    of_springs = {} if source.disabled("SPRING") else {**springs, "stiffnesspoly": "stiffness that grows"}
+    of_dampers = {} if source.disabled("DAMPER") else {**dampers, "dampingpoly": "damping that grows"}
     of_friction = {} if source.disabled("FRICTIONLOSS") else {"frictionloss": "dry friction"}
     of_limits = {} if source.disabled("LIMIT") else {"limited": "limits"}
     fields = {**of_limits, **of_springs, **of_dampers, **of_friction, "armature": "armature"}
@@ -81,12 +83,13 @@ def _add_fixed(source: MjcfSource, number: int, name: str, wraps: range) -> None
     m = source.m
     low, up = (float(x) for x in m.tendon_lengthspring[number])
     shortest, longest = (float(x) for x in m.tendon_range[number])
+    stiffness = 0.0 if source.disabled("SPRING") else float(m.tendon_stiffness[number])
     source.builder.tendon(
         name,
         {source.joints[int(m.wrap_objid[k])]: float(m.wrap_prm[k]) for k in wraps},
         range=(shortest, longest) if m.tendon_limited[number] else None,
-        stiffness=float(m.tendon_stiffness[number]),
-        rest_range=(low, up) if m.tendon_stiffness[number] > 0.0 else None,
-        damping=float(m.tendon_damping[number]),
+        stiffness=stiffness,
+        rest_range=(low, up) if stiffness > 0.0 else None,
+        damping=0.0 if source.disabled("DAMPER") else float(m.tendon_damping[number]),
         friction=float(m.tendon_frictionloss[number]),
     )

@@ -282,14 +282,17 @@ class Sensor(Record):
 
 @dataclass(frozen=True)
 class Tendon(Record):
-    """A length, the sum of coefficients times coordinates, with limits and forces: recorded, not enforced."""
+    """A length, the sum of coefficients times coordinates. Its spring and its damper act in the simulator.
+
+    Limits and dry friction are recorded, not enforced.
+    """
 
     name: str
     joints: tuple[str, ...]  # each with one degree of freedom
     coefficients: tuple[float, ...]  # [m/rad] or 1
     range: tuple[float, float] | None = None  # of the length
     stiffness: float = 0.0  # of a spring
-    rest_range: tuple[float, float] | None = None  # lengths between which the spring pulls nothing
+    rest_range: tuple[float, float] | None = None  # lengths between which the spring pulls nothing; None: at zero
     damping: float = 0.0
     friction: float = 0.0  # dry friction
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..model.description import Activation, Actuator
+from ..model.description import Activation, Actuator, Tendon
 from ..model.model import Model, ModelJoint
 
 #: Degree of freedom, gain, kp, kd, bounds of the force, speed above which it accelerates no further.
@@ -66,6 +66,12 @@ class Actuation:
                 self._owners.append([k])
                 rows.append({k: 1.0})
                 offsets.append(0.0)
+        for tendon in model.description.tendons:  # springs and dampers, which nobody controls
+            if tendon.stiffness > 0.0 or tendon.damping > 0.0:
+                self.transmissions.append(_tendon(model, tendon))
+                self._owners.append([])
+                rows.append({})
+                offsets.append(0.0)
         self.activated = [k for k, actuator in enumerate(actuators) if actuator.activation is not None]
         self.activations = [_activation(a.activation, dt) for a in actuators if a.activation is not None]
         self.activated_laws = [
@@ -95,9 +101,10 @@ class Actuation:
     def gains(self, factors: Array) -> Array:
         """Factors (batch, laws) for those of the actuators (batch, nu); those that share a law must share it."""
         for owners in self._owners:
-            if (factors[:, owners] != factors[:, owners[:1]]).any():
+            if owners and (factors[:, owners] != factors[:, owners[:1]]).any():
                 raise ValueError(f"gains: actuators {owners} share a joint of limited effort, and must share a factor")
-        return np.ascontiguousarray(factors[:, [owners[0] for owners in self._owners]])
+        columns = [factors[:, owners[0]] if owners else np.ones(len(factors)) for owners in self._owners]
+        return np.stack(columns, axis=1) if columns else np.ones((len(factors), 0))
 
     def arguments(self) -> dict[str, Any]:
         """As the core takes them."""
@@ -157,7 +164,7 @@ def _bounds(joint: ModelJoint, parts: list[_Part]) -> tuple[float, float]:
 
 
 def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
-    """Terms; link, pose and wrench; gain, bias, bounds; muscle. No joint gets more than its effort limit."""
+    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle. No joint gets more than its effort limit."""
     gain, constant, per_length, per_rate = actuator.law
     low, up = (-np.inf, np.inf) if actuator.force_range is None else actuator.force_range
     terms = []
@@ -178,8 +185,28 @@ def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
         (gain, *actuator.slopes),
         (constant, -per_length, -per_rate),
         (float(low), float(up)),
+        (0.0, 0.0),
         None if actuator.muscle is None else tuple(vars(actuator.muscle).values()),
     )
+
+
+def _tendon(model: Model, tendon: Tendon) -> tuple[Any, ...]:
+    """The same of a spring and a damper along a tendon."""
+    pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+    terms = [(model.joint(name).v_slice.start, coefficient) for name, coefficient in pairs]
+    nowhere = (-1, np.eye(4).ravel().tolist(), (0.0,) * 6)
+    law = ((0.0, 0.0, 0.0), (0.0, tendon.stiffness, tendon.damping), (-np.inf, np.inf))
+    return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None
+
+
+def tendon_energy(model: Model, q: Array) -> Array:
+    """The energy of all springs along tendons at q (..., nq), (...) [J]."""
+    energy = np.zeros(q.shape[:-1])
+    for tendon in model.description.tendons:
+        pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+        length = np.zeros(q.shape[:-1]) + sum(x * q[..., model.joint(name).q_slice.start] for name, x in pairs)
+        energy += 0.5 * tendon.stiffness * (length - np.clip(length, *(tendon.rest_range or (0.0, 0.0)))) ** 2
+    return energy
 
 
 def _activation(activation: Activation, dt: float) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
-from .actuation import Actuation
+from .actuation import Actuation, tendon_energy
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
 from .immersion import in_medium
@@ -523,7 +523,7 @@ class Trajectory(Record):
         q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
         kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
         potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
-        potential -= carried_energy(scene.model, q)
+        potential += tendon_energy(scene.model, q) - carried_energy(scene.model, q)
         return {
             "energy [J]": (kinetic + potential).reshape(shape),
             "kinetic energy [J]": kinetic.reshape(shape),

@@ -41,6 +41,19 @@ def add_transmissions(
         force += arm * np.clip(np.clip(pull, *(each.force_range or (-np.inf, np.inf))), -most, most)
 
 
+def add_tendons(model: ModelDescription, q: Array, v: Array, force: Array) -> None:
+    """Springs and dampers along tendons, added to ``force`` (nv,)."""
+    at = {joint.name: places for joint, places in zip(model.joints, slices(model), strict=True)}
+    for tendon in model.tendons:
+        arm, length = np.zeros(len(v)), 0.0
+        for name, x in zip(tendon.joints, tendon.coefficients, strict=True):
+            arm[at[name][1]] += x
+            length += x * float(q[at[name][0]][0])
+        low, up = tendon.rest_range or (0.0, 0.0)
+        stretch = max(length - up, 0.0) - max(low - length, 0.0)
+        force -= arm * (tendon.stiffness * stretch + tendon.damping * float(arm @ v))
+
+
 def _on_frame(model: ModelDescription, bodies: Bodies, actuator: Actuator) -> Array:
     frame = next((each for each in model.frames if each.name == actuator.frame), None)
     name, X = (actuator.frame, np.eye(4)) if frame is None else (frame.link, frame.placement)
