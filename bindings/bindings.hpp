@@ -21,6 +21,10 @@ void bind_measure(nb::module_& testing);
 
 // A frame given by name or by index.
 int find_frame(const Model& model, nb::handle frame);
+// Whose origin and axes a motion is expressed with, by name.
+Reference find_reference(nb::handle reference);
+// Throws naming the function if nothing that moves has mass.
+void require_mass(const Model& model, const char* function);
 // Throws unless 0 <= index < n, or -1 where the world is allowed.
 void check_index(const char* what, int index, int n, bool world_allowed);
 // A method for constrained dynamics; throws naming the known ones.

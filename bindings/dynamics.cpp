@@ -7,13 +7,13 @@ namespace {
 
 std::size_t count(int n) { return static_cast<std::size_t>(n); }
 
+}  // namespace
+
 void require_mass(const Model& model, const char* function) {
   if (model.tree<double>().mass <= 0)
     throw std::invalid_argument(std::string(function) + ": nothing of model '" + model.spec().name +
                                 "' that moves has mass");
 }
-
-}  // namespace
 
 void bind_dynamics(nb::module_& m) {
   m.def(

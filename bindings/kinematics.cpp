@@ -9,6 +9,8 @@ namespace {
 
 std::size_t count(int n) { return static_cast<std::size_t>(n); }
 
+}  // namespace
+
 Reference find_reference(nb::handle reference) {
   std::string name;
   if (nb::try_cast(reference, name)) {
@@ -19,8 +21,6 @@ Reference find_reference(nb::handle reference) {
   throw std::invalid_argument("reference: expected 'local', 'world' or 'local_world_aligned', got " +
                               nb::cast<std::string>(nb::repr(reference)));
 }
-
-}  // namespace
 
 void bind_kinematics(nb::module_& m) {
   m.def(

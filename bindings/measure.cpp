@@ -37,7 +37,14 @@ const Measurable& find_algorithm(const std::string& name) {
                                    {FW_ALGORITHM(centroidal_momentum), 2},
                                    {FW_ALGORITHM(integrate), 2},
                                    {FW_ALGORITHM(rnea_derivatives), 3},
-                                   {FW_ALGORITHM(rnea_vjp), 4}};
+                                   {FW_ALGORITHM(rnea_vjp), 4},
+                                   {FW_ALGORITHM(aba_derivatives), 3},
+                                   {FW_ALGORITHM(aba_vjp), 4},
+                                   {FW_ALGORITHM(frame_velocity_derivatives), 2},
+                                   {FW_ALGORITHM(frame_acceleration_derivatives), 3},
+                                   {FW_ALGORITHM(jacobian_time_derivative), 2},
+                                   {FW_ALGORITHM(center_of_mass_derivatives), 1},
+                                   {FW_ALGORITHM(centroidal_momentum_derivatives), 2}};
   std::string names;
   for (const Measurable& m : all) {
     if (name == m.algorithm.name) return m;
@@ -54,8 +61,9 @@ std::size_t result_size(const Model& model, const Algorithm& algorithm) {
   if (name == "crba") return static_cast<std::size_t>(model.tree<double>().row[nv]);  // packed
   if (name == "minverse") return nv * nv;
   if (name == "jacobian") return 6 * nv;
-  if (name == "rnea_derivatives") return nv + 3 * nv * nv;
-  if (name == "rnea_vjp") return 3 * nv;
+  if (name == "rnea_derivatives" || name == "aba_derivatives") return nv + 3 * nv * nv;
+  if (name.ends_with("_derivatives") || name == "jacobian_time_derivative") return std::max<std::size_t>(16, 18 * nv);
+  if (name.ends_with("_vjp")) return 3 * nv;
   return std::max({nv, static_cast<std::size_t>(model.nq()), std::size_t{16}});
 }
 

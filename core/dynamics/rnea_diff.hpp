@@ -19,6 +19,7 @@
 #include "dynamics/crba.hpp"
 #include "dynamics/eliminate.hpp"
 #include "dynamics/rnea.hpp"
+#include "kinematics/drift.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -117,80 +118,6 @@ FW_INLINE Vec3<S> coriolis_row(J, const Link<C>& l, const CoriolisMatrix<S>& B, 
       [&](int K) FW_LAMBDA_INLINE { return B.N.rows[K] * S(-2); });
 }
 
-// How the axes of a joint are moved by what carries it. Of an axis joint: S' and S''.
-template <class J, class S>
-struct Drift {
-  Motion<S> first, second;
-
-  template <class C>
-  FW_INLINE Drift(const Link<C>& l, const S*, const Motion<S>&, const Motion<S>&, const Motion<S>& v,
-                  const Motion<S>& a) {
-    const S one(1);
-    first = zero_motion<S>();
-    J::add_velocity_product(l, v, &one, first);
-    second = motion_cross(v, first);
-    J::add_velocity_product(l, a, &one, second);
-  }
-  template <class C>
-  FW_INLINE void motions(const Link<C>&, int, Motion<S>& first_k, Motion<S>& second_k, Motion<S>& sum) const {
-    first_k = first;
-    second_k = second;
-    sum = {first.lin + first.lin, first.ang + first.ang};
-  }
-  // d tau_j / d q, d tau_j / d v for an outboard j with the column c; the axis itself has no part in S'.
-  template <class C>
-  FW_INLINE void felt(const Link<C>& l, const RneaColumn<S>& c, S* q, S* v) const {
-    constexpr int K = J::axis, i = (K + 1) % 3, j = (K + 2) % 3;
-    S x = dot(c.a.lin, second.lin) + dot(c.a.ang, second.ang);
-    S y = c.a.lin[i] * first.lin[i] + c.a.lin[j] * first.lin[j];
-    if constexpr (J::rotates) {
-      x = x + c.b[i] * first.ang[i] + c.b[j] * first.ang[j];
-      y = y + c.a.ang[i] * first.ang[i] + c.a.ang[j] * first.ang[j];
-    }
-    q[0] = x;
-    v[0] = y + y;
-    if constexpr (J::rotates) v[0] = v[0] + c.b[K] * l.sign;
-  }
-};
-// Of a ball joint: V, A and V + V', which serve all of its axes at once.
-template <bool travels, class S>
-struct Drift<Ball<travels>, S> {
-  using J = Ball<travels>;
-  Motion<S> v, a, both;
-  bool at_rest;  // the world carries it
-
-  template <class C>
-  FW_INLINE Drift(const Link<C>& l, const S* state, const Motion<S>& v_parent, const Motion<S>& a_parent,
-                  const Motion<S>& v_own, const Motion<S>&)
-      : v(J::to_child(l, state, v_parent)), a(J::to_child(l, state, a_parent)), both(v), at_rest(l.parent < 0) {
-    both += v_own;
-  }
-  template <class C>
-  FW_INLINE void motions(const Link<C>& l, int k, Motion<S>& first, Motion<S>& second, Motion<S>& sum) const {
-    const Motion<S> s = J::template column<S>(l, k);
-    first = motion_cross(v, s);
-    second = motion_cross(v, first);
-    second += motion_cross(a, s);
-    sum = motion_cross(both, s);
-  }
-  template <class C>
-  FW_INLINE void felt(const Link<C>& l, const RneaColumn<S>& c, S* q_entries, S* v_entries) const {
-    Force<S> x;
-    if (at_rest) {  // V = 0, and A has no angular part
-      x = {zero3<S>(), cross(c.a.lin, a.lin)};
-    } else {
-      x = force_cross(v, c.a);
-      x.ang -= c.b;
-      x = force_cross(v, x);
-      x -= force_cross(a, c.a);
-    }
-    J::project(l, x, q_entries);
-    Force<S> y{zero3<S>(), c.b};
-    y -= force_cross(both, c.a);
-    J::project(l, y, v_entries);
-  }
-};
-
 // The body of link i joins what is outboard; what its degrees of freedom do to that; the rest goes to the parent.
 template <class J, class S, class C, class Own>
 [[gnu::noinline]] void rnea_diff_inward(J, const Link<C>& l, const Own& own, const S* state, const Drift<J, S>& drift,
@@ -243,7 +170,7 @@ template <class J, class S, class C>
   const int depth = tree.row[l.v + 1] - tree.row[l.v];
   for (std::ptrdiff_t k = first; k < v_end; ++k) {
     RneaColumn<S>& c = columns[k];
-    drift.felt(l, c, dq + k * n + first, dv + k * n + first);
+    drift.felt(l, c.a, c.b, dq + k * n + first, dv + k * n + first);
     S entries[J::nv];
     J::project(l, c.a, entries);
     S* const last = H + tree.row[k + 1] - depth;  // rows end at the root

@@ -60,12 +60,15 @@ struct Kernels {
   Kernel<T> rnea, aba, crba, minverse;
   Kernel<T> center_of_mass, kinetic_energy, potential_energy, centroidal_momentum;
   Kernel<T> integrate, difference;
-  Kernel<T> rnea_derivatives, rnea_vjp;
+  Kernel<T> rnea_derivatives, rnea_vjp, aba_derivatives, aba_vjp;
+  Kernel<T> frame_velocity_derivatives, frame_acceleration_derivatives, jacobian_time_derivative;
+  Kernel<T> center_of_mass_derivatives, centroidal_momentum_derivatives;
   // constrained dynamics, float64 only: contact forces need the digits
   Kernel<T> limb_pv = nullptr, pv = nullptr, prox_pv = nullptr, ltl = nullptr, kkt = nullptr;
   Kernel<T> pv_early = nullptr, pv_soft = nullptr, constrained_aba = nullptr;
   Kernel<T> constraint_jacobian = nullptr, constraint_velocity = nullptr, constraint_acceleration = nullptr;
   Kernel<T> constraint_position_error = nullptr, constrained_inverse = nullptr;
+  Kernel<T> constrained_derivatives = nullptr, impulse_derivatives = nullptr;
   Kernel<T> ltl_osim = nullptr, kjr = nullptr, efpa = nullptr, pv_osim = nullptr, pv_osimr = nullptr;
   Kernel<T> ltl_inverse = nullptr, pv_inverse = nullptr, pv_osim_base = nullptr, caba_osim = nullptr;
   Kernel<T> operator_factorise = nullptr, operator_apply = nullptr, operator_solve = nullptr;

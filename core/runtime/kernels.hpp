@@ -27,6 +27,13 @@ struct KernelOf {
   // derivatives
   static unsigned rnea_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned rnea_vjp(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned aba_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned aba_vjp(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned frame_velocity_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned frame_acceleration_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned jacobian_time_derivative(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned center_of_mass_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned centroidal_momentum_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   // constrained dynamics
   static unsigned pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned limb_pv(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
@@ -42,6 +49,8 @@ struct KernelOf {
   static unsigned constraint_acceleration(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned constraint_position_error(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned constrained_inverse(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned constrained_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
+  static unsigned impulse_derivatives(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   // Delassus matrices
   static unsigned ltl_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);
   static unsigned pv_osim(const Tree<T>&, const Job<T>&, Range begin, Range end, Memory&);

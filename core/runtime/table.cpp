@@ -24,7 +24,14 @@ constexpr Kernels<T> kernels() {
                    .integrate = K::integrate,
                    .difference = K::difference,
                    .rnea_derivatives = K::rnea_derivatives,
-                   .rnea_vjp = K::rnea_vjp};
+                   .rnea_vjp = K::rnea_vjp,
+                   .aba_derivatives = K::aba_derivatives,
+                   .aba_vjp = K::aba_vjp,
+                   .frame_velocity_derivatives = K::frame_velocity_derivatives,
+                   .frame_acceleration_derivatives = K::frame_acceleration_derivatives,
+                   .jacobian_time_derivative = K::jacobian_time_derivative,
+                   .center_of_mass_derivatives = K::center_of_mass_derivatives,
+                   .centroidal_momentum_derivatives = K::centroidal_momentum_derivatives};
   if constexpr (sizeof(T) == sizeof(double)) {
     table.pv = K::pv;
     table.limb_pv = K::limb_pv;
@@ -39,6 +46,8 @@ constexpr Kernels<T> kernels() {
     table.constraint_acceleration = K::constraint_acceleration;
     table.constraint_position_error = K::constraint_position_error;
     table.constrained_inverse = K::constrained_inverse;
+    table.constrained_derivatives = K::constrained_derivatives;
+    table.impulse_derivatives = K::impulse_derivatives;
     table.ltl_osim = K::ltl_osim;
     table.pv_osim = K::pv_osim;
     table.pv_osimr = K::pv_osimr;

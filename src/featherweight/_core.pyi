@@ -143,6 +143,43 @@ def rnea_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.Ar
 def rnea_vjp(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, w: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
     """w^T times the derivatives of tau by q, v and a: (..., 3 nv)."""
 
+def aba_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """a, then its derivatives by q, v and tau: (..., nv + 3 nv^2)."""
+
+def aba_vjp(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, w: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """w^T times the derivatives of a by q, v and tau: (..., 3 nv)."""
+
+def frame_velocity_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, reference: str, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """Derivatives of frame_velocity by q and v: (..., 2, 6, nv)."""
+
+def frame_acceleration_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, frame: str | int, reference: str, classical: bool, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """Derivatives of frame_acceleration by q, v and a: (..., 3, 6, nv)."""
+
+def jacobian_time_derivative(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
+    """
+    The rate of a frame's Jacobian as the robot moves with v, (..., 6, nv).
+    """
+
+def center_of_mass_derivatives(model: Model, q: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """Derivative of the centre of mass by q: (..., 3, nv)."""
+
+def centroidal_momentum_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[Any]:
+    """Derivatives of the centroidal momentum by q and v: (..., 2, 6, nv)."""
+
+def constrained_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, constraints: ConstraintSet, inputs: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Derivatives of a by q, v and tau, then of the forces: (..., 3 nv^2 + 3 n_rows nv).
+
+    inputs: per row its force, damping, and what stiffness adds per motion of its frame (6), (..., n_rows, 8).
+    """
+
+def impulse_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, after: numpy.typing.ArrayLike, constraints: ConstraintSet, inputs: numpy.typing.ArrayLike, active: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Derivatives of the velocity after an impact by q and v, then of the impulses: (..., 2 nv^2 + 2 n_rows nv).
+
+    inputs: per row its impulse, restitution, and six zeros, (..., n_rows, 8).
+    """
+
 class ConstraintSet:
     """Constraints on the links of one model, compiled to rows."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.compare import assert_close, assert_same_bits
 from helpers.forests import Forest, forests, random_forest
-from helpers.functions import FUNCTIONS, Function, batch_of, sample_of
+from helpers.functions import CONDITIONED, FUNCTIONS, Function, batch_of, sample_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,7 +180,7 @@ def test_float32_in_float32_out(function: Function) -> None:
         assert np.asarray(result).dtype == np.float32
         eps = float(np.finfo(np.float32).eps)
         tolerance = 4 * eps * model.n_links
-        if function.name in ("aba", "minverse"):
+        if function.name in CONDITIONED:
             tolerance += eps * float(np.linalg.cond(fw.crba(model, wide["q"])))
         assert_close(result, function(model, wide), tolerance, function.name)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from helpers.compare import assert_close, assert_same_bits, solve_tolerance
 from helpers.forests import random_forest
-from helpers.functions import FUNCTIONS, Function, batch_of, sample_of
+from helpers.functions import CONDITIONED, FUNCTIONS, Function, batch_of, sample_of
 from helpers.instruction_sets import AVAILABLE, KNOWN, PLAINEST, missing
 
 import featherweight as fw
@@ -91,7 +91,7 @@ def test_instruction_sets_agree(function: Function, isa: str) -> None:
     arrays = batch_of(FOREST, 19)
     _testing.use_isa(PLAINEST)
     expected = function(MODEL, arrays)
-    conditioned = function.name in ("aba", "minverse")
+    conditioned = function.name in CONDITIONED
     tolerance = 0.1 * max(map(solve_tolerance, fw.crba(MODEL, arrays["q"]))) if conditioned else 1e-13
     _testing.use_isa(isa)
     assert fw.build_info()["isa"] == isa

@@ -29,6 +29,9 @@ LINEAR = [
     "centroidal_momentum",
     "integrate",
     "rnea_vjp",
+    "aba_vjp",
+    "center_of_mass_derivatives",
+    "centroidal_momentum_derivatives",
 ]
 
 

@@ -32,8 +32,8 @@ class Function:
         if not isinstance(result, tuple) and not is_dataclass(result):
             return result  # type: ignore[no-any-return]
         parts = list(result) if isinstance(result, tuple) else list(vars(result).values())
-        batch = parts[0].shape[:-1]  # the first is a vector per sample
-        return np.concatenate([part.reshape(*batch, -1) for part in parts], axis=-1)
+        batched = any(np.ndim(arrays[name]) > (2 if name == "f_ext" else 1) for name in self.arrays)
+        return np.concatenate([np.reshape(part, (len(part), -1) if batched else -1) for part in parts], axis=-1)
 
     def shape(self, model: fw.Model) -> tuple[int, ...]:
         """Of the result for one sample."""
@@ -51,6 +51,13 @@ class Function:
             "centroidal_momentum": (6,),
             "rnea_derivatives": (model.nv + 3 * model.nv**2,),
             "rnea_vjp": (3 * model.nv,),
+            "aba_derivatives": (model.nv + 3 * model.nv**2,),
+            "aba_vjp": (3 * model.nv,),
+            "frame_velocity_derivatives": (12 * model.nv,),
+            "frame_acceleration_derivatives": (18 * model.nv,),
+            "jacobian_time_derivative": (6, model.nv),
+            "center_of_mass_derivatives": (3 * model.nv,),
+            "centroidal_momentum_derivatives": (12 * model.nv,),
         }.get(self.name, (model.nv,))
 
 
@@ -72,7 +79,18 @@ FUNCTIONS = [
     Function("centroidal_momentum", ("q", "v")),
     Function("rnea_derivatives", ("q", "v", "a", "f_ext")),
     Function("rnea_vjp", ("q", "v", "a", "w", "f_ext")),
+    Function("aba_derivatives", ("q", "v", "tau", "f_ext")),
+    Function("aba_vjp", ("q", "v", "tau", "w", "f_ext")),
+    Function("frame_velocity_derivatives", ("q", "v"), on_frame=True),
+    Function("frame_acceleration_derivatives", ("q", "v", "a"), on_frame=True),
+    Function("jacobian_time_derivative", ("q", "v"), on_frame=True),
+    Function("center_of_mass_derivatives", ("q",)),
+    Function("centroidal_momentum_derivatives", ("q", "v")),
 ]
+
+
+#: Those that solve with the joint-space inertia, and lose digits as it is conditioned.
+CONDITIONED = ("aba", "minverse", "aba_derivatives", "aba_vjp")
 
 
 def arrays_of(state: State) -> dict[str, Array]:

@@ -74,7 +74,7 @@ def impulse_dynamics(
     check_settings(method, tolerance, max_iterations)
     compiled = compiled_for(model, constraints)
     check_method(method, compiled)
-    e = _per_row(restitution, compiled)
+    e = per_row(restitution, compiled)
     before = _core.constraint_velocity(model, q, v, compiled, num_threads)
     result = _core.impulse_dynamics(
         model, q, compiled, -(1.0 + e) * before, activity(active),
@@ -91,7 +91,8 @@ def impulse_dynamics(
     )
 
 
-def _per_row(restitution: ArrayLike, constraints: ConstraintSet) -> Array:
+def per_row(restitution: ArrayLike, constraints: ConstraintSet) -> Array:
+    """The restitution of every row, (n_rows,), checked."""
     n = constraints.n_constraints
     try:
         e = np.asarray(restitution, dtype=np.float64)
