@@ -52,10 +52,10 @@ JointRow::Kind row_kind(const std::string& name) {
   throw std::invalid_argument("unknown kind of joint row '" + name + "'");
 }
 Integrator find_integrator(const std::string& name) {
-  static constexpr const char* names[] = {"semi_implicit", "implicit", "rk4"};
-  for (int k = 0; k < 3; ++k)
+  static constexpr const char* names[] = {"semi_implicit", "implicit", "rk4", "verlet"};
+  for (int k = 0; k < 4; ++k)
     if (name == names[k]) return static_cast<Integrator>(k);
-  throw std::invalid_argument("unknown integrator '" + name + "'; there are semi_implicit, implicit, rk4");
+  throw std::invalid_argument("unknown integrator '" + name + "'; there are semi_implicit, implicit, rk4, verlet");
 }
 
 // shapes: contype, conaffinity, body, parent body, family, surface, static of each.
@@ -102,7 +102,7 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
   }
   for (const auto& [dof, gain, kp, kd, lower, upper, velocity] : actuators) {
     check_index("actuator: degree of freedom", dof, model.nv(), false);
-    spec.actuators.push_back({dof, 0, 0, gain, kp, kd, lower, upper, velocity, 0});
+    spec.actuators.push_back({dof, 0, 0, gain, kp, kd, lower, upper, velocity, 0, 0, 0, 0});
   }
   return spec;
 }
@@ -179,13 +179,15 @@ void bind_scene(nb::module_& m) {
              const std::vector<ShapeTuple>& shapes, std::shared_ptr<const PairRules> rules,
              const std::vector<MaterialTuple>& materials, const std::vector<JointRowTuple>& joint_rows,
              const std::vector<ClosureTuple>& closures, const std::vector<ActuatorTuple>& actuators,
-             std::vector<double> damping, const std::vector<SpringTuple>& springs, const MediumTuple& medium,
-             const std::vector<BoxTuple>& boxes, const std::vector<EllipsoidTuple>& ellipsoids,
-             const std::vector<TransmissionTuple>& transmissions, const std::vector<ActivationTuple>& activations,
-             const std::vector<ActivatedLawTuple>& activated_laws, const std::vector<LiftTuple>& lifts) {
+             std::vector<double> damping, std::vector<double> inertias, const std::vector<SpringTuple>& springs,
+             const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
+             const std::vector<EllipsoidTuple>& ellipsoids, const std::vector<TransmissionTuple>& transmissions,
+             const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
+             const std::vector<LiftTuple>& lifts) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
+            spec.inertias = std::move(inertias);
             immerse(spec, model, medium, boxes, ellipsoids);
             drive(spec, model, transmissions, activations, activated_laws);
             for (const auto& [link, mass, center] : lifts) {
@@ -196,9 +198,9 @@ void bind_scene(nb::module_& m) {
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
-          nb::arg("actuators"), nb::arg("damping"), nb::arg("springs"), nb::arg("medium"), nb::arg("boxes"),
-          nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"), nb::arg("activated_laws"),
-          nb::arg("lifts"))
+          nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
+          nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
+          nb::arg("activated_laws"), nb::arg("lifts"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

@@ -65,6 +65,10 @@ struct Actuator {
   double lower, upper;  // bounds of the force [N] or [N m]
   double velocity;      // it does not drive its joint beyond this speed
   int is_limited;       // 1: that is finite, and a row sees to it
+  // What of that acts at the end of the kick, where the joint has velocity sigma: the force is
+  //   gain * control - kp * (position + ahead * velocity) - kd * velocity + rate * (velocity - sigma)
+  double ahead, rate;
+  double past;  // rate - kd - kp * ahead: what is left of the velocity at the start
 };
 
 class PairRules;
@@ -73,10 +77,17 @@ enum class Integrator : int {
   semi_implicit,  // velocities first, coordinates with them; dampers implicit
   implicit,       // springs and servos as well
   rk4,            // fourth order, without contacts
+  verlet,         // second order: half a kick, a drift, half a kick; springs, servos and dampers as in Newmark's rule
 };
+
+// The share of a damper that acts at the end of a kick, so that what it leaves of a velocity is right to second order
+// and never rings. x: the time of the kick over that in which it would stop what it acts on.
+inline double damped_share(double x) { return 0.5 + 0.5 * x / (x + 6); }
 
 struct Scene {
   Integrator integrator;
+  double kick;            // [s] time for which forces act at once: a step, or half of it
+  double ahead;           // [s] after the start of the step at which springs act
   Tree<double> tree;      // with what the integrator adds to the inertia along degrees of freedom
   const double* damping;  // of each degree of freedom [N s/m]
   const int* depth;       // of each degree of freedom: how many are inboard of it
@@ -115,6 +126,9 @@ struct Scene {
 
   int n_laws() const { return n_actuators + n_transmissions; }
   int n_controls() const { return n_laws() + n_activations; }
+  bool is_verlet() const { return integrator == Integrator::verlet; }
+  // Whether forces depend on what impulses do, so that environments are solved again.
+  bool iterates() const { return n_closures > 0 || is_verlet(); }
 };
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.

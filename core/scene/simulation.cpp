@@ -19,11 +19,14 @@ constexpr std::size_t most_listed_pairs = 4096;
 Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator) : model_(model), dt_(dt) {
   if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
   scene_.integrator = integrator;
+  scene_.kick = integrator == Integrator::verlet ? 0.5 * dt : dt;
+  scene_.ahead = integrator == Integrator::implicit ? dt : 0;
   scene_.tree = model.tree<double>();
   links_.assign(scene_.tree.links, scene_.tree.links + scene_.tree.n_links);
   scene_.tree.links = links_.data();
   find_paths();
   add_shapes(spec);
+  find_damped(spec);
   add_rows(spec);
   add_springs(spec);
   add_inertia(spec);
@@ -137,8 +140,8 @@ void Simulation::add_rows(const SceneSpec& spec) {
     Actuator& a = actuators_[k];
     const int link = link_of_dof(a.dof);
     a.q = links_[link].q;
-    a.is_row = scene_.integrator == Integrator::implicit && std::isfinite(a.lower) && std::isfinite(a.upper) &&
-               a.kd + dt_ * a.kp > 0;
+    set_rates(a);
+    a.is_row = std::isfinite(a.lower) && std::isfinite(a.upper) && a.rate > 0;
     a.is_limited = std::isfinite(a.velocity) && scene_.integrator != Integrator::rk4;
     if (a.is_row || a.is_limited)
       joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0});
@@ -175,23 +178,50 @@ void Simulation::add_springs(const SceneSpec& spec) {
   scene_.springs = springs_.data();
 }
 
-// Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
-void Simulation::add_inertia(const SceneSpec& spec) {
+// Which share of dampers acts at the end of a kick: all, or in a step in halves what damped_share says.
+void Simulation::find_damped(const SceneSpec& spec) {
   const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
   if (spec.damping.size() != nv) throw std::invalid_argument("damping needs one number per degree of freedom");
+  if (spec.inertias.size() != nv) throw std::invalid_argument("inertias need one number per degree of freedom");
+  damped_.assign(nv, 1.0);
+  if (!scene_.is_verlet()) return;
+  std::vector<double> rates = spec.damping;
+  for (const Actuator& a : spec.actuators) rates[static_cast<std::size_t>(a.dof)] += std::max(a.kd, 0.0);
+  for (std::size_t f = 0; f < nv; ++f)
+    if (spec.inertias[f] > 0) damped_[f] = damped_share(scene_.kick * rates[f] / spec.inertias[f]);
+}
+
+void Simulation::set_rates(Actuator& a) const {
+  const double kick = scene_.kick;
+  a.ahead = scene_.ahead;
+  switch (scene_.integrator) {
+    case Integrator::implicit: a.rate = a.kd + dt_ * a.kp, a.past = 0; return;
+    case Integrator::verlet:
+      a.rate = damped_[static_cast<std::size_t>(a.dof)] * a.kd + kick * a.kp, a.past = a.rate - a.kd;
+      return;
+    default: a.rate = 0, a.past = -a.kd;
+  }
+}
+
+// Dampers, implicit springs and implicit servos are evaluated at the end of the step: (H + dt B + dt^2 K) a = ...
+// In half a step of Newmark's rule, h long, it is (H + h s B + h^2 K) a = ... with the share s of damped_share.
+void Simulation::add_inertia(const SceneSpec& spec) {
+  const std::size_t nv = static_cast<std::size_t>(scene_.tree.nv);
+  const double kick = scene_.kick;
   damping_ = spec.damping;
   std::vector<double> added(nv);
-  for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f) added[f] = dt_ * damping_[f];
-  const bool implicit = scene_.integrator == Integrator::implicit;
+  for (std::size_t f = 0; f < nv && scene_.integrator != Integrator::rk4; ++f)
+    added[f] = damped_[f] * (kick * damping_[f]);
+  const bool implicit = scene_.integrator == Integrator::implicit || scene_.is_verlet();
   for (const Spring& s : springs_)
-    if (implicit) added[static_cast<std::size_t>(s.dof)] += dt_ * dt_ * s.stiffness;
+    if (implicit) added[static_cast<std::size_t>(s.dof)] += kick * kick * s.stiffness;
   for (Link<double>& l : links_) {
     for (int k = 0; k < l.nv; ++k) l.armature[k] += added[static_cast<std::size_t>(l.v + k)];
     rotors_.push_back(l.armature[0]);
   }
   for (std::size_t k = 0; k < actuators_.size(); ++k) {
     const Actuator& a = actuators_[k];
-    const double value = dt_ * a.kd + dt_ * dt_ * a.kp;
+    const double value = kick * a.rate;
     if (!implicit || a.is_row || value == 0) continue;
     servo_inertias_.push_back({link_of_dof(a.dof), static_cast<int>(k), value});
     links_[servo_inertias_.back().link].armature[0] += value;

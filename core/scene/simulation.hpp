@@ -47,7 +47,8 @@ struct SceneSpec {
   std::vector<Activation> activations;
   std::vector<ActivatedLaw> activated_laws;
   std::vector<LiftSpec> lifts;
-  std::vector<double> damping;  // one per degree of freedom
+  std::vector<double> damping;   // one per degree of freedom
+  std::vector<double> inertias;  // likewise, roughly: by it strong dampers are told from weak ones; 0: not known
   Medium medium{};
   std::vector<BoxInMedium> boxes;
   std::vector<EllipsoidInMedium> ellipsoids;
@@ -74,6 +75,8 @@ class Simulation {
  private:
   int link_of_dof(int dof) const;
   int coordinate_of_dof(int dof) const;  // -1: an axis of a ball or free joint
+  void find_damped(const SceneSpec& spec);
+  void set_rates(Actuator& actuator) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
@@ -96,6 +99,7 @@ class Simulation {
   std::vector<double> rotors_;       // the first armature of each link, without that of servos
   std::vector<ServoInertia> servo_inertias_;
   std::vector<double> damping_;
+  std::vector<double> damped_;  // of each degree of freedom: the share of dampers that acts at the end of a kick
   std::vector<int> depth_, last_dof_, root_, shared_, touchable_, limited_;
   std::vector<PlacedShape> shapes_;
   std::shared_ptr<const PairRules> rules_;

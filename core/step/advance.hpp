@@ -5,6 +5,7 @@
 // axes turn, and the linear velocity is then expressed at the origin and in the axes where they are now.
 #pragma once
 #include "kinematics/integrate.hpp"
+#include "scene/scene.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -62,6 +63,58 @@ void advance(const Tree<C>& tree, const Vec3<S>* centers, const S* moved, const 
     const Link<C>& l = tree.links[i];
     visit(l.kind, [&](auto joint) { advance_joint(joint, centers + i, moved + l.v, dt, q + l.q, v + l.v); });
   }
+}
+
+// A body alone on its free joint. (An armature that differs from axis to axis makes the linear velocity part of what
+// turns.)
+FW_INLINE bool is_single_body(const Tree<double>& tree, int i) {
+  const Link<double>& l = tree.links[i];
+  const bool is_a_mass = l.ball_armature[0] == l.ball_armature[1] && l.ball_armature[1] == l.ball_armature[2];
+  return l.kind == JointKind::free && l.parent < 0 && l.subtree_end == i + 1 && is_a_mass;
+}
+
+// The drift of a step in halves (kick.hpp). Ball joints of trees keep the components of their velocities, which are
+// those of the middle of the step: there the axes have turned by half, and along these the centre of mass moves.
+template <int K, bool turned, bool rotates, bool travels, class S>
+FW_INLINE void drift_joint(AxisJoint<K, turned, rotates, travels> joint, const Vec3<S>* center, const S* moved,
+                           const S& dt, S* q) {
+  advance_joint(joint, center, moved, dt, q, static_cast<S*>(nullptr));
+}
+template <bool travels, class S>
+[[gnu::noinline]] void drift_joint(Ball<travels> joint, const Vec3<S>* center, const S* moved, const S& dt, S* q) {
+  S path[6], v[6];
+  for (int k = 0; k < joint.nv; ++k) path[k] = moved[k], v[k] = S(0);
+  if constexpr (travels) {
+    const Vec3<S> w{moved[3], moved[4], moved[5]};
+    S half[4];
+    exponential(w * (dt * S(0.5)), half);
+    Vec3<S> u{moved[0], moved[1], moved[2]};
+    add_cross(u, w, *center);
+    const Vec3<S> lin = quaternion_matrix(half) * u - cross(w, *center);
+    for (int k = 0; k < 3; ++k) path[k] = lin[k];
+  }
+  advance_joint(joint, center, path, dt, q, v);
+}
+template <class S>
+void drift(const Tree<double>& tree, const Vec3<S>* centers, const S* moved, const S& dt, S* q, S* v) {
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    visit(l.kind, [&](auto joint) {
+      if (is_single_body(tree, i))
+        advance_joint(joint, centers + i, moved + l.v, dt, q + l.q, v + l.v);
+      else
+        drift_joint(joint, centers + i, moved + l.v, dt, q + l.q);
+    });
+  }
+}
+
+// As the scene moves.
+template <class S>
+FW_INLINE void advance(const Scene& scene, const Vec3<S>* centers, const S* moved, const S& dt, S* q, S* v) {
+  if (scene.is_verlet())
+    drift(scene.tree, centers, moved, dt, q, v);
+  else
+    advance(scene.tree, centers, moved, dt, q, v);
 }
 
 }  // namespace featherweight::FW_ISA

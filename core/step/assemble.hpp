@@ -12,7 +12,7 @@ namespace featherweight::FW_ISA {
 
 template <class S>
 ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
-                          double reach, StepMemory& memory) {
+                          double reach, StepMemory& memory, bool is_again) {
   const Scene& scene = *job.scene;
   double* const joint_impulses =
       job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
@@ -31,7 +31,9 @@ ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   }
   JointRows<S>(job.dt, rows)
       .add(w.near_rows + lane.lane * scene.n_joint_rows, w.n_near_rows[lane.lane], joint_impulses);
-  ContactRows<S>(job.dt, job.friction ? job.friction[environment] : 1, reach, rows).add(contacts, approaches);
+  const CarriedContact* const carried =
+      is_again && scene.is_verlet() ? static_cast<const CarriedContact*>(memory.carried[lane.lane].data) : nullptr;
+  ContactRows<S>(job.dt, job.friction ? job.friction[environment] : 1, reach, carried, rows).add(contacts, approaches);
   w.left_out[lane.lane] = rows.left_out;
   w.closures_alone[lane.lane] = rows.m == scene.n_closure_rows;
   return rows;

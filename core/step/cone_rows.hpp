@@ -50,6 +50,12 @@ struct Strike {
   }
 };
 
+// A contact of a step in halves, along t1, t2 and n (carried_contacts.hpp).
+struct CarriedContact {
+  double opening[3];  // what its motion adds to velocities along its rows [m/s]
+  double slip[2];     // the velocity at the start of the kick, if it slides; else zero [m/s]
+};
+
 // A point of a link, about the root of its tree.
 struct Place {
   Vec3<double> r;
@@ -90,7 +96,7 @@ class ConeRows {
            Memory& memory, const More& more)
       : scene_(*job.scene), motion_(motion), balls_(balls), lane_{lane}, per_dt_(1 / job.dt) {
     const double fall = lane_(motion.fall);
-    scale = fall > 0 ? fall : job.dt;
+    scale = fall > 0 ? fall : scene_.kick;
     const std::size_t n = n_contacts;
     const std::size_t n_y = scene_.n_row_dofs + n * scene_.most_contact_dofs;
     const std::size_t most_quartets = 2 * n + scene_.n_joint_rows + 2 * scene_.n_closures;

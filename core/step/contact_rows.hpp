@@ -26,7 +26,8 @@ template <class S>
 class ContactRows {
  public:
   // friction: factor on all coefficients; reach: contacts whose gap opens faster are left out [m/s].
-  ContactRows(double dt, double friction, double reach, ConeRows<S>& rows)
+  // carried: one per contact, or null.
+  ContactRows(double dt, double friction, double reach, const CarriedContact* carried, ConeRows<S>& rows)
       : rows_(rows),
         scene_(rows.scene()),
         motion_(rows.motion()),
@@ -36,7 +37,8 @@ class ContactRows {
         per_dt_(rows.per_dt()),
         friction_(friction),
         closed_(LawTuning::closed_share * lane_(motion_.fall) * dt),
-        reach_(reach) {}
+        reach_(reach),
+        carried_(carried) {}
 
   void add(ContactList& contacts, Approach* approaches) {
     rows_.contacts = contacts.data;
@@ -53,6 +55,7 @@ class ContactRows {
   double dt_, per_dt_, friction_;
   double closed_;  // gaps of loaded contacts up to this count as closed [m]
   double reach_;
+  const CarriedContact* carried_;
 
   FW_INLINE void approach(const Contact& c, Approach& approach) {
     if (c.ball >= 0) {
@@ -89,18 +92,36 @@ class ContactRows {
   };
 
   FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
-    if (material.compliance > 0) {
-      const double stiffness = 1 / material.compliance, rate = stiffness * dt_ + material.damping;
-      const double shift = (c.gap > 0 ? per_dt_ : stiffness / rate) * c.gap;  // the spring begins where the gap closes
-      return {shift, per_dt_ / rate, shift, false};
-    }
+    if (material.compliance > 0) return soft_law(c, material, approach);
     const double open_shift = c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0;
-    if (material.is_elastic() && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0)
+    if (material.is_elastic() && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0 && !motion_.holds)
       return {material.restitution * approach.before, 0, open_shift, true};
     return {open_shift, 0, open_shift, false};
   }
+  // The spring begins where the gap closes. In a step in halves it acts at their ends, and by Newmark's rule.
+  [[gnu::noinline]] Normal soft_law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
+    const double stiffness = 1 / material.compliance, kick = scene_.kick;
+    double rate = stiffness * kick + material.damping, past = 0;
+    if (scene_.is_verlet()) {
+      rate = stiffness * kick + damped_share(kick * material.damping * mobility(c)) * material.damping;
+      past = (rate - material.damping) * 0.5 * (approach.before + approach.u_n);
+    }
+    const double shift = c.gap > 0 ? per_dt_ * c.gap : (stiffness * c.gap - past) / rate;
+    return {shift, 1 / (kick * rate), shift, false};
+  }
+  // Of the two sides by themselves, without the joints that hold them [1/kg].
+  double mobility(const Contact& c) const {
+    double sum = 0;
+    for (int side = 0; side < 2; ++side) {
+      const int link = scene_.shapes[side == 0 ? c.a : c.b].link;
+      const double mass = link < 0 ? 0 : scene_.tree.links[link].mass;
+      if (mass > 0) sum += 1 / mass;
+    }
+    return sum;
+  }
   // Whether an open gap may be left as it is.
   FW_INLINE bool stays(const Contact& c, const PairMaterial& material) const {
+    if (motion_.holds) return c.was_loaded;
     const auto is_alone = [&](int shape) {
       const int link = scene_.shapes[shape].link;
       return link < 0 || scene_.tree.links[link].subtree_end - scene_.root[link] == 1;
@@ -108,10 +129,16 @@ class ContactRows {
     return c.gap <= closed_ && c.was_loaded && !material.is_elastic() && is_alone(c.a) && is_alone(c.b);
   }
 
+  FW_INLINE const CarriedContact& carried_of(const Contact& c) const { return carried_[&c - rows_.contacts]; }
+  FW_INLINE double carried(const Contact& c, int tangent) const {
+    return carried_ ? carried_of(c).opening[tangent] + carried_of(c).slip[tangent] : 0;
+  }
   FW_INLINE void add(Contact& c, const Approach& approach) {
     const PairMaterial& material = scene_.materials[c.material];
-    const Normal normal = law(c, material, approach);
-    if (approach.u_n + normal.shift > reach_) {
+    Normal normal = law(c, material, approach);
+    if (carried_ && !normal.strikes && normal.softness == 0) normal.shift += carried_of(c).opening[2];
+    const bool is_held = !motion_.holds || c.was_loaded || material.compliance > 0;  // what did not push does not
+    if (!is_held || approach.u_n + normal.shift > reach_) {
       for (double& impulse : c.impulse) impulse = 0;
       rows_.left_out = true;
     } else if (c.ball >= 0) {
@@ -127,7 +154,7 @@ class ContactRows {
     quartet.ball = c.ball;
     rows_.place_end(quartet, point.link, point.count);
     rows_.add_block(Law::point, 3).mu = material.friction * friction_;
-    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), 0, 0, c.impulse);
+    add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), carried(c, 0), carried(c, 1), c.impulse);
     add_normal(lane_(point.velocity[2]), normal, c);
     note_strike(c, material, normal, rows_.m - 3, rows_.m - 1);
   }
@@ -159,7 +186,9 @@ class ContactRows {
     const double turns = normal.strikes && -approach.before > lane_(motion_.fall) ? material.tangential_restitution : 0;
     const int first = rows_.m;
     const Vec3<double>& u_before = approach.u_before;
-    if (slides) add_tangents(dot(t1, u), dot(t2, u), turns * dot(t1, u_before), turns * dot(t2, u_before), c.impulse);
+    if (slides)
+      add_tangents(dot(t1, u), dot(t2, u), turns * dot(t1, u_before) + carried(c, 0),
+                   turns * dot(t2, u_before) + carried(c, 1), c.impulse);
     add_normal(approach.u_n, normal, c);
     const int bound = rows_.m - 1;
     if (spins) add_disc(1, bound, material.torsional), rows_.add_row(dot(n, w), 0, 0, c.impulse + 5);
@@ -176,7 +205,7 @@ class ContactRows {
     note_strike(c, material, normal, first, bound);
   }
   FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row) {
-    if (!motion_.before || normal.softness != 0) return;
+    if (!scene_.has_restitution || motion_.holds || normal.softness != 0) return;
     const int a = scene_.shapes[c.a].link, b = scene_.shapes[c.b].link;
     const bool was_apart = c.gap > ImpactTuning::touching && !c.was_loaded;
     rows_.add_strike({normal.strikes ? Strike::strikes : Strike::rests, row, first, rows_.m, a, b,

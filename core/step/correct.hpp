@@ -17,7 +17,7 @@ void correct(const RolloutJob& job, const Pack& pack, bool separated, StepWorksp
     respond(scene, w.motion.correct, w, w.separating);
     for (int f = 0; f < tree.nv; ++f) w.moved[f] = w.moved[f] + w.separating[f];
   }
-  advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
+  advance(scene, w.centers, w.moved, S(job.dt), w.q, w.v);
   if (scene.n_closures) correct_closures(job, pack, w);
 }
 

@@ -14,7 +14,7 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
   for (int lane = 0; lane < pack.count; ++lane) {
     w.looks[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
-    w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
+    w.touches[lane] = w.strikes[lane] = w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
     if (scene.n_closures) w.closures[lane] = {};
   }
 }
@@ -70,8 +70,8 @@ void find_listed_contacts(const RolloutJob& job, const StepWorkspace<S>& w, Lane
                         lane(w.near_margin[pairs[k]]), list);
       continue;
     }
-    find_contacts(scene, environment, pair.a, pair.b, pair.material, placement(a, w.motion, lane),
-                  placement(b, w.motion, lane), lane(w.near_margin[pairs[k]]), list);
+    find_contacts(scene, environment, pair.a, pair.b, pair.material, placement(a, w.motion.pose, lane),
+                  placement(b, w.motion.pose, lane), lane(w.near_margin[pairs[k]]), list);
   }
 }
 template <class S>
@@ -82,7 +82,7 @@ void find_swept_contacts(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S
   Placement<double>* const placements = static_cast<Placement<double>*>(memory.placements.data);
   double* const travels = reinterpret_cast<double*>(placements + n);
   for (std::size_t k = 0; k < n; ++k) {
-    placements[k] = placement(scene.shapes[k], w.motion, lane);
+    placements[k] = placement(scene.shapes[k], w.motion.pose, lane);
     travels[k] = lane(w.bounds[k].travel);
   }
   find_all_contacts(scene, environment, placements, travels, *memory.broadphase, memory.bounds, memory.next);

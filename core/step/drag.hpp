@@ -59,7 +59,7 @@ void add_drag(const D* bodies, int n, const Motion<S>* velocity, Force<S>* force
 
 // Velocities through the medium are those of a world that moves against its wind. Joint states are scratch of aba.
 template <class S>
-void add_medium_forces(const Scene& scene, StepWorkspace<S>& w) {
+void add_medium_forces(const Scene& scene, const S* v, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   if (scene.n_boxes + scene.n_ellipsoids == 0) return;
   const double* const wind = scene.medium.wind;
@@ -67,7 +67,7 @@ void add_medium_forces(const Scene& scene, StepWorkspace<S>& w) {
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<double>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
-      move_outward(joint, l, w.q + l.q, w.v + l.v, w.aba.state + l.state, l.parent < 0 ? world : w.aba.motion[l.parent],
+      move_outward(joint, l, w.q + l.q, v + l.v, w.aba.state + l.state, l.parent < 0 ? world : w.aba.motion[l.parent],
                    w.aba.motion[i]);
     });
   }

@@ -37,6 +37,8 @@ struct ThreadMemory {
     release(memory.next), release(memory.spare);
     for (ContactList& each : memory.aside) release(each);
     for (Memory& each : memory.pushes) release(each);
+    for (Memory& each : memory.carried) release(each);
+    for (FirstHalf& each : memory.first) release(each.contacts), release(each.impulses);
     release(memory.verdicts), release(memory.links);
   }
 };

@@ -61,6 +61,13 @@ struct RolloutJob {
 
 class Broadphase;
 
+// What the first half of a step in halves leaves of one environment.
+struct FirstHalf {
+  ContactList contacts;
+  Memory impulses;  // of joint rows and rows of closures, then of contacts
+  StepFigures figures;
+};
+
 // Memory of one thread.
 struct StepMemory {
   Memory workspace;    // of StepWorkspace: see Arena
@@ -74,6 +81,8 @@ struct StepMemory {
   ContactList aside[8];       // those that the motion of each lane misses (verify.hpp)
   Memory pushes[8];           // of each lane's doubtful contacts
   Memory verdicts, links;     // of one environment, while they are judged
+  Memory carried[8];          // of each lane's contacts (carried_contacts.hpp)
+  FirstHalf first[8];         // of each lane (verlet.hpp)
   Memory placements, bounds;  // of one environment's shapes
   Broadphase* broadphase = nullptr;
 };

@@ -20,6 +20,7 @@ class JointRows {
         motion_(rows.motion()),
         lane_(rows.lane()),
         dt_(dt),
+        kick_(rows.scene().kick),
         per_dt_(rows.per_dt()) {}
 
   // Those of the joint rows that are near; the others have no impulse.
@@ -39,7 +40,7 @@ class JointRows {
   const Scene& scene_;
   const FreeMotion<S>& motion_;
   LaneOf<S> lane_;
-  double dt_, per_dt_;
+  double dt_, kick_, per_dt_;
   int n_chain_ = 0, chain_tip_ = 0, chain_first_ = 0, chain_dof_[4];
   double chain_along_[4];
 
@@ -72,11 +73,12 @@ class JointRows {
 
   void add_servo(const JointRow& row, double velocity, Block& block, double* impulse) {
     const Actuator& a = scene_.actuators[row.actuator];
-    const double scale = lane_(motion_.gain_scale[row.actuator]), rate = a.kd + dt_ * a.kp;
-    const double drive = a.gain * lane_(motion_.control[row.actuator]) - a.kp * lane_(motion_.q[row.term.q]);
-    block.lower = a.lower * dt_, block.upper = a.upper * dt_;
-    const auto impulse_at = [&](double sigma) { return dt_ * scale * (drive - rate * sigma); };
-    const double now = impulse_at(lane_(motion_.v[row.term.dof]));
+    const double scale = lane_(motion_.gain_scale[row.actuator]), rate = a.rate, v = lane_(motion_.v[row.term.dof]);
+    double drive = a.gain * lane_(motion_.control[row.actuator]) - a.kp * lane_(motion_.q[row.term.q]);
+    if (a.past != 0) drive += a.past * v;
+    block.lower = a.lower * kick_, block.upper = a.upper * kick_;
+    const auto impulse_at = [&](double sigma) { return kick_ * scale * (drive - rate * sigma); };
+    const double now = impulse_at(v);
     if (const double up = impulse_at(a.velocity); a.is_limited && up > 0) {
       block.upper = smaller(block.upper, larger(up, now));
       rows_.add_row(velocity, -a.velocity, 0, impulse);
@@ -84,7 +86,7 @@ class JointRows {
       block.lower = larger(block.lower, smaller(down, now));
       rows_.add_row(velocity, a.velocity, 0, impulse);
     } else {
-      rows_.add_row(velocity, -drive / rate, per_dt_ / (rate * scale), impulse);
+      rows_.add_row(velocity, -drive / rate, 1 / (kick_ * rate * scale), impulse);
     }
   }
   FW_INLINE static double larger(double x, double y) { return x > y ? x : y; }
@@ -97,12 +99,16 @@ class JointRows {
       return;
     }
     const bool is_limit = row.is_limit();
+    if (is_limit && motion_.holds && !(*impulse > 0)) {  // what did not push does not
+      *impulse = 0;
+      return;
+    }
     const double direction = row.term.coefficient;
     const double velocity = direction * lane_(motion_.v_free[f]);
     double gap = 0, shift = 0;
     if (is_limit) {
       gap = direction * (lane_(motion_.q[row.term.q]) - row.bound);
-      shift = gap > 0 ? gap * per_dt_ : 0;
+      shift = gap > 0 && !motion_.holds ? gap * per_dt_ : 0;
     }
     join_chain(row, direction * scene_.tree.links[row.term.link].sign);
     if (!is_limit) {
@@ -111,19 +117,19 @@ class JointRows {
         add_servo(row, velocity, block, impulse);
       } else if (row.kind == JointRow::servo) {
         const double drive = lane_(motion_.drive[row.actuator]), limit = scene_.actuators[row.actuator].velocity;
-        (drive > 0 ? block.lower : block.upper) = -drive * dt_;
+        (drive > 0 ? block.lower : block.upper) = -drive * kick_;
         rows_.add_row(velocity, drive > 0 ? -limit : limit, 0, impulse);
       } else {
-        block.lower = -row.bound * dt_, block.upper = row.bound * dt_;
+        block.lower = -row.bound * kick_, block.upper = row.bound * kick_;
         rows_.add_row(velocity, 0, 0, impulse);
       }
     } else {
       rows_.add_block(Law::unilateral, 1);
       const bool was_loaded = *impulse > 0;
-      const double before = direction * lane_(motion_.v[f]);
-      const bool strikes = row.restitution > 0 && before < 0 && gap + dt_ * velocity <= 0;
+      const double before = direction * lane_(motion_.v_before[f]);
+      const bool strikes = row.restitution > 0 && before < 0 && gap + dt_ * velocity <= 0 && !motion_.holds;
       rows_.add_row(velocity, strikes ? row.restitution * before : shift, 0, impulse);
-      if (motion_.before)
+      if (scene_.has_restitution && !motion_.holds)
         rows_.add_strike({strikes ? Strike::strikes : Strike::rests, rows_.m - 1, rows_.m - 1, rows_.m, f, -2,
                           scene_.root[row.term.link], gap, shift, row.restitution, 0,
                           gap > ImpactTuning::touching && !was_loaded});

@@ -33,9 +33,9 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
 }
 
 template <class S>
-FW_INLINE Placement<double> placement(const PlacedShape& shape, const FreeMotion<S>& motion, LaneOf<S> lane) {
+FW_INLINE Placement<double> placement(const PlacedShape& shape, const Pose<S>* poses, LaneOf<S> lane) {
   Pose<double> X{mat3(shape.R), vec3(shape.p)};
-  if (shape.link >= 0) X = compose(lane(motion.pose[shape.link]), X.R, X.p);
+  if (shape.link >= 0) X = compose(lane(poses[shape.link]), X.R, X.p);
   Placement<double> out;
   for (int r = 0; r < 3; ++r) {
     for (int c = 0; c < 3; ++c) out.R[3 * r + c] = X.R(r, c);

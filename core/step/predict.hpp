@@ -21,11 +21,10 @@ FW_INLINE S beyond_limit(const S& force, const S& rate, double limit) {
 // Forces of actuators, springs and dampers join tau, with coordinates dt ahead where the step treats them implicitly:
 // what the acceleration adds is on the other side of the equation (scene.tree's armature).
 template <class S>
-void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+void add_joint_forces(const Scene& scene, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f)
     if (scene.damping[f] > 0) w.tau[f] = w.tau[f] - w.v[f] * scene.damping[f];
-  const bool is_implicit = scene.integrator == Integrator::implicit;
-  const S ahead = is_implicit ? dt : S(0);
+  const S ahead(scene.ahead);
   for (int k = 0; k < scene.n_springs; ++k) {
     const Spring& s = scene.springs[k];
     w.tau[s.dof] = w.tau[s.dof] + (s.rest - (w.q[s.q] + w.v[s.dof] * ahead)) * s.stiffness;
@@ -43,22 +42,26 @@ void add_joint_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
       const auto too_fast = (v * force > S(0)) & (abs(v) > S(m.velocity));
       force = select(too_fast, S(0), force);
     } else if (m.is_limited) {
-      const S rate = is_implicit ? (dt * m.kp + S(m.kd)) * w.gain_scale[k] : S(0);
+      const S rate = w.gain_scale[k] * m.rate;
       w.motion.drive[k] = beyond_limit(force + rate * v, rate, m.velocity);
     }
     w.tau[m.dof] = w.tau[m.dof] + force;
   }
 }
 
-// All forces beside impulses: along joints those above and transmissions, on links those of the medium and of lifts.
+// All forces beside impulses but those of the medium: along joints those above and transmissions, on links lifts.
 template <class S>
-void add_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+void add_dry_forces(const Scene& scene, StepWorkspace<S>& w) {
   for (int i = 0; i < scene.tree.n_links && scene.has_link_forces; ++i)
     w.forces[i] = w.f_ext ? w.f_ext[i] : zero_force<S>();
-  add_joint_forces(scene, dt, w);
+  add_joint_forces(scene, w);
   add_transmissions(scene, w);
-  add_medium_forces(scene, w);
   add_lifts(scene, w);
+}
+template <class S>
+void add_forces(const Scene& scene, StepWorkspace<S>& w) {
+  add_dry_forces(scene, w);
+  add_medium_forces(scene, w.v, w);
 }
 
 // Velocities at the end of the step if nothing touched.
@@ -99,14 +102,15 @@ void place_links(const Scene& scene, StepWorkspace<S>& w) {
         velocity[i] = m;
       };
       carry_velocity(w.motion.v_free, w.motion.velocity);
-      if (w.motion.before) carry_velocity(w.v, w.motion.before);
+      if (w.motion.start) carry_velocity(w.v, w.motion.start);
+      if (w.motion.before) carry_velocity(w.motion.v_before, w.motion.before);
     });
   }
 }
 
 template <class S>
 void predict(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  add_forces(scene, dt, w);
+  add_forces(scene, w);
   move_freely(scene, dt, w);
   place_links(scene, w);
 }

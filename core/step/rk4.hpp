@@ -63,7 +63,7 @@ void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
       w.tau[k] = r.tau[k];
     }
     if (stage > 0) integrate(tree, r.q, r.x, w.q);
-    add_forces(scene, S(0), w);
+    add_forces(scene, w);
     aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.forces, w.aba, w.a);
     for (int i = 0; i < tree.n_links; ++i) {
       const int v = tree.links[i].v;

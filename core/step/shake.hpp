@@ -9,8 +9,9 @@
 // found by a few iterations with the matrix that there is. Oracle: energy over a minute; the twin.
 #pragma once
 #include "step/apply.hpp"
+#include "step/carried_contacts.hpp"
 #include "step/closure_system.hpp"
-#include "step/tumble.hpp"
+#include "step/kick.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -25,23 +26,26 @@ void closure_errors(const Scene& scene, const Pose<S>* poses, S* errors) {
 }
 
 template <class S>
-void place_at(const Tree<double>& tree, const S* q, StepWorkspace<S>& w) {
+void place_at(const Tree<double>& tree, const S* q, StepWorkspace<S>& w, Pose<S>* placed) {
   const Pose<S> world = identity_pose<S>();
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<double>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
-      place(joint, l, q + l.q, w.aba.state + l.state, l.parent < 0 ? world : w.placed[l.parent], w.placed[i]);
+      place(joint, l, q + l.q, w.aba.state + l.state, l.parent < 0 ? world : placed[l.parent], placed[i]);
     });
   }
 }
 
-// Where coordinates would be after moving with v for a time dt.
+// Where links would be after moving with v for a time dt.
+template <class S>
+void place_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& w, Pose<S>* placed) {
+  for (int k = 0; k < scene.tree.nq; ++k) w.closed_q[k] = w.q[k];
+  advance(scene, w.centers, v, dt, w.closed_q, w.closed_v);
+  place_at(scene.tree, w.closed_q, w, placed);
+}
 template <class S>
 void errors_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& w, S* errors) {
-  const Tree<double>& tree = scene.tree;
-  for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
-  advance(tree, w.centers, v, dt, w.closed_q, w.closed_v);
-  place_at(tree, w.closed_q, w);
+  place_after(scene, v, dt, w, w.placed);
   closure_errors(scene, w.placed, errors);
 }
 
@@ -117,41 +121,82 @@ void renew_products(const Scene& scene, const S& dt, const S& moving, StepWorksp
       w.motion.v_free[f] = select(here, w.turned[f] + w.forced[f] * dt, w.motion.v_free[f]);
 }
 
+// Rows of contacts of steps in halves, along the motion that there is now; largest changes of each lane in `change`.
+template <class S>
+void carry_contacts(const RolloutJob& job, const Pack& pack, const S& moving, bool is_first, bool is_placed,
+                    StepWorkspace<S>& w, StepMemory& memory, double* change) {
+  const Scene& scene = *job.scene;
+  bool some = false;
+  for (int lane = 0; lane < pack.count; ++lane)
+    some |= LaneOf<S>{lane}(moving) > 0 && job.contacts[pack.first + lane].count > 0;
+  if (!some) return;
+  if (!w.motion.holds) {
+    for (int f = 0; f < scene.tree.nv; ++f) w.closed_v[f] = S(0);
+    if (!is_placed) place_after(scene, w.moved, S(job.dt), w, w.placed);
+    place_after(scene, w.moved, S(job.dt * 0.5), w, w.halfway);
+  }
+  for (int lane = 0; lane < pack.count; ++lane) {
+    if (LaneOf<S>{lane}(moving) <= 0) continue;
+    const CarriedContacts<S> contacts(job, w, LaneOf<S>{lane}, pack.first + lane, memory);
+    if (is_first) contacts.forget();
+    if (!w.strikes[lane]) change[lane] = contacts.look(is_first);
+  }
+}
+
 // Environments with nothing but closures take what is still open out directly; others are solved again, and leave what
-// is then left to the coordinates. solve_again(lanes): with w.opening. Leaves the change of velocities in w.a.
+// is then left to the coordinates. So are those whose forces depend on what impulses do (kick.hpp). solve_again(lanes):
+// with w.opening. Leaves the change of velocities in w.a.
 template <class S, class SolveAgain>
-void close_openings(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, const SolveAgain& solve_again) {
+void settle_impulses(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory,
+                     const SolveAgain& solve_again) {
   const Scene& scene = *job.scene;
   const int nv = scene.tree.nv;
+  const bool closes = scene.n_closures > 0 && !w.motion.holds;
+  const double same = scene.is_verlet() ? TumbleTuning::same_kick : ClosureTuning::same_products;
   double last[width_of<S>], last_change[width_of<S>];
   for (int lane = 0; lane < width_of<S>; ++lane) last[lane] = last_change[lane] = 1e300;
-  S moving(1), change(0);
+  S moving(0), change(0);
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const bool settles = w.touches[lane] && (scene.n_closures || !w.strikes[lane]);  // impacts are of first order
+    LaneOf<S>{lane}.set(moving, settles ? 1 : 0);
+  }
+  repeat_last_lane(pack, 1, &moving);
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     S speed(0);
     for (int f = 0; f < nv; ++f) {
       w.closed_v[f] = w.motion.v_free[f] + w.a[f];
-      w.moved[f] = w.closed_v[f] + w.bend[f];
+      w.moved[f] = w.tumbles ? w.closed_v[f] + w.bend[f] : w.closed_v[f];
       speed = larger(abs(w.v[f]), speed);
     }
-    errors_after(scene, w.moved, S(job.dt), w, w.errors);
-    leave_others<S>(scene, w.errors, w.apart);
-    renew_products(scene, S(job.dt), moving, w, change);
+    if (closes) {
+      errors_after(scene, w.moved, S(job.dt), w, w.errors);
+      leave_others<S>(scene, w.errors, w.apart);
+    }
+    double carried[width_of<S>] = {};
+    if (scene.is_verlet()) {
+      carry_contacts(job, pack, moving, iteration == 0, closes, w, memory, carried);
+      renew_kick(job, moving, w, change);
+      for (int lane = 0; lane < pack.count; ++lane) {
+        const LaneOf<S> here{lane};
+        if (carried[lane] > here(change)) here.set(change, carried[lane]);
+      }
+    } else
+      renew_products(scene, S(job.dt), moving, w, change);
     bool moves = false, again[width_of<S>] = {};
     for (int lane = 0; lane < pack.count; ++lane) {
       ClosureSystem& own = w.closures[lane];
       const LaneOf<S> here{lane};
-      const bool alone = w.closures_alone[lane];
-      const double error = own.empty() || here(moving) <= 0 ? 0 : take_openings(job, here, w);
-      const bool settled = error <= ClosureTuning::closed && here(change) <= ClosureTuning::same_products * here(speed);
+      const bool alone = closes && w.closures_alone[lane], moved = w.touches[lane] && here(moving) > 0;
+      const double error = closes && moved && !own.empty() ? take_openings(job, here, w) : 0;
+      const bool settled = error <= ClosureTuning::closed && here(change) <= same * here(speed);
       const bool improves = error < ClosureTuning::least_progress * last[lane] ||
                             here(change) < ClosureTuning::least_progress * last_change[lane];
-      const bool goes_on =
-          !own.empty() && here(moving) > 0 && !settled && improves && (alone || iteration < ClosureTuning::most_solves);
+      const bool goes_on = moved && !settled && improves && (alone || iteration < ClosureTuning::most_solves);
       last[lane] = error, last_change[lane] = here(change);
       here.set(moving, goes_on ? 1 : 0);
       if (!goes_on) continue;
       moves = true;
-      for (int k = 0; k < scene.n_closure_rows; ++k) here.add(w.opening[k], own.impulses()[k]);
+      for (int k = 0; k < scene.n_closure_rows && closes; ++k) here.add(w.opening[k], own.impulses()[k]);
       again[lane] = !alone;
       if (!alone) continue;
       own.solve();
@@ -204,7 +249,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
                  w.opening + k);
   for (int k = 0; k < scene.n_closure_rows; ++k) w.apart[k] = w.apart[k] - w.opening[k];  // what may stay
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
-    place_at(tree, w.q, w);
+    place_at(tree, w.q, w, w.placed);
     closure_errors(scene, w.placed, w.errors);
     for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
     bool moves = false;
@@ -227,7 +272,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     respond(scene, w.motion.correct, w, w.moved);
     for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
     for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.v[f];
-    advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
+    advance(scene, w.centers, w.moved, S(job.dt), w.q, w.v);
     // the others stay as they are: even advancing by nothing rounds
     const auto goes_on = moving > S(0);
     for (int k = 0; k < tree.nq; ++k) w.q[k] = select(goes_on, w.q[k], w.closed_q[k]);

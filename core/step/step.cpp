@@ -1,4 +1,5 @@
 #include "step/rk4.hpp"
+#include "step/verlet.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -126,6 +127,8 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       activate(*job.scene, S(job.dt), w);
       if (job.scene->integrator == Integrator::rk4)
         rk4_step(job, w, stages);
+      else if (job.scene->is_verlet())
+        verlet_step(job, pack, k + 1 == job.n_steps, w, memory);
       else
         step(job, pack, k + 1 == job.n_steps, w, memory);
       freeze_failed(job, pack, k, w);

@@ -33,19 +33,20 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   w.n_pushes[lane.lane] = 0;
   // without contacts, impulses of joints may have to be forgotten
   if (job.contacts[environment].count + scene.n_joint_rows + scene.n_closures == 0) return {};
-  ConeRows<S> rows = assemble_rows(job, w, lane, environment, reach, memory);
+  ConeRows<S> rows = assemble_rows(job, w, lane, environment, reach, memory, is_again);
   report.contacts = job.contacts[environment].count;
   report.last.penetration = rows.deepest;
   if (rows.m == 0) return {.touched = true};
   const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
   if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
+  w.strikes[lane.lane] |= rows.something_strikes;
   if (is_again) start_from_solved(rows, matrix, memory.solved[lane.lane]);
   solve(job, rows, matrix, memory.impacts, report.last);
-  if (scene.n_closures) keep_solved(rows, matrix, memory.solved[lane.lane]);
+  if (scene.iterates()) keep_solved(rows, matrix, memory.solved[lane.lane]);
   if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
   note_pushes(rows, matrix.lambda, job.contacts[environment], lane, w, memory);
   collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
-  const bool separates = separate(scene, rows, matrix);
+  const bool separates = !w.motion.holds && separate(scene, rows, matrix);
   if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
   if (job.solutions) keep_rows(job, rows, matrix, separates, environment);
   return {.touched = true, .separated = separates};
@@ -67,9 +68,10 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
       forget_impulses(job.scene->tree.nv, own, w.motion);
       outcome.touched = true;
     }
-    if (job.scene->n_closures) keep_start(job, environment, memory.starts[lane]);
+    if (job.scene->iterates()) keep_start(job, environment, memory.starts[lane]);
     const Outcome one = solve_environment(job, w, own, environment,
                                           is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
+    w.touches[lane] |= one.touched;
     outcome.touched |= one.touched;
     outcome.separated |= one.separated;
   }
@@ -120,9 +122,10 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     respond(scene, w.motion.response, w, w.a);
     if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
   }
-  if (scene.n_closures && outcome.touched)
-    close_openings(job, pack, w,
-                   [&](const bool* lanes) { outcome.separated |= solve_again(job, pack, lanes, w, memory).separated; });
+  if (scene.iterates() && outcome.touched)
+    settle_impulses(job, pack, w, memory, [&](const bool* lanes) {
+      outcome.separated |= solve_again(job, pack, lanes, w, memory).separated;
+    });
   return outcome;
 }
 

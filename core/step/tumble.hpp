@@ -13,7 +13,7 @@
 // Oracle: conservation laws; the twin, dense.
 #pragma once
 #include "dynamics/aba.hpp"
-#include "kinematics/integrate.hpp"
+#include "step/advance.hpp"
 #include "step/tuning.hpp"
 #include "step/workspace.hpp"
 
@@ -135,13 +135,6 @@ class SingleBody {
   decltype(S() < S()) tumbles_;
 };
 
-// (An armature that differs from axis to axis makes the linear velocity part of it.)
-FW_INLINE bool is_single_body(const Tree<double>& tree, int i) {
-  const Link<double>& l = tree.links[i];
-  const bool is_a_mass = l.ball_armature[0] == l.ball_armature[1] && l.ball_armature[1] == l.ball_armature[2];
-  return l.kind == JointKind::free && l.parent < 0 && l.subtree_end == i + 1 && is_a_mass;
-}
-
 // How far joints of trees turn in a step [rad], and how fast explicit products feed that, as a share of what is borne;
 // single bodies aside.
 template <class S>
@@ -233,28 +226,36 @@ void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask
 // Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
 FW_INLINE double growth_borne(const Scene& scene) { return scene.n_closures ? -1 : 1; }
 
-// Sets w.tumbles, whether anything turns so far that its products are not left to aba, and w.explicit_v.
+// Products that are left to aba are those of w.explicit_v.
 template <class S>
-Turn<S> find_tumbling(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  const Tree<double>& tree = scene.tree;
+FW_INLINE void begin_tumbling(int nv, StepWorkspace<S>& w) {
+  if (w.tumbles) return;
+  w.tumbles = true;
+  for (int f = 0; f < nv; ++f) w.explicit_v[f] = w.v[f];
+}
+// Those of single bodies that tumble are not.
+template <class S>
+FW_INLINE void find_tumbling_bodies(const Tree<double>& tree, const S& dt, StepWorkspace<S>& w) {
   w.tumbles = false;
-  const auto begin = [&] {
-    if (w.tumbles) return;
-    w.tumbles = true;
-    for (int f = 0; f < tree.nv; ++f) w.explicit_v[f] = w.v[f];
-  };
   for (int i = 0; i < tree.n_links; ++i) {
     if (!is_single_body(tree, i)) continue;
     const int f = tree.links[i].v;
     const SingleBody<S> body(tree.links[i], w.inertias[i].body, w.centers[i], w.v + f, dt);
     if (!body.tumbles()) continue;
-    begin();
+    begin_tumbling(tree.nv, w);
     body.leave_out(w.explicit_v + f);
   }
+}
+
+// Sets w.tumbles, whether anything turns so far that its products are not left to aba, and w.explicit_v.
+template <class S>
+Turn<S> find_tumbling(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  find_tumbling_bodies(tree, dt, w);
   const Turn<S> turn = largest_turn(scene, dt, w.v);
   const auto here = turn.growth > S(growth_borne(scene));
   if (!any(dt, here)) return turn;
-  begin();
+  begin_tumbling(tree.nv, w);
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<double>& l = tree.links[i];
     if (is_single_body(tree, i)) continue;
@@ -263,10 +264,9 @@ Turn<S> find_tumbling(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   return turn;
 }
 
-// A step of the products alone from velocities v, of what was found to tumble; others keep v.
+// A step of the products alone from velocities v, of single bodies that were found to tumble; others keep v.
 template <class S>
-void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, const S* v, StepWorkspace<S>& w) {
-  const Tree<double>& tree = scene.tree;
+FW_INLINE void turn_bodies(const Tree<double>& tree, const S& dt, const S* v, StepWorkspace<S>& w) {
   for (int f = 0; f < tree.nv; ++f) w.turned[f] = v[f], w.bend[f] = S(0);
   for (int i = 0; i < tree.n_links; ++i) {
     if (!is_single_body(tree, i)) continue;
@@ -274,6 +274,12 @@ void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, cons
     const SingleBody<S> body(tree.links[i], w.inertias[i].body, w.centers[i], w.v + f, dt);
     if (body.tumbles()) body.turn(dt, v + f, w.turned + f, w.bend + f);
   }
+}
+// And of trees.
+template <class S>
+void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, const S* v, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  turn_bodies(tree, dt, v, w);
   const auto here = turn.growth > S(growth_borne(scene));
   if (!any(dt, here)) return;
   settle_products(tree, dt, turn.angle, turn.growth > S(1), v, w);

@@ -41,6 +41,9 @@ struct TumbleTuning {
   // this share of the velocity [1], or after so many.
   static constexpr double last_newton = 1e-8, last_change = 1e-9;
   static constexpr int most_newton = 8, most_evaluations = 60;
+  // Steps in halves solve again where what impulses do changes velocities without them by more than this share of the
+  // velocity [1]. tests/physics/test_second_order.py.
+  static constexpr double same_kick = 1e-9;
 };
 
 struct FailureTuning {
@@ -69,6 +72,9 @@ struct VerifyTuning {
   static constexpr double at_once = 0.01;
   // Impulses below this share of the largest are none [1]: what solvers leave. tests/physics/test_passing.py.
   static constexpr double loaded = 1e-6;
+  // Rows of contacts that turn along the step by less than this times what gravity adds in a step do not [1]: rounding
+  // of places, divided by the step.
+  static constexpr double unseen_opening = 1e-6;
 };
 
 struct LawTuning {

@@ -260,7 +260,7 @@ class Verifier {
   // How a shape moves, without the impulses of its own pair if these are given.
   Moving moving(int k, const Motion<double>* own) const {
     const PlacedShape& shape = scene_.shapes[k];
-    Moving m{&shape_of(scene_, environment_, k), placement(shape, w_.motion, lane_), {}, {}, {}, {}};
+    Moving m{&shape_of(scene_, environment_, k), placement(shape, w_.motion.pose, lane_), {}, {}, {}, {}};
     Vec3<double> center = vec3(m.start.p);
     for (int r = 0; r < 3; ++r) {
       for (int c = 0; c < 3; ++c) center[r] += m.start.R[3 * r + c] * m.shape->center[c];

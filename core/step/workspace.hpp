@@ -15,7 +15,10 @@ struct StepWorkspace {
   S *activation, *kept_activation;  // kept: at the start of the step
   // see tumble.hpp, which takes what follows as scratch
   S *explicit_v, *turned, *bend, *x, *x_next, *middle, *no_tau;
-  S* forced;  // accelerations without products of velocities, where there are closures
+  S* forced;             // accelerations without products of velocities, where there are closures; see kick.hpp
+  S* earlier;            // velocities half a kick before the start of the step, if it is in halves
+  S* half_tau;           // joint forces as they are given, then those of its first half
+  Force<S>* dry_forces;  // on links without those of the medium, where a step in halves is in one; else null
   bool tumbles = false;
   S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
   Force<S>* f_ext;     // given; null: none
@@ -30,7 +33,8 @@ struct StepWorkspace {
   FreeMotion<S> motion;
   BallPoints<S> balls;
   Motion<S>* response;          // of links, about the roots of their trees
-  Pose<S>* placed;              // links at the end of the step, where there are closures
+  Pose<S>* placed;              // links at the end of the step, where there are closures or it is in halves
+  Pose<S>* halfway;             // and in the middle
   S *closed_q, *closed_v;       // likewise, of environments whose closures are closed
   S *opening, *apart, *errors;  // of rows of closures: see shake.hpp; errors at the start of the step; some others
   Bound<S>* bounds;
@@ -39,6 +43,8 @@ struct StepWorkspace {
   S* near_margin;
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
   bool looks[width_of<S>];     // environments whose contacts are looked for
+  bool touches[width_of<S>];   // those that had rows
+  bool strikes[width_of<S>];   // those in which something struck
   bool left_out[width_of<S>];  // those with contacts that open too fast to matter
   bool strays[width_of<S>];    // those with contacts beyond what was looked at
   bool doubts[width_of<S>];    // those with doubtful contacts,
@@ -65,7 +71,12 @@ struct StepWorkspace {
         x_next(arena.take<S>(scene.tree.nv)),
         middle(arena.take<S>(scene.tree.nv)),
         no_tau(arena.take<S>(scene.tree.nv)),
-        forced(arena.take<S>(scene.n_closures ? scene.tree.nv : 0)),
+        forced(arena.take<S>(scene.iterates() ? scene.tree.nv : 0)),
+        earlier(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
+        half_tau(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
+        dry_forces(scene.is_verlet() && scene.n_boxes + scene.n_ellipsoids > 0
+                       ? arena.take<Force<S>>(scene.tree.n_links)
+                       : nullptr),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
@@ -87,13 +98,16 @@ struct StepWorkspace {
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.dofs = arena.take<Dof<S>>(tree.nv);
     motion.velocity = arena.take<Motion<S>>(tree.n_links);
-    motion.before = scene.has_restitution ? arena.take<Motion<S>>(tree.n_links) : nullptr;
+    motion.v_before = scene.is_verlet() ? earlier : v;
+    motion.before = scene.has_restitution || scene.is_verlet() ? arena.take<Motion<S>>(tree.n_links) : nullptr;
+    motion.start = scene.is_verlet() ? arena.take<Motion<S>>(tree.n_links) : nullptr;
     motion.response = arena.take<S>(tree.nv);
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
-    placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
-    closed_q = arena.take<S>(scene.n_closures ? tree.nq : 0);
-    closed_v = arena.take<S>(scene.n_closures ? tree.nv : 0);
+    placed = arena.take<Pose<S>>(scene.iterates() ? tree.n_links : 0);
+    halfway = arena.take<Pose<S>>(scene.is_verlet() ? tree.n_links : 0);
+    closed_q = arena.take<S>(scene.iterates() ? tree.nq : 0);
+    closed_v = arena.take<S>(scene.iterates() ? tree.nv : 0);
     opening = arena.take<S>(scene.n_closure_rows);
     apart = arena.take<S>(scene.n_closure_rows);
     errors = arena.take<S>(scene.n_closure_rows);

@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         help="hold: servos keep the posture; zero: no forces (%(default)s)",
     )
     simulate.add_argument(
-        "--integrator", choices=("implicit", "semi_implicit", "rk4"), default="implicit", help="(%(default)s)"
+        "--integrator", choices=("implicit", "semi_implicit", "verlet", "rk4"), default="implicit", help="(%(default)s)"
     )
     simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
     simulate.add_argument(

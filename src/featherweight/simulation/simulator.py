@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,7 @@ from .state import State, failures
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
 
-Integrator = Literal["semi_implicit", "implicit", "rk4"]
+Integrator = Literal["semi_implicit", "implicit", "verlet", "rk4"]
 
 #: What a simulator is made of.
 _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
@@ -54,7 +54,8 @@ class Simulator:
     dt: length of a step [s].
     solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
     integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is evaluated at the end
-    of the step. "implicit": joint springs and servo gains are, too, which is stable however stiff they are. "rk4":
+    of the step. "implicit": joint springs and servo gains are, too, which is stable however stiff they are. "verlet":
+    second order, by half of the forces before the motion of the step and half after it. "rk4":
     fourth order, for scenes in which nothing can touch, without limits, dry friction or constraints.
     num_threads: threads for a batch, by default all cores that the process may use. Results do not depend on it.
 
@@ -77,8 +78,8 @@ class Simulator:
             scene = alone
         if not isinstance(scene, Scene | CompiledScene):
             raise ValueError(f"scene must be a Scene, a CompiledScene or a Model, got {scene!r}")
-        if integrator not in ("semi_implicit", "implicit", "rk4"):
-            raise ValueError(f'integrator must be "semi_implicit", "implicit" or "rk4", got {integrator!r}')
+        if integrator not in get_args(Integrator):
+            raise ValueError(f'integrator must be "semi_implicit", "implicit", "verlet" or "rk4", got {integrator!r}')
         if not (isinstance(dt, int | float) and not isinstance(dt, bool) and 0.0 < dt <= 0.1):
             raise ValueError(f"dt must be a time between 0 and 0.1 s, got {dt!r}")
         if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
@@ -97,7 +98,7 @@ class Simulator:
         self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
         self._bounded = bool(np.isfinite(self._control_range).any())
         self._actuation = Actuation(self.model, self.dt)
-        arguments = _arguments(self.scene, self._actuation)
+        arguments = _arguments(self.scene, self._actuation, self.integrator)
         if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
         self._alarms = Alarms()
@@ -572,7 +573,7 @@ class Trajectory(Record):
 # -- what the core takes ---------------------------------------------------------------------------------------------
 
 
-def _arguments(scene: CompiledScene, actuation: Actuation) -> dict[str, Any]:
+def _arguments(scene: CompiledScene, actuation: Actuation, integrator: Integrator) -> dict[str, Any]:
     model = scene.model
     limits, springs = scene.limits, scene.springs
     rows: list[tuple[str, int, float, float]] = []
@@ -598,11 +599,22 @@ def _arguments(scene: CompiledScene, actuation: Actuation) -> dict[str, Any]:
         **actuation.arguments(),
         "lifts": lifts(model.description),
         "damping": model.damping.tolist(),
+        "inertias": _inertias(model, actuation, integrator).tolist(),
         "springs": list(
             zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
         ),
         **in_medium(model.description),
     }  # fmt: skip
+
+
+def _inertias(model: Model, actuation: Actuation, integrator: Integrator) -> Array:
+    """(nv,) diagonal of the mass matrix at the neutral configuration, where something damps; else, or unasked, zero."""
+    inertias = np.zeros(model.nv)
+    if integrator == "verlet":
+        damped = np.flatnonzero(model.damping).tolist() + [law[0] for law in actuation.laws if law[3] > 0.0]
+        for dof in sorted(set(damped)):
+            inertias[dof] = 2.0 * float(_core.kinetic_energy(model, model.neutral(), np.eye(1, model.nv, dof)[0]))
+    return inertias
 
 
 def _check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ class StepScene:
 
     model: ModelDescription
     dt: float  # [s]
-    integrator: Literal["semi_implicit", "implicit"] = "semi_implicit"
+    integrator: Literal["semi_implicit", "implicit", "verlet"] = "semi_implicit"
     closures: tuple[Closure, ...] = ()
 
     @property

@@ -45,7 +45,7 @@ def turn(
     those between what forces leave and what products alone make of it, where these turn fast. With ``mean`` forces come
     after the turn, else before it.
     """
-    single = {i for i in range(len(model.joints)) if _is_single(model, i)}
+    single = {i for i in range(len(model.joints)) if is_single(model, i)}
     turns = mean is not None or _turns_fast(model, dt, v, single)
     explicit = v.copy()
     for i, (_, at) in enumerate(slices(model)):
@@ -56,7 +56,7 @@ def turn(
     turned = Turned(v.copy(), explicit, np.zeros_like(v))
     for i, (_, at) in enumerate(slices(model)):
         if i in single:
-            next_v, path = _tumble(_inertia(model, i, H[at, at], dt), v[at], dt)
+            next_v, path = tumble(_inertia(model, i, H[at, at], dt), v[at], dt)
             _turn_back(model, i, at, dt, next_v, path, turned)
     if not turns:
         return turned
@@ -96,7 +96,7 @@ def _cayley(m: Array, dt: float) -> Array:
     return m * (dt * (np.arctan(x) / x if x > 0 else 1.0))
 
 
-def _is_single(model: ModelDescription, i: int) -> bool:
+def is_single(model: ModelDescription, i: int) -> bool:
     """Whether a free joint carries one body and nothing else moves with it."""
     joint = model.joints[i]
     if joint.type != "free" or joint.parent != "world":
@@ -118,7 +118,7 @@ def _inertia(model: ModelDescription, i: int, H: Array, dt: float) -> Array:
     return H if damping is None else H - dt * np.diag(damping)
 
 
-def _tumble(inertia: Array, v: Array, dt: float) -> tuple[Array, Array]:
+def tumble(inertia: Array, v: Array, dt: float) -> tuple[Array, Array]:
     """Newton's iteration on I (x - v) + h m x* I m = 0: the velocity after the step, and the turn.
 
     h is dt, stretched so that the turn of a body that spins about a principal axis is w dt.

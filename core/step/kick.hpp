@@ -1,0 +1,88 @@
+// step/kick.hpp -- half a step of forces at coordinates that stay, as steps of second order take them (verlet.hpp).
+//   in    q, v; w.tau, w.f_ext; in renewing, what impulses change velocities by
+//   out   w.motion.v_free; w.bend of single bodies that tumble; w.motion.v_before
+//
+//   v' = v + h a(q, m),   m = (v + v') / 2   with what impulses add to v'
+// for products of velocities and drag: the same forwards and backwards in time. Springs, servos and dampers are linear,
+// and in the inertia (scene/simulation.cpp). Fixed-point iterations through aba; each brings |w| h of digits. What
+// tumbles alone is turned by tumble.hpp, over the whole step and in its first half.
+// Oracle: orders of convergence, energies; the twin.
+#pragma once
+#include "step/drag.hpp"
+#include "step/tumble.hpp"
+
+namespace featherweight::FW_ISA {
+
+// Accelerations w.x with products and drag at the mean velocity. `impulses`: what they change velocities by, in lanes
+// where `moving` is positive; null: none yet, and w.x does not hold a first guess.
+template <class S>
+void settle_kick(const Scene& scene, const S* impulses, const S& moving, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  const S kick(scene.kick), half = kick * S(0.5);
+  const S* const v = w.tumbles ? w.explicit_v : w.v;
+  const S turn = largest_turn(scene, kick, w.v).angle * S(0.5), share = S(1) / (S(1) + turn * turn);
+  S speed(0);
+  for (int f = 0; f < tree.nv; ++f) speed = larger(abs(w.v[f]), speed), w.middle[f] = v[f];
+  auto going = (speed > S(0)) & (moving > S(0));
+  for (int iteration = impulses ? 1 : 0; iteration < TumbleTuning::most_evaluations; ++iteration) {
+    for (int i = 0; iteration > 0 && i < tree.n_links; ++i) {
+      const Link<double>& l = tree.links[i];
+      for (int f = l.v; f < l.v + l.nv && !is_single_body(tree, i); ++f)
+        w.middle[f] = v[f] + w.x[f] * half + (impulses ? impulses[f] * S(0.5) : S(0));
+    }
+    if (scene.n_boxes + scene.n_ellipsoids > 0) {
+      for (int i = 0; i < tree.n_links; ++i) w.forces[i] = w.dry_forces[i];
+      for (int f = 0; f < tree.nv; ++f)
+        w.no_tau[f] = iteration == 0 ? w.v[f] : w.v[f] + w.x[f] * half + (impulses ? impulses[f] * S(0.5) : S(0));
+      add_medium_forces(scene, w.no_tau, w);
+    }
+    aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.middle, w.tau, w.forces, w.aba, w.x_next);
+    S change(0);
+    for (int f = 0; f < tree.nv; ++f) {
+      const S step = iteration > 0 ? (w.x_next[f] - w.x[f]) * share : S(0);
+      change = larger(abs(step), change);
+      w.x[f] = iteration == 0 ? w.x_next[f] : select(going, w.x[f] + step, w.x[f]);
+    }
+    if (iteration > 0) going = going & (change * kick > speed * S(TumbleTuning::last_change));
+    if (!any(kick, going)) return;
+  }
+}
+
+// From accelerations w.x to velocities; those of single bodies that tumble are turned with what impulses add.
+template <class S>
+void set_free_velocities(const RolloutJob& job, const S* impulses, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  const Tree<double>& tree = scene.tree;
+  const S kick(scene.kick);
+  for (int f = 0; f < tree.nv; ++f) w.forced[f] = w.v[f] + w.x[f] * kick, w.middle[f] = S(0);
+  for (int i = 0; i < tree.n_links; ++i)
+    for (int f = tree.links[i].v; f < tree.links[i].v + 6 && is_single_body(tree, i); ++f)
+      w.middle[f] = w.tumbles ? w.explicit_v[f] : w.v[f];
+  add_turning_of_axes(tree, w.centers, w.middle, kick, w.forced);
+  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.forced[f];
+  for (int f = 0; f < tree.nv; ++f) w.earlier[f] = w.v[f] * S(2) - w.forced[f];
+  if (!w.tumbles || w.motion.holds) return;
+  for (int f = 0; f < tree.nv; ++f) w.middle[f] = impulses ? w.forced[f] + impulses[f] : w.forced[f];
+  turn_bodies(tree, S(job.dt), w.middle, w);
+  for (int f = 0; f < tree.nv; ++f) {
+    const auto turns = abs(w.turned[f] - w.middle[f]) > S(0);  // else nothing is added that would round
+    w.motion.v_free[f] = select(turns, impulses ? w.turned[f] - impulses[f] : w.turned[f], w.motion.v_free[f]);
+  }
+}
+
+// With the impulses there are, in lanes where `moving` is positive; the largest change is left in `change`.
+template <class S>
+void renew_kick(const RolloutJob& job, const S& moving, StepWorkspace<S>& w, S& change) {
+  const Tree<double>& tree = job.scene->tree;
+  const auto here = moving > S(0);
+  for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.motion.v_free[f];
+  settle_kick(*job.scene, w.a, moving, w);
+  set_free_velocities(job, w.a, w);
+  change = S(0);
+  for (int f = 0; f < tree.nv; ++f) {
+    change = larger(abs(w.motion.v_free[f] - w.closed_v[f]), change);
+    w.motion.v_free[f] = select(here, w.motion.v_free[f], w.closed_v[f]);
+  }
+}
+
+}  // namespace featherweight::FW_ISA
