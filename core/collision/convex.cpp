@@ -23,6 +23,9 @@ struct ConvexTuning {
   static constexpr double equal = 1e-9;
   // [1] sine of the tilt below which a cap needs no lowest point of its own.
   static constexpr double level_cap = 1e-7;
+  // [1] sine of the tilt beyond which a cap only touches with its rim, [1] of the radius, by how much that begins above
+  // the rest, and where the friction of an evenly loaded disc acts. tests/physics/test_contact_cases.py.
+  static constexpr double seated_cap = 1e-2, rim_height = 1e-8, disc_arm = 2.0 / 3;
 };
 
 int hull_support(const ConvexHull& hull, const Vec& d) {
@@ -148,6 +151,15 @@ void cylinder_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     double ahead = angle - turn * k;
     if (ahead < 0) ahead += 2 * M_PI;
     if (tilted && ahead > 0 && ahead < turn) add(r * l[0] / side, r * l[1] / side, cap_corners);
+  }
+  if (side < ConvexTuning::seated_cap) {
+    static const double across = std::sqrt(0.75);
+    const double arm = ConvexTuning::disc_arm * r;
+    polygon.n_seats = cap_seats;
+    polygon.seat[0] = place(c.frame, {arm, 0, h});
+    polygon.seat[1] = place(c.frame, {-0.5 * arm, across * arm, h});
+    polygon.seat[2] = place(c.frame, {-0.5 * arm, -across * arm, h});
+    polygon.rim_height = ConvexTuning::rim_height * r;
   }
   if (!top) {  // in reverse, from the same corner
     std::reverse(polygon.point + 1, polygon.point + polygon.n);

@@ -40,6 +40,7 @@ bool edge_near(const Convex& c, const Vec& n, Vec& edge);
 // The flat piece of the surface that faces along n: a polygon, a segment (n = 2) or a point (n = 1).
 inline constexpr int max_polygon = max_face_vertices;
 inline constexpr int cap_corners = 8;  // of the polygon that stands for a cylinder's cap
+inline constexpr int cap_seats = 3;    // of its points inside, where it sits
 struct Polygon {
   int n;
   Vec normal;  // outward, n >= 3
@@ -47,6 +48,13 @@ struct Polygon {
   std::uint32_t vertex[max_polygon];  // numbers of the vertices
   std::uint32_t edge[max_polygon];    // of the edges from each vertex to the next
   bool is_round = false;              // a cap
+  // A cap that is level sits on points at two thirds of its radius, where friction has the arm of an evenly loaded
+  // disc; its rim begins so little higher [m] that it carries only what would tip over else.
+  int n_seats = 0;
+  Vec seat[cap_seats];
+  double rim_height = 0;
+  static constexpr std::uint32_t first_seat =
+      2 * cap_corners + 4;  // number of its vertex; those of both caps are alike
   // Every other corner of a cap.
   bool is_spare(int k) const { return is_round && vertex[k] % (cap_corners + 1) % 2 == 1; }
 };

@@ -167,15 +167,16 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
     double x, y, ha, hb;
     std::uint32_t feature;
     bool inside, spare;
+    double above;  // of the rim of a cap that sits inside
   };
   Corner corner[max_candidates];
   int count = 0;
-  const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside,
-                       bool spare = false) {
+  const auto add = [&](double x, double y, double ha, double hb, std::uint32_t feature, bool inside, bool spare = false,
+                       double above = 0) {
     if (count == max_candidates) return;
     for (int k = 0; k < count; ++k)
       if (square(corner[k].x - x) + square(corner[k].y - y) <= square(ManifoldTuning::merge * tolerance)) return;
-    corner[count++] = {x, y, ha, hb, feature, inside, spare};
+    corner[count++] = {x, y, ha, hb, feature, inside, spare, above};
   };
   // distances of the corners of each from the edges of the other
   double b_in_a[max_polygon][max_polygon], a_in_b[max_polygon][max_polygon];
@@ -196,14 +197,22 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
     const double outside = B.outside(p, a_in_b[i]);
     if (outside <= tolerance)
       add(p.x, p.y, p.h, B.height(p.x, p.y), vertex_of_a | polygon_a.vertex[i], outside <= strict,
-          a_is_whole && polygon_a.is_spare(i));
+          a_is_whole && polygon_a.is_spare(i), a_is_whole ? polygon_a.rim_height : 0);
+  }
+  for (int k = 0; k < polygon_a.n_seats && a_is_whole; ++k) {
+    const double x = dot(u, polygon_a.seat[k]), y = dot(v, polygon_a.seat[k]);
+    add(x, y, A.height(x, y), B.height(x, y), vertex_of_a | (Polygon::first_seat + k), true);
   }
   for (int j = 0; j < polygon_b.n && !two_points; ++j) {
     const Flat& p = B.point[j];
     const double outside = A.outside(p, b_in_a[j]);
     if (outside <= tolerance)
       add(p.x, p.y, A.height(p.x, p.y), p.h, vertex_of_b | polygon_b.vertex[j], outside <= strict,
-          b_is_whole && polygon_b.is_spare(j));
+          b_is_whole && polygon_b.is_spare(j), b_is_whole ? polygon_b.rim_height : 0);
+  }
+  for (int k = 0; k < polygon_b.n_seats && b_is_whole && !a_is_whole; ++k) {
+    const double x = dot(u, polygon_b.seat[k]), y = dot(v, polygon_b.seat[k]);
+    add(x, y, A.height(x, y), B.height(x, y), vertex_of_b | (Polygon::first_seat + k), true);
   }
   for (int i = 0; i < A.n_edges(); ++i) {
     const int i_next = i + 1 == polygon_a.n ? 0 : i + 1;
@@ -232,8 +241,8 @@ int manifold(const Convex& a, const Convex& b, const Vec& n, double s, const Vec
     const double gap = std::max(c.ha - c.hb, s);  // nothing is closer than s; a corner in a sliver may seem to be
     reached = reached || gap <= limit;
     exactly = exactly || (c.inside && gap <= limit);
-    if (gap - radii < margin && !c.spare)
-      candidate[kept++] = {c.x * u + c.y * v + (0.5 * (c.ha + c.hb) + shift) * n, gap - radii, c.feature};
+    if (gap - radii + c.above < margin && !c.spare)
+      candidate[kept++] = {c.x * u + c.y * v + (0.5 * (c.ha + c.hb) + shift) * n, gap - radii + c.above, c.feature};
   }
   if (attained) *attained = exactly;
   if (kept > max_points) kept = spread(candidate, kept, n);

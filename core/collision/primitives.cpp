@@ -101,8 +101,8 @@ bool faces(const ConvexHull& hull, int v, const Vec& down) {
 int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, Touch* touches) {
   Candidate candidate[buffer];
   int count = 0;
-  const auto add = [&](const Vec& p, std::uint32_t feature) {
-    const double gap = dot(n, p - origin) - a.radius;
+  const auto add = [&](const Vec& p, std::uint32_t feature, double above = 0) {
+    const double gap = dot(n, p - origin) - a.radius + above;
     if (!(gap < margin)) return;
     if (count == buffer) count = spread(candidate, count, n);
     candidate[count++] = {p - (a.radius + 0.5 * gap) * n, gap, feature};
@@ -125,7 +125,8 @@ int over_plane(const Convex& a, const Vec& origin, const Vec& n, double margin, 
     Polygon polygon;
     facing_polygon(a, -n, polygon);
     for (int k = 0; k < polygon.n; ++k)
-      if (!polygon.is_spare(k)) add(polygon.point[k], polygon.vertex[k]);
+      if (!polygon.is_spare(k)) add(polygon.point[k], polygon.vertex[k], polygon.rim_height);
+    for (int k = 0; k < polygon.n_seats; ++k) add(polygon.seat[k], Polygon::first_seat + static_cast<std::uint32_t>(k));
   }
   if (count > max_points) count = spread(candidate, count, n);
   for (int k = 0; k < count; ++k) touches[k] = {candidate[k], n};

@@ -32,10 +32,21 @@ bool is_of_patch(const ContactPoint& p, const ContactPoint& first) {
 
 // Impulses act in one plane for each patch. Points at different heights would ask for the impossible: a body that turns
 // until all gaps are closed moves them against each other, by the gap times the difference of heights, and sticking
-// would not let it. Over something static it is the plane in which the shape will touch it, through the nearest point
-// of its surface: friction on a ball has its radius for an arm, however far it has still to go. Between two that move
-// it is the middle one, so that momentum balances. moves: a (1), b (-1) or both (0).
-void level(int n, int moves, double margin, ContactPoint* points) {
+// would not let it.
+enum class Level {
+  middle,    // between the surfaces: for two that move, so that momentum balances
+  ground,    // the surface of what does not move: for links of several shapes, all in one plane
+  touching,  // where the nearest point of the moving surface is: friction on a ball has its radius for an arm, however
+             // far it has still to go
+};
+Level level_of(const PlacedShape& moving, const PlacedShape& other) {
+  if (other.link >= 0) return Level::middle;
+  if (moving.is_alone) return Level::touching;
+  return other.shape.kind == ShapeKind::plane ? Level::ground : Level::middle;
+}
+
+// outward: 1 if a moves over b, -1 if b moves under a.
+void level(int n, Level at, int outward, double margin, ContactPoint* points) {
   int patch[max_points];  // of each point: the first one of its patch
   for (int k = 0; k < n; ++k) {
     patch[k] = 0;
@@ -51,8 +62,8 @@ void level(int n, int moves, double margin, ContactPoint* points) {
       if (points[k].gap < points[nearest].gap) nearest = k;
     }
     const ContactPoint& p = points[nearest];
-    const double open = std::max(p.gap - margin, 0.0);
-    const double plane = moves == 0 ? sum / members : height(p) + moves * (open - 0.5 * p.gap);
+    const double open = at == Level::touching ? std::max(p.gap - margin, 0.0) : 0;
+    const double plane = at == Level::middle ? sum / members : height(p) + outward * (open - 0.5 * p.gap);
     for (int k = first; k < n; ++k) {
       const double down = patch[k] == first ? height(points[k]) - plane : 0;
       for (int i = 0; i < 3; ++i) points[k].position[i] -= down * points[k].normal[i];
@@ -84,8 +95,10 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
                    const Placement<double>& X_Wa, const Placement<double>& X_Wb, double margin, ContactList& list) {
   ContactPoint points[max_points];
   const int n = collide(shape_of(scene, environment, a), X_Wa, shape_of(scene, environment, b), X_Wb, margin, points);
-  const int moves = scene.shapes[b].link < 0 ? 1 : scene.shapes[a].link < 0 ? -1 : 0;
-  level(n, moves, scene.materials[material].margin, points);
+  const PlacedShape &shape_a = scene.shapes[a], &shape_b = scene.shapes[b];
+  const bool a_moves = shape_a.link >= 0;
+  level(n, a_moves ? level_of(shape_a, shape_b) : level_of(shape_b, shape_a), a_moves ? 1 : -1,
+        scene.materials[material].margin, points);
   reserve(list, list.count + n);
   for (int k = 0; k < n; ++k) {
     Contact& c = list.data[list.count++];

@@ -16,6 +16,7 @@ struct PlacedShape : Mount<double> {
   Shape shape;
   double center[3];  // of its bounding sphere, on the link
   double frame[9];   // planes of the world: rows t1, t2, normal
+  int is_alone;      // on its link
 };
 
 // How two shapes behave when they touch.

@@ -79,7 +79,7 @@ void Simulation::find_paths() {
 
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}};
+    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0};
     const double* const c = s.shape.center;
     for (int r = 0; r < 3; ++r)
       shape.center[r] = shape.R[3 * r] * c[0] + shape.R[3 * r + 1] * c[1] + shape.R[3 * r + 2] * c[2] + shape.p[r];
@@ -87,6 +87,11 @@ void Simulation::add_shapes(SceneSpec& spec) {
     set_frame(normal, shape.frame);
     shapes_.push_back(shape);
   }
+  std::vector<int> count(links_.size(), 0);
+  for (const PlacedShape& shape : shapes_)
+    if (shape.link >= 0) ++count[static_cast<std::size_t>(shape.link)];
+  for (PlacedShape& shape : shapes_)
+    shape.is_alone = shape.link >= 0 && count[static_cast<std::size_t>(shape.link)] == 1;
   if (spec.rules && spec.rules->n_shapes() != static_cast<int>(shapes_.size()))
     throw std::invalid_argument("rules: expected one per shape");
   if (spec.rules && spec.rules->largest_material() >= static_cast<int>(spec.materials.size()))

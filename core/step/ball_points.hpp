@@ -64,7 +64,8 @@ class BallPoints {
     const Vec3<double> normal = point.axis(2);
     const double radius = scene_.shapes[pair.a].shape.size[0] + scene_.materials[pair.material].margin;
     const S height = dot(center - vec3(plane.p), normal);
-    const S down = select(height > S(radius), S(radius), height);  // where it will touch (scene/contacts.cpp)
+    S down = height;
+    if (scene_.shapes[pair.a].is_alone) down = select(height > S(radius), S(radius), height);  // level_of, contacts.cpp
     point.r = center - normal * down - motion_.pose[scene_.root[point.link]].p;
     const Vec3<S> u = velocity_at(motion_.velocity[point.link], point.r);
     for (int k = 0; k < 3; ++k) point.velocity[k] = dot(u, point.axis(k));

@@ -49,7 +49,8 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int 
   c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0, c.ball = ball;
   c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
   c.gap = gap - scene.materials[pair.material].margin;
-  const Vec3<double> point = center - n * (c.gap > 0 ? height - c.gap : height);  // where it will touch
+  const Vec3<double> point =
+      center - n * (c.gap > 0 && scene.shapes[pair.a].is_alone ? height - c.gap : height);  // level_of
   for (int k = 0; k < 3; ++k) c.position[k] = point[k];
   for (int k = 0; k < 9; ++k) c.frame[k] = plane.frame[k];
   for (int k = 0; k < 6; ++k) c.impulse[k] = 0;

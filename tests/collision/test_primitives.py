@@ -52,9 +52,22 @@ def test_box_on_plane_by_face_edge_and_corner() -> None:
     assert len(collide(edge, GROUND, 0.01)) == 2
 
 
-def test_cylinder_on_plane_stands_on_four_points_and_lies_on_two() -> None:
+def assert_seated(contacts: Contacts, center: npt.ArrayLike, radius: float) -> None:
+    """A level cap: three points at two thirds of its radius, and four on its rim, a hundred millionth of it higher."""
+    arms = contacts.position - np.asarray(center)
+    radii = np.linalg.norm(arms, axis=1)
+    inside = radii < 0.9 * radius
+    assert inside.sum() == 3 and len(contacts) == 7
+    np.testing.assert_allclose(radii, np.where(inside, radius / 1.5, radius), rtol=1e-7)
+    np.testing.assert_allclose(arms[inside].sum(axis=0), 0, atol=1e-7 * radius)
+    np.testing.assert_allclose(arms[~inside].sum(axis=0), 0, atol=1e-7 * radius)
+    np.testing.assert_allclose(contacts.gap, np.where(inside, 0, 1e-8 * radius), atol=1e-15)
+    np.testing.assert_allclose(contacts.normal, np.broadcast_to([0, 0, 1], (7, 3)), atol=1e-15)
+
+
+def test_cylinder_on_plane_stands_on_its_cap_and_lies_on_two_points() -> None:
     standing = collide(placed("cylinder", [0.2, 0.5], p=(0, 0, 0.5)), GROUND, 0.01)
-    assert_points(standing, [[0.2, 0, 0], [-0.2, 0, 0], [0, 0.2, 0], [0, -0.2, 0]], [0, 0, 1], 0)
+    assert_seated(standing, (0, 0, 0), 0.2)
     lying = collide(placed("cylinder", [0.2, 0.5], X_UP, (0, 0, 0.2)), GROUND, 0.01)
     assert_points(lying, [[0.5, 0, 0], [-0.5, 0, 0]], [0, 0, 1], 0)
 
@@ -188,14 +201,12 @@ def test_boxes_corner_to_corner() -> None:
 @pytest.mark.parametrize("kind,size", [("box", [1, 1, 1]), ("convex", CUBE_CORNERS)])
 def test_cylinder_stands_on_a_cube(kind: str, size: npt.ArrayLike) -> None:
     cylinder, cube = placed("cylinder", [0.2, 0.5], p=(0.3, 0, 1.5)), placed(kind, size)
-    rim = [[0.5, 0, 1], [0.1, 0, 1], [0.3, 0.2, 1], [0.3, -0.2, 1]]
-    assert_points(collide(cylinder, cube, 0.01), rim, [0, 0, 1], 0)
+    assert_seated(collide(cylinder, cube, 0.01), (0.3, 0, 1), 0.2)
 
 
 def test_cylinders_on_each_other_and_side_by_side() -> None:
     low, high = placed("cylinder", [0.5, 0.2]), placed("cylinder", [0.2, 0.5], p=(0, 0, 0.7))
-    assert len(collide(high, low, 0.01)) == 4
-    np.testing.assert_allclose(collide(high, low, 0.01).gap, 0, atol=1e-15)
+    assert_seated(collide(high, low, 0.01), (0, 0, 0.2), 0.2)
     beside = placed("cylinder", [0.2, 0.5], p=(0.7, 0, 0.1))
     assert_points(collide(beside, low, 0.01), [[0.5, 0, -0.2], [0.5, 0, 0.2]], [1, 0, 0], 0)
 

@@ -11,7 +11,7 @@ import featherweight as fw
 from featherweight import Geometry, pose
 
 #: The largest speed of a link over that at which its overlap leaves.
-DETOUR = 1.2 * 16
+DETOUR = 1.1 * 16
 
 
 def overlap_of_box(scene: fw.Scene, depth: float, **options: Any) -> float:
