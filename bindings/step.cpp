@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 
@@ -178,6 +179,25 @@ void set_contacts(Environments& self, nb::ndarray<const double, nb::ndim<1>, nb:
     reserve(list, static_cast<int>(last - first));
     for (std::size_t k = first; k < last; ++k)
       list.data[list.count++] = contact_of(self.simulation().scene(), integers.data() + 4 * k, numbers.data() + 19 * k);
+  }
+}
+
+using Flags = nb::ndarray<bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Sets flags (batch, n) of the columns of shapes that a contact pushed in the last step; others stay.
+void mark_pushed(Environments& self, nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig> columns, Flags flags) {
+  const std::size_t n = flags.shape(1);
+  if (columns.shape(0) != static_cast<std::size_t>(self.simulation().scene().n_shapes) ||
+      flags.shape(0) != self.batch())
+    throw std::invalid_argument("mark_pushed: expected a column for each shape, and flags for each environment");
+  for (std::size_t k = 0; k < columns.shape(0); ++k)
+    if (columns.data()[k] < 0 || columns.data()[k] >= static_cast<std::int64_t>(n))
+      throw std::invalid_argument("mark_pushed: a column is beyond the flags");
+  for (std::size_t e = 0; e < self.batch(); ++e) {
+    const ContactList& list = self.contacts()[e];
+    for (int k = 0; k < list.count; ++k)
+      if (list.data[k].impulse[2] > 0)
+        for (int shape : {list.data[k].a, list.data[k].b}) flags.data()[e * n + columns.data()[shape]] = true;
   }
 }
 
@@ -386,6 +406,17 @@ void bind_step(nb::module_& m) {
       .def("closure_errors", &get_closure_errors,
            nb::sig("def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]"),
            "How far rows of closures are from closed, (batch, rows) [m, rad].")
+      .def("mark_pushed", &mark_pushed, nb::arg("columns"), nb::arg("flags"),
+           "Sets flags (batch, n) of the columns of shapes that a contact pushed in the last step; others stay.")
+      .def(
+          "mark_failed",
+          [](Environments& self, nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> flags) {
+            if (flags.shape(0) != self.batch())
+              throw std::invalid_argument("mark_failed: expected a flag for each environment");
+            for (std::size_t k = 0; k < self.batch(); ++k)
+              if (self.reports()[k].failed) flags.data()[k] = true;
+          },
+          nb::arg("flags"), "Sets flags (batch,) of environments that failed; others stay.")
       .def("set_contacts", &set_contacts, nb::arg("start"), nb::arg("integers"), nb::arg("numbers"))
       .def(
           "reports",

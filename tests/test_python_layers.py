@@ -23,6 +23,7 @@ LAYERS = [
     "viewer",
     "simulation",
     "sensors",
+    "gym",
     "reference",
     "featherweight",
     "cli",

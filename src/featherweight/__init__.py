@@ -127,7 +127,7 @@ from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import reference
+    from . import gym, reference
     from .viewer.draw import draw
     from .viewer.live import LiveView
     from .viewer.view import view
@@ -244,6 +244,7 @@ __all__ = [
     "frame_velocity",
     "frame_velocity_derivatives",
     "gravity_forces",
+    "gym",
     "impulse_dynamics",
     "impulse_dynamics_derivatives",
     "inverse_kinematics",
@@ -289,8 +290,8 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name == "reference":
-            return importlib.import_module(".reference", __name__)
+        if name in ("gym", "reference"):
+            return importlib.import_module(f".{name}", __name__)
         if name in _VIEWS:
             value = getattr(importlib.import_module(_VIEWS[name], __name__), name)
         elif name == "__version__":

@@ -414,6 +414,14 @@ class Environments:
     def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]:
         """How far rows of closures are from closed, (batch, rows) [m, rad]."""
 
+    def mark_pushed(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', writable=False)], flags: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        Sets flags (batch, n) of the columns of shapes that a contact pushed in the last step; others stay.
+        """
+
+    def mark_failed(self, flags: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Sets flags (batch,) of environments that failed; others stay."""
+
     def set_contacts(self, start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], integers: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, 19), order='C', writable=False)]) -> None: ...
 
     def reports(self) -> numpy.typing.NDArray[numpy.float64]:

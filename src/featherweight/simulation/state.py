@@ -389,7 +389,7 @@ class State:
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: contains numbers that are not finite")
         if name == "q":
-            _normalise_quaternions(self.simulator, array)
+            normalise_quaternions(self.simulator, array)
         return array
 
     def __repr__(self) -> str:
@@ -397,7 +397,8 @@ class State:
         return f"<State: {what} at t={self.time:g} s, {self._n_contacts} contacts{failures(self.failed)}>"
 
 
-def _normalise_quaternions(simulator: Simulator, q: Array) -> None:
+def normalise_quaternions(simulator: Simulator, q: Array) -> None:
+    """In place, where rounding made lengths differ from one; a ValueError where something else did."""
     for joint in simulator.model.joints:
         if joint.type in ("free", "spherical"):
             lengths = np.linalg.norm(q[..., joint.q_slice.stop - 4 : joint.q_slice.stop], axis=-1)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..arrays import Array
 from ..progress import progress_bar
 from .animation import Animation
@@ -36,6 +37,34 @@ def render(animation: Animation, *, size: tuple[int, int] = (1280, 720), environ
             yield stage.picture(k)
     finally:
         stage.close()
+
+
+class Camera:
+    """Pictures of a scene at any coordinates, from a camera that stays beside what moves.
+
+    start: the scene where it is put together, as ``sim.animation()`` returns it.
+    """
+
+    def __init__(self, start: Animation, size: tuple[int, int] = (640, 480)) -> None:
+        self._model = start.world.model
+        self._stage = _Stage(start, size, 0)
+        self._start = self._middle(self._placements(start.q[0, 0]))
+
+    def picture(self, q: Array) -> Picture:
+        """(height, width, 3) at coordinates (nq,)."""
+        placements = self._placements(q)
+        self._stage.move_camera((self._middle(placements) - self._start) * (1.0, 1.0, 0.0))
+        return self._stage.picture_of(placements)
+
+    def close(self) -> None:
+        self._stage.close()
+
+    def _placements(self, q: Array) -> Array:
+        return np.asarray(_core.forward_kinematics(self._model, np.ascontiguousarray(q)))
+
+    @staticmethod
+    def _middle(placements: Array) -> Array:
+        return np.asarray(placements[:, :3, 3].mean(axis=0))
 
 
 def save_video(
@@ -148,13 +177,21 @@ class _Stage:
             self._add_shadow()
 
     def picture(self, frame: int) -> Picture:
-        for node, X in zip(self._links, self._placements[frame], strict=True):
+        return self.picture_of(self._placements[frame])
+
+    def picture_of(self, placements: NDArray[Any]) -> Picture:
+        """placements: (links, 3 or 4, 4)."""
+        for node, X in zip(self._links, placements, strict=True):
             node.set_mat(self._matrix(X))
         self._engine.render_frame()
         width, height = self._size
         raw = np.frombuffer(self._texture.get_ram_image_as("RGB"), dtype=np.uint8)
         fine = raw.reshape(height, _FINER, width, _FINER, 3)[::-1]
         return np.asarray(fine.mean(axis=(1, 3), dtype=np.float32), dtype=np.uint8)
+
+    def move_camera(self, by: Array) -> None:
+        """By (3,) from where it was first [m]."""
+        self._camera.set_pos(*(self._eye + by))
 
     def close(self) -> None:
         self._engine.remove_all_windows()
@@ -231,10 +268,11 @@ class _Stage:
         lens.set_aspect_ratio(width / height)
         lens.set_fov(38.0)
         lens.set_near_far(0.02 * extent, 200.0 * extent)
-        camera = self._root.attach_new_node(core.Camera("camera", lens))
-        camera.set_pos(*(target + 1.9 * extent * np.array([0.52, -0.72, 0.33])))
-        camera.look_at(core.LPoint3(*target), core.LVector3(0.0, 0.0, 1.0))
-        self._buffer.make_display_region().set_camera(camera)
+        self._eye = target + 1.9 * extent * np.array([0.52, -0.72, 0.33])
+        self._camera = self._root.attach_new_node(core.Camera("camera", lens))
+        self._camera.set_pos(*self._eye)
+        self._camera.look_at(core.LPoint3(*target), core.LVector3(0.0, 0.0, 1.0))
+        self._buffer.make_display_region().set_camera(self._camera)
 
     def _add_shadow(self) -> None:
         """The robot again, flattened along the sun's rays onto the ground at z = 0."""

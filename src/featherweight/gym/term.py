@@ -1,0 +1,87 @@
+"""Terms: small functions of a :class:`World`, from which tasks are put together."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+
+from ..arrays import Array
+from .world import World
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A function of a :class:`World` with its arguments; called with a world, it returns an array with a row for each
+    of its environments.
+
+    ``0.5 * term`` is the term times a half; ``term.noisy(0.1)`` adds noise evenly between -0.1 and 0.1.
+    """
+
+    function: Callable[..., Any]  # of a world and the arguments, or what ``term`` made of it
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    scale: float = 1.0
+    noise: float = 0.0
+
+    def __call__(self, world: World) -> Any:
+        value = getattr(self.function, "__wrapped__", self.function)(world, *self.args, **self.kwargs)
+        if self.noise:
+            value = value + world.random.uniform(-self.noise * np.ones(np.shape(value)[1:]), self.noise)
+        return value if self.scale == 1.0 else self.scale * np.asarray(value)
+
+    def __mul__(self, factor: float) -> Term:
+        return replace(self, scale=self.scale * float(factor))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Term:
+        return self * -1.0
+
+    def noisy(self, size: float) -> Term:
+        """With noise evenly between -size and size, in the units of the term before it is scaled."""
+        if not size >= 0.0:
+            raise ValueError(f"noise must not be negative, got {size!r}")
+        return replace(self, noise=float(size))
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        name = getattr(self.function, "__name__", repr(self.function))
+        scale = "" if self.scale == 1.0 else f"{self.scale:g} * "
+        noise = f".noisy({self.noise:g})" if self.noise else ""
+        return f"{scale}{name}({', '.join(given)}){noise}"
+
+
+def term(function: Callable[Concatenate[World, P], Array | None]) -> Callable[P, Term]:
+    """Makes a function of a world and some arguments into one that takes the arguments and returns a :class:`Term`.
+
+    >>> @fw.gym.term
+    ... def height(world, part):
+    ...     return world.q[:, world.names.base(part).q_slice.start + 2]
+    >>> 2.0 * height("robot")
+    2 * height('robot')
+    """
+
+    @functools.wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> Term:
+        return Term(make, args, kwargs)
+
+    signature = inspect.signature(function)
+    shown = signature.replace(parameters=list(signature.parameters.values())[1:], return_annotation="Term")
+    make.__signature__ = shown  # type: ignore[attr-defined]
+    return make
+
+
+def as_term(what: str, value: object) -> Term:
+    """A term, made of a plain function of a world if need be."""
+    if isinstance(value, Term):
+        return value
+    if callable(value):
+        return Term(value)
+    raise ValueError(f"{what}: expected a term or a function of a world, got {value!r}")

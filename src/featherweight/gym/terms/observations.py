@@ -1,0 +1,131 @@
+"""What can be observed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import Array
+from ..term import term
+from ..world import World
+from .ground import ground_height
+
+
+@term
+def joint_positions(world: World, joints: str = "*") -> Array:
+    """Of joints of one degree of freedom, less where the scene put them, (n, joints) [rad, m]."""
+    columns = world.names.coordinates(joints)
+    return np.asarray(world.q[:, columns] - world.simulator.scene.q0[columns])
+
+
+@term
+def joint_velocities(world: World, joints: str = "*") -> Array:
+    """Of joints of one degree of freedom, (n, joints) [rad/s, m/s]."""
+    return world.v[:, world.names.dofs(joints)]
+
+
+@term
+def base_velocity(world: World, part: str) -> Array:
+    """Linear velocity of a free base in its own axes, (n, 3) [m/s]."""
+    start = world.names.base(part).v_slice.start
+    return world.v[:, start : start + 3]
+
+
+@term
+def base_spin(world: World, part: str) -> Array:
+    """Angular velocity of a free base in its own axes, (n, 3) [rad/s]: what a gyroscope measures."""
+    start = world.names.base(part).v_slice.start
+    return world.v[:, start + 3 : start + 6]
+
+
+@term
+def up(world: World, part: str) -> Array:
+    """The world's z in the axes of a free base, (n, 3): what an accelerometer at rest tells of its tilt."""
+    return up_of(world, part)
+
+
+def up_of(world: World, part: str) -> Array:
+    """(n, 3), the last row of the rotation matrix."""
+    start = world.names.base(part).q_slice.start + 3
+    x, y, z, w = world.q[:, start : start + 4].T
+    return np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)], axis=1)
+
+
+@term
+def base_height(world: World, part: str) -> Array:
+    """Of a free base above the ground, (n,) [m]."""
+    return height_of(world, part)
+
+
+def height_of(world: World, part: str) -> Array:
+    """(n,)."""
+    start = world.names.base(part).q_slice.start
+    x, y, z = world.q[:, start : start + 3].T
+    return np.asarray(z - ground_height(world, x, y))
+
+
+@term
+def ground_scan(world: World, part: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Array:
+    """Height of a free base above the ground around it, (n, len(xs) len(ys)) [m].
+
+    xs and ys: forward and to the left of the base [m], turned with its heading.
+    """
+    start = world.names.base(part).q_slice.start
+    x, y, z = world.q[:, start : start + 3].T
+    c, s = heading_of(world, part)
+    ahead, aside = (grid.ravel() for grid in np.meshgrid(xs, ys, indexing="ij"))
+    at_x = x[:, None] + c[:, None] * ahead - s[:, None] * aside
+    at_y = y[:, None] + s[:, None] * ahead + c[:, None] * aside
+    return np.asarray(z[:, None] - ground_height(world, at_x, at_y))
+
+
+def heading_of(world: World, part: str) -> tuple[Array, Array]:
+    """Cosine and sine (n,) of the direction in which a free base looks."""
+    start = world.names.base(part).q_slice.start + 3
+    x, y, z, w = world.q[:, start : start + 4].T
+    c, s = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z)
+    length = np.maximum(np.hypot(c, s), 1e-12)
+    return c / length, s / length
+
+
+@term
+def frame_position(world: World, frame: str) -> Array:
+    """Origin of a frame in the world, (n, 3) [m]."""
+    return np.asarray(world.placement(frame)[:, :3, 3])
+
+
+@term
+def frame_offset(world: World, frame: str, to: str) -> Array:
+    """From the origin of a frame to that of another, or to the command of that name, (n, 3) [m], world axes."""
+    return offset(world, frame, to)
+
+
+def offset(world: World, frame: str, to: str) -> Array:
+    """(n, 3)."""
+    is_frame = to in world.model.frame_names
+    goal = world.placement(to)[:, :3, 3] if is_frame else world.command(to)
+    return np.asarray(goal - world.placement(frame)[:, :3, 3])
+
+
+@term
+def touching(world: World, links: str) -> Array:
+    """1 for each link that a contact pushed in the last step of the simulator, else 0, (n, links)."""
+    return world.pushed(world.names.links(links)).astype(np.float64)
+
+
+@term
+def action(world: World) -> Array:
+    """The last action, (n, actions)."""
+    return world.action
+
+
+@term
+def command(world: World, name: str) -> Array:
+    """(n, k)."""
+    return world.command(name)
+
+
+@term
+def phase(world: World, period: float) -> Array:
+    """Sine and cosine of a clock that starts with the episode, (n, 2). period: [s]."""
+    angle = 2.0 * np.pi * world.time / period
+    return np.stack([np.sin(angle), np.cos(angle)], axis=1)

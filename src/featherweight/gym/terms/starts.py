@@ -1,0 +1,66 @@
+"""How episodes start and what disturbs them, and draws for commands and randomisation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arrays import Array
+from ...kinematics.logarithms import quaternion_multiply
+from ..term import term
+from ..world import World
+from .ground import ground_height
+
+
+@term
+def scatter_joints(world: World, joints: str = "*", position: float = 0.1, velocity: float = 0.0) -> None:
+    """Joints somewhere around where they start, within their limits: up to ``position`` [rad, m] and ``velocity``."""
+    q, v, limits = world.names.coordinates(joints), world.names.dofs(joints), world.model
+    one = np.ones(len(q))
+    world.q[:, q] = np.clip(
+        world.q[:, q] + world.random.uniform(-position * one, position), limits.lower[q], limits.upper[q]
+    )
+    world.v[:, v] += world.random.uniform(-velocity * one, velocity)
+
+
+@term
+def move_base(
+    world: World,
+    part: str,
+    low: ArrayLike = (0.0, 0.0, 0.0),
+    high: ArrayLike = (0.0, 0.0, 0.0),
+    yaw: float = 0.0,
+) -> None:
+    """A free base moved by a draw between low and high (3,) [m] and turned by up to ``yaw`` [rad] about z.
+
+    It keeps its height above the ground.
+    """
+    at = world.names.base(part).q_slice
+    start, place, quaternion = at.start, slice(at.start, at.start + 3), slice(at.start + 3, at.start + 7)
+    before = ground_height(world, world.q[:, start], world.q[:, start + 1])
+    world.q[:, place] += world.random.uniform(low, high)
+    world.q[:, start + 2] += ground_height(world, world.q[:, start], world.q[:, start + 1]) - before
+    half = 0.5 * world.random.uniform(-yaw, yaw)
+    turn = np.stack([0.0 * half, 0.0 * half, np.sin(half), np.cos(half)], axis=1)
+    world.q[:, quaternion] = quaternion_multiply(turn, world.q[:, quaternion])
+
+
+@term
+def kick(world: World, part: str, linear: float = 0.0, angular: float = 0.0) -> None:
+    """The velocity of a free base changed by up to ``linear`` [m/s] and ``angular`` [rad/s] along each axis."""
+    size = np.repeat([linear, angular], 3)
+    world.v[:, world.names.base(part).v_slice] += world.random.uniform(-size, size)
+
+
+@term
+def uniform(world: World, low: ArrayLike, high: ArrayLike) -> Array:
+    """Evenly between low and high, numbers or (k,): (n,) or (n, k)."""
+    return world.random.uniform(low, high)
+
+
+@term
+def draw(world: World, low: ArrayLike, high: ArrayLike, still: float = 0.0) -> Array:
+    """As ``uniform``, but all zero for a share ``still`` of draws: robots must learn to stand, too."""
+    value = world.random.uniform(low, high)
+    stands = world.random.uniform() < still
+    return np.where(stands if value.ndim == 1 else stands[:, None], 0.0, value)
