@@ -80,8 +80,11 @@ class Grip(Record):
 
 
 def start_control(simulator: Simulator) -> Array:
-    """(nu,) where servos keep what they drive where the scene put it; zero for motors."""
+    """(nu,) where servos keep what they drive where the scene put it; zero for other actuators."""
     q0, model = simulator.scene.q0, simulator.model
-    places = [model.joint(each.joint).q_slice.start for each in simulator.actuators]
-    is_servo = [each.kind == "position" for each in simulator.actuators]
-    return np.where(is_servo, q0[places], 0.0) if places else np.zeros(0)
+    control = np.zeros(simulator.nu)
+    for k, actuator in enumerate(simulator.actuators):
+        if actuator.kind == "position":
+            joints = [(model.joint(name).q_slice.start, share) for name, share in actuator.joints]
+            control[k] = actuator.gear * sum(share * q0[at] for at, share in joints)
+    return control

@@ -44,7 +44,7 @@ class LiveEnvironments:
         core = self._core
         core.q[rows], core.v[rows] = q, v
         core.q_start[rows], core.v_start[rows] = q, v
-        for never in (core.impulses, core.acceleration, core.applied):
+        for never in (core.impulses, core.acceleration, core.applied, core.activation):
             never[rows] = 0.0
         for row in rows.tolist():
             core.forgive(row)
