@@ -16,6 +16,7 @@ LAYERS = [
     *SHARED,
     "model",
     "kinematics",
+    "control",
     "io",
     "constraints",
     "derivatives",

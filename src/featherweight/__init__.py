@@ -51,6 +51,8 @@ from .constraints.terms import (
     constraint_residual,
     constraint_velocity,
 )
+from .control.splines import Spline, SplinePoint
+from .control.torque_regressor import inertial_parameters, torque_regressor
 from .derivatives.constrained import (
     ConstrainedDerivatives,
     ImpulseDerivatives,
@@ -203,6 +205,8 @@ __all__ = [
     "SimulationWarning",
     "Simulator",
     "SolvedRows",
+    "Spline",
+    "SplinePoint",
     "State",
     "StepSolution",
     "Tendon",
@@ -247,6 +251,7 @@ __all__ = [
     "gym",
     "impulse_dynamics",
     "impulse_dynamics_derivatives",
+    "inertial_parameters",
     "inverse_kinematics",
     "jacobian",
     "jacobian_time_derivative",
@@ -272,6 +277,7 @@ __all__ = [
     "rotation_from_quaternion",
     "solid_inertia",
     "sphere",
+    "torque_regressor",
     "view",
 ]
 

@@ -85,6 +85,6 @@ def start_control(simulator: Simulator) -> Array:
     control = np.zeros(simulator.nu)
     for k, actuator in enumerate(simulator.actuators):
         if actuator.kind == "position":
-            joints = [(model.joint(name).q_slice.start, share) for name, share in actuator.joints]
-            control[k] = actuator.gear * sum(share * q0[at] for at, share in joints)
+            joints = [(model.joint(name).q_slice.start, ratio) for name, ratio in actuator.joints]
+            control[k] = sum(ratio * q0[at] for at, ratio in joints)
     return control
