@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,20 @@ def test_a_weld_or_hinge_that_is_half_a_turn_off_moves(axis: Array, rows: tuple[
     assert motion.final.closure_error < 1e-9
     assert motion.unconverged == 0
     assert np.abs(motion.v).max() < 1e-10
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit", "verlet"])
+def test_a_weld_off_by_pi_turns_in_the_first_step(integrator: Any) -> None:
+    """By two radians per second, without a velocity, and says how far it still is."""
+    scene = fw.Scene(gravity=(0, 0, 0))
+    scene.add(fw.box((0.1, 0.2, 0.3)), name="box")
+    scene.constrain(fw.FrameConstraint("box", position=np.diag([-1.0, -1.0, 1.0, 1.0])))
+    sim = fw.Simulator(scene, dt=DT, integrator=integrator)
+    after = sim.step(sim.state())
+    assert abs(2 * np.arcsin(np.linalg.norm(after.q[3:6])) - 2 * DT) < 1e-12
+    assert np.abs(after.v).max() == 0
+    assert abs(after.closure_error - (np.pi - 2 * DT)) < 1e-9
+    assert not after.converged
 
 
 def test_holds_that_contradict_each_other_say_so() -> None:
