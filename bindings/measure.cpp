@@ -75,17 +75,18 @@ class ConstraintArguments {
       : set_(set), tolerance_(tolerance), max_iterations_(max_iterations) {
     if (!set) return;
     check_model(model, *set);
-    targets_.assign(static_cast<std::size_t>(set->n_rows()), 0.0);
+    targets_.assign(8 * static_cast<std::size_t>(set->n_rows()), 0.0);  // derivatives take eight for each row
     if (targets.is_none()) return;
     ArrayArgument given("targets", targets);
     if (given.batch({set->n_rows()})) throw std::invalid_argument("targets: expected one number per row");
     given.require('d');
-    std::copy_n(given.data<double>(), targets_.size(), targets_.begin());
+    std::copy_n(given.data<double>(), set->n_rows(), targets_.begin());
   }
   Measurable find(const std::string& name) const {
     if (!set_) return find_algorithm(name);
     if (const Algorithm* matrix = find_delassus_method(name)) return {*matrix, 1};
     check_single_links(set_->model(), *set_);
+    if (name == "constrained_derivatives") return {FW_DOUBLE_ALGORITHM(constrained_derivatives), 3};
     if (const Algorithm* inverse = find_delassus_inverse(name)) return {*inverse, 1};
     return {find_method(name), 3};
   }
@@ -94,7 +95,8 @@ class ConstraintArguments {
     const std::size_t m = static_cast<std::size_t>(set_->compiled().n_ends);
     if (find_delassus_method(algorithm.name) || find_delassus_inverse(algorithm.name))
       return m * (m + 1) / 2;  // packed
-    return static_cast<std::size_t>(model.nv()) + m + 3;
+    const std::size_t nv = static_cast<std::size_t>(model.nv());
+    return std::string(algorithm.name) == "constrained_derivatives" ? 3 * nv * (nv + m) : nv + m + 3;
   }
   void apply(Job<double>& job) const {
     if (!set_) return;

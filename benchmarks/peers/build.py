@@ -19,7 +19,7 @@ from benchmarks.machine import compiler_version, processor_name
 
 FOLDER = Path(__file__).parent
 CACHE = FOLDER.parents[1] / "build" / "peers"
-PROGRAMS = ("pinocchio_bench", "pinocchio_constrained", "pinocchio_delassus")
+PROGRAMS = ("pinocchio_bench", "pinocchio_constrained", "pinocchio_delassus", "pinocchio_derivatives")
 FLAGS = ["-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-w"]
 #: What Pinocchio's own CMake target defines for whoever includes its headers.
 DEFINITIONS = [

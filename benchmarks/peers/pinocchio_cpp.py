@@ -15,7 +15,7 @@ from benchmarks.pin_delassus import Way
 from benchmarks.race import Contender
 from benchmarks.robots import Array, Samples
 
-__all__ = ["build", "constrained", "contenders", "delassus"]
+__all__ = ["build", "constrained", "contenders", "delassus", "holding"]
 
 #: Pinocchio offers two frame conventions; whichever is faster on a robot speaks for it.
 VARIANTS = {"aba": ("aba_local", "aba_world"), "rnea": ("rnea",), "crba": ("crba_local", "crba_world")}
@@ -64,7 +64,7 @@ def _contender(name: str, robot: PinRobot, process: PinocchioProcess) -> Contend
 
 def constrained(robot: PinRobot, case: Case, samples: Samples, stack: ExitStack) -> list[Peer]:
     """Every method of every build in the cache, on one case."""
-    processes = _holding("pinocchio_constrained", robot, case, samples, stack)
+    processes = holding("pinocchio_constrained", robot, case, samples, stack)
     return [_peer(name, method, robot, process) for name, process in processes for method in CONSTRAINED]
 
 
@@ -72,7 +72,7 @@ def delassus(robot: PinRobot, case: Case, samples: Samples, damping: float, stac
     """Every way of every build in the cache to the matrix, and to its inverse with ``damping``, on one case."""
     field = []
     m = sum(len(constraint.rows) for constraint in case.constraints)
-    for name, process in _holding("pinocchio_delassus", robot, case, samples, stack):
+    for name, process in holding("pinocchio_delassus", robot, case, samples, stack):
         for method in (*MATRICES, *INVERSES):
             request = f"{method} {damping!r}"
             seconds, result = partial(process.seconds, request), partial(process.result, request, m, m)
@@ -80,7 +80,7 @@ def delassus(robot: PinRobot, case: Case, samples: Samples, damping: float, stac
     return field
 
 
-def _holding(
+def holding(
     program: str, robot: PinRobot, case: Case, samples: Samples, stack: ExitStack
 ) -> Iterator[tuple[str, PinocchioProcess]]:
     """Every build of a program that anchors the robot, at work, by name."""

@@ -18,9 +18,12 @@ unsigned KernelOf<T>::rnea_derivatives(const Tree<T>& tree, const Job<T>& job, R
   RneaDiffWorkspace<S> w(tree, arena);
   if (arena.fits())
     for (int k = 0; k < n_out; ++k) tau[k] = S(0);
-  return for_each_pack(job, begin, end, arena, in, tau, n_out, [&] {
+  return for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
     FW_ISA::rnea_diff(tree, in.q, in.v, in.x, in.f_ext, w, tau, dq, dv, H);
     spread_symmetric(tree, H, da);
+    if (pack.count > 1) return store(tau, n_out, pack, job.out, job.out_stride);
+    T* const out = job.out + job.out_stride * static_cast<std::ptrdiff_t>(pack.first);
+    for (int k = 0; k < n_out; ++k) out[k] = static_cast<T>(ScalarTraits<S>::get(tau[k], 0));
   });
 }
 FW_INSTANTIATE_KERNEL(rnea_derivatives);
