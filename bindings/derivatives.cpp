@@ -138,7 +138,10 @@ void bind_derivatives(nb::module_& m) {
           "def jacobian_time_derivative(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: "
           "str | int, *, reference: typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: "
           "int | None = None) -> numpy.typing.NDArray[typing.Any]"),
-      "The rate of a frame's Jacobian as the robot moves with v, (..., 6, nv).");
+      "The rate of a frame's Jacobian as the robot moves with v, (..., 6, nv).\n"
+      "\n"
+      ">>> fw.jacobian_time_derivative(fw.models.pendulum(), [0.0], [2.0], \"tip\").shape\n"
+      "(6, 1)");
   m.def(
       "center_of_mass_derivatives",
       [](const Model& model, nb::handle q, nb::handle num_threads) {

@@ -35,7 +35,11 @@ void bind_kinematics(nb::module_& m) {
               "numpy.typing.NDArray[typing.Any]"),
       "Placements of all links in the world, (..., n_links, 4, 4), in the order of model.link_names.\n"
       "\n"
-      "q: configurations, (nq,) or (batch, nq).");
+      "q: configurations, (nq,) or (batch, nq)."
+      "\n"
+      "\n"
+      ">>> fw.forward_kinematics(fw.models.quadruped(), fw.models.quadruped().neutral()).shape\n"
+      "(17, 4, 4)");
   m.def(
       "frame_placement",
       [](const Model& model, nb::handle q, nb::handle frame, nb::handle num_threads) {
@@ -49,7 +53,11 @@ void bind_kinematics(nb::module_& m) {
               "None = None) -> numpy.typing.NDArray[typing.Any]"),
       "Placement of a link or frame in the world, (..., 4, 4).\n"
       "\n"
-      "q: configurations, (nq,) or (batch, nq). frame: name or index.");
+      "q: configurations, (nq,) or (batch, nq). frame: name or index."
+      "\n"
+      "\n"
+      ">>> fw.frame_placement(fw.models.pendulum(), [0.0], \"tip\")[:3, 3] + 0.0\n"
+      "array([ 0.,  0., -1.])");
   m.def(
       "frame_velocity",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle frame, nb::handle reference,
@@ -67,7 +75,11 @@ void bind_kinematics(nb::module_& m) {
       "Spatial velocity [linear; angular] of a link or frame, (..., 6) [m/s, rad/s].\n"
       "\n"
       "reference: 'local' (axes and origin of the frame), 'world' (those of the world) or 'local_world_aligned'\n"
-      "(origin of the frame, axes of the world).");
+      "(origin of the frame, axes of the world)."
+      "\n"
+      "\n"
+      ">>> fw.frame_velocity(fw.models.pendulum(), [0.0], [2.0], \"tip\") + 0.0\n"
+      "array([-2.,  0.,  0.,  0.,  2.,  0.])");
   m.def(
       "frame_acceleration",
       [](const Model& model, nb::handle q, nb::handle v, nb::handle a, nb::handle frame, nb::handle reference,
@@ -88,7 +100,11 @@ void bind_kinematics(nb::module_& m) {
               "numpy.typing.NDArray[typing.Any]"),
       "Spatial acceleration [linear; angular] of a link or frame, (..., 6) [m/s^2, rad/s^2], gravity not included.\n"
       "\n"
-      "classical: instead, the acceleration of the material point at the origin (adds angular x linear velocity).");
+      "classical: instead, the acceleration of the material point at the origin (adds angular x linear velocity)."
+      "\n"
+      "\n"
+      ">>> fw.frame_acceleration(fw.models.pendulum(), [0.0], [2.0], [0.0], \"tip\", classical=True)[:3] + 0.0\n"
+      "array([0., 0., 4.])");
   m.def(
       "jacobian",
       [](const Model& model, nb::handle q, nb::handle frame, nb::handle reference, nb::handle num_threads) {
@@ -102,7 +118,11 @@ void bind_kinematics(nb::module_& m) {
       nb::sig("def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: "
               "typing.Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> "
               "numpy.typing.NDArray[typing.Any]"),
-      "Jacobian of a link or frame, (..., 6, nv): its spatial velocity in the same reference is jacobian @ v.");
+      "Jacobian of a link or frame, (..., 6, nv): its spatial velocity in the same reference is jacobian @ v."
+      "\n"
+      "\n"
+      ">>> fw.jacobian(fw.models.pendulum(), [0.0], \"tip\").T + 0.0\n"
+      "array([[-1.,  0.,  0.,  0.,  1.,  0.]])");
 }
 
 }  // namespace featherweight::bindings

@@ -35,7 +35,11 @@ nb::dict build_info() {
 
 void bind_runtime(nb::module_& m, nb::module_& testing) {
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
-        "How this build runs: version, instruction set in use and available, lanes, threads, compiler.");
+        "How this build runs: version, instruction set in use and available, lanes, threads, compiler."
+        "\n"
+        "\n"
+        ">>> sorted(fw.build_info())[:3]\n"
+        "['available_isas', 'compiler', 'isa']");
   testing.def("use_isa", &use_isa, nb::arg("name"),
               "Switches all kernels to another instruction set of build_info()['available_isas'].");
   testing.def("granted_cores", &granted_cores, nb::arg("proc"), nb::arg("groups"),

@@ -6,7 +6,14 @@ from pathlib import Path
 
 
 class ModelError(ValueError):
-    """A model that cannot be built. ``element`` names the culprit, e.g. ``"joint 'elbow'"``."""
+    """A model that cannot be built. ``element`` names the culprit, e.g. ``"joint 'elbow'"``.
+
+    >>> try:
+    ...     fw.ModelBuilder().link("a", mass=-1.0)
+    ... except fw.ModelError as error:
+    ...     print(error)
+    link 'a': mass must not be negative, got -1
+    """
 
     def __init__(self, element: str, problem: str) -> None:
         super().__init__(f"{element}: {problem}")
@@ -18,7 +25,14 @@ class ModelError(ValueError):
 
 
 class ModelImportError(ModelError):
-    """A file that cannot be imported, with the place where it fails: ``path``, ``line`` (None when unknown)."""
+    """A file that cannot be imported, with the place where it fails: ``path``, ``line`` (None when unknown).
+
+    >>> try:
+    ...     fw.loads("<robot name='r'><link/></robot>", "urdf")
+    ... except fw.ModelImportError as error:
+    ...     print(error.line)
+    1
+    """
 
     def __init__(self, element: str, problem: str, path: str | Path | None = None, line: int | None = None) -> None:
         super().__init__(element, problem)
@@ -39,4 +53,8 @@ class SimulationWarning(UserWarning):
     """A simulation that is not what it seems: an environment that failed, or a start that rigid bodies cannot have.
 
     Filter it like any other: ``warnings.filterwarnings("ignore", category=fw.SimulationWarning)``.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", fw.SimulationWarning)  # trouble becomes an exception
     """

@@ -68,6 +68,10 @@ class PointConstraint(_Held):
     ``stiffness`` draws it there.
 
     Constraints pickle, and compare by value.
+
+    >>> tip = fw.PointConstraint("tip", rows="z")
+    >>> fw.constraint_jacobian(fw.models.pendulum(), [0.5], [tip]).shape
+    (1, 1)
     """
 
     frame: str | int
@@ -98,6 +102,11 @@ class FrameConstraint(_Held):
     draws it there. By default that is the frame ``to`` itself, and in a scene where the two are at the start.
 
     Constraints pickle, and compare by value.
+
+    >>> anchor = fw.FrameConstraint("flange")
+    >>> arm = fw.models.arm()
+    >>> fw.constraint_jacobian(arm, arm.neutral(), [anchor]).shape
+    (6, 7)
     """
 
     frame: str | int
@@ -145,6 +154,10 @@ class DistanceConstraint(_Held):
     is by default their distance in the neutral configuration [m]. It is what ``stiffness`` [1/s^2] draws the points
     back to; ``damping`` [1/s] draws them to rest. A positive force [N] pushes them apart. Where the points meet there
     is no direction along which to push, and the row vanishes: to keep them together, use :class:`PointConstraint`.
+
+    >>> rod = fw.DistanceConstraint("tip", length=1.0)
+    >>> fw.ConstraintSet(fw.models.pendulum(), [rod]).n_rows
+    1
     """
 
     frame: str | int
@@ -232,6 +245,11 @@ class ConstraintSet(_core.ConstraintSet):
     """Constraints compiled for a model, to be used in many calls.
 
     Immutable. It pickles together with its model, and equals a set of the same constraints on an equal model.
+
+    >>> feet = ["front_left_foot", "hind_right_foot"]
+    >>> constraints = fw.ConstraintSet(fw.models.quadruped(), [fw.PointConstraint(foot) for foot in feet])
+    >>> constraints.n_rows
+    6
     """
 
     model: Model

@@ -87,6 +87,10 @@ def delassus_inverse(
       "ltl"           the matrix by "ltl", then inverted, O(m^3)
 
     A damped matrix of condition c is inverted to about 1e-15 c, as any inverse in double precision is.
+
+    >>> arm = fw.models.arm()
+    >>> fw.delassus_inverse(arm, np.full(7, 0.4), [fw.PointConstraint("flange")]).shape
+    (3, 3)
     """
     compiled = compiled_for(model, constraints)
     numbers = _positive_damping(damping, compiled)
@@ -105,6 +109,10 @@ def operational_space_inertia(
     """(J H^-1 J^T)^-1, (..., n_rows, n_rows): the inertia that forces along independent rows feel.
 
     Raises ValueError where rows are dependent, naming the sample; :func:`delassus_inverse` takes any rows.
+
+    >>> arm = fw.models.arm()
+    >>> fw.operational_space_inertia(arm, np.full(7, 0.4), [fw.PointConstraint("flange")]).shape
+    (3, 3)
     """
     compiled = compiled_for(model, constraints)
     inverse, weakest = _inverse(model, q, compiled, np.zeros(compiled.n_rows), method, active, num_threads)

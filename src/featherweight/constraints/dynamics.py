@@ -25,6 +25,11 @@ class ConstrainedSolution(Record):
     """Accelerations and constraint forces of every sample, and how exactly they were solved for.
 
     Pickles, and compares by value.
+
+    >>> model = fw.models.pendulum()
+    >>> solution = fw.constrained_dynamics(model, [0.3], [0.0], [0.0], [fw.PointConstraint("tip", rows="x")])
+    >>> solution.a.round(6) + 0.0, bool(solution.converged)
+    (array([0.]), True)
     """
 
     a: Array  # (..., nv) joint accelerations

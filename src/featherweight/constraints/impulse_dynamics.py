@@ -22,6 +22,11 @@ class ImpulseSolution(Record):
     """Velocities after an impact and the impulses that caused it, and how exactly they were solved for.
 
     Pickles, and compares by value.
+
+    >>> model = fw.models.pendulum()
+    >>> hit = fw.impulse_dynamics(model, [0.5], [-2.0], [fw.PointConstraint("tip", rows="x")])
+    >>> hit.v.round(6) + 0.0
+    array([0.])
     """
 
     v: Array  # (..., nv) velocities after the impact

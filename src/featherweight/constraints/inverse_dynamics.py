@@ -19,7 +19,13 @@ from .dynamics import activity, check_settings
 
 @dataclass(frozen=True, eq=False)
 class InverseSolution(Record):
-    """Joint and constraint forces that together give a motion. Pickles, and compares by value."""
+    """Joint and constraint forces that together give a motion. Pickles, and compares by value.
+
+    >>> model = fw.models.pendulum()
+    >>> feet = [fw.PointConstraint("tip", rows="x")]
+    >>> fw.constrained_inverse_dynamics(model, [0.0], [0.0], [0.0], feet).tau.shape
+    (1,)
+    """
 
     tau: Array  # (..., nv) joint forces, zero on the degrees of freedom without a motor
     forces: Array  # (..., n_rows), all rows in the order of the constraints

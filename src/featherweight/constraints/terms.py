@@ -24,7 +24,11 @@ def constraint_jacobian(
     *,
     num_threads: int | None = None,
 ) -> Array:
-    """J, (..., n_rows, nv): the rows' velocity is J v, and forces f along them act on the joints as J^T f."""
+    """J, (..., n_rows, nv): the rows' velocity is J v, and forces f along them act on the joints as J^T f.
+
+    >>> fw.constraint_jacobian(fw.models.pendulum(), [0.0], [fw.PointConstraint("tip", rows="x")])
+    array([[-1.]])
+    """
     return _core.constraint_jacobian(model, q, compiled_for(model, constraints), num_threads)
 
 
@@ -36,7 +40,12 @@ def constraint_bias(
     *,
     num_threads: int | None = None,
 ) -> Array:
-    """gamma, (..., n_rows): the rows' acceleration is J a + gamma, gravity not included."""
+    """gamma, (..., n_rows): the rows' acceleration is J a + gamma, gravity not included.
+
+    >>> model = fw.models.pendulum()
+    >>> fw.constraint_bias(model, [0.0], [2.0], [fw.PointConstraint("tip", rows="z")])
+    array([4.])
+    """
     return _core.constraint_bias(model, q, v, compiled_for(model, constraints), num_threads)
 
 
@@ -48,7 +57,11 @@ def constraint_velocity(
     *,
     num_threads: int | None = None,
 ) -> Array:
-    """J v, (..., n_rows) [m/s, rad/s]."""
+    """J v, (..., n_rows) [m/s, rad/s].
+
+    >>> fw.constraint_velocity(fw.models.pendulum(), [0.0], [2.0], [fw.PointConstraint("tip", rows="x")])
+    array([-2.])
+    """
     return _core.constraint_velocity(model, q, v, compiled_for(model, constraints), num_threads)
 
 
@@ -64,6 +77,11 @@ def constraint_residual(
     """J a + gamma - desired, (..., n_rows): by how much the accelerations a differ from those asked for.
 
     Asked for are the constraints' accelerations with their feedback, as in :func:`featherweight.constrained_dynamics`.
+
+    >>> model = fw.models.pendulum()
+    >>> tip = [fw.PointConstraint("tip", rows="x")]
+    >>> fw.constraint_residual(model, [0.0], [0.0], [3.0], tip)
+    array([-3.])
     """
     compiled = compiled_for(model, constraints)
     targets = row_targets(model, q, v, compiled, num_threads)
@@ -83,6 +101,10 @@ def constraint_position_error(
     of R_wanted^T R. A hinge, with two of these rows, has the shortest rotation that brings its axis back; a single one
     has the rotation about its axis. Of a rod it is the length less the wanted one, of a coupling the joint's coordinate
     less the wanted one. Every constraint on a frame must have a position or a second frame.
+
+    >>> tip = [fw.PointConstraint("tip", position=(0, 0, -0.9))]
+    >>> fw.constraint_position_error(fw.models.pendulum(), [0.0], tip).round(6) + 0.0
+    array([ 0. ,  0. , -0.1])
     """
     compiled = compiled_for(model, constraints)
     for k, constraint in enumerate(compiled.constraints):

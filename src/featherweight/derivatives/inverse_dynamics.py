@@ -19,6 +19,10 @@ class RneaDerivatives(Record):
 
     Column k of ``dq`` is the derivative along the k-th velocity: of ``rnea(model, model.integrate(q, t e_k), v, a)`` at
     t = 0. Pickles, and compares by value.
+
+    >>> model = fw.models.pendulum()
+    >>> fw.rnea_derivatives(model, [0.0], [0.0], [0.0]).dq.round(2)
+    array([[9.81]])
     """
 
     tau: Array  # (..., nv) joint forces, as of rnea [N, N m]

@@ -221,6 +221,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return self._batch.state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
+        """Start an episode: the first observation, and an empty dictionary."""
         super().reset(seed=seed)
         if seed is None and self._batch._ended is None:
             seed = self.np_random_seed
@@ -228,15 +229,18 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return observations[0], infos
 
     def step(self, action: ArrayLike) -> tuple[Observations, float, bool, bool, Infos]:
+        """One action (n,): observation, reward, terminated, truncated, and an empty dictionary."""
         self._batch.forget_ends()  # Gymnasium lets single environments be stepped beyond their end
         observations, rewards, terminated, truncated, _ = self._batch.step(np.asarray(action)[None])
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), {}
 
     def render(self) -> NDArray[np.uint8] | None:
+        """A picture (height, width, 3); ``render_mode="rgb_array"`` is needed."""
         pictures = self._batch.render()
         return None if pictures is None else pictures[0]
 
     def close(self) -> None:
+        """Let go of what pictures needed."""
         self._batch.close()
 
 

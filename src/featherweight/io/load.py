@@ -74,6 +74,9 @@ def loads(
     """Load a robot from text in ``format`` ("urdf", "sdf", "xacro", "mjcf" or "json"). Options as in :func:`load`.
 
     directory: where relative mesh paths start; without it they are not resolved.
+
+    >>> fw.loads('<robot name="r"><link name="a"/></robot>', "urdf").name
+    'r'
     """
     if format not in get_args(Format):
         raise ValueError(f"format must be one of {', '.join(get_args(Format))}, got {format!r}")

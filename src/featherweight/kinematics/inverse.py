@@ -27,7 +27,14 @@ _AT_LIMIT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsSolution(Record):
-    """Configurations, and how near they bring the frames. Arrays have the batch first, if there is one."""
+    """Configurations, and how near they bring the frames. Arrays have the batch first, if there is one.
+
+    >>> arm = fw.models.arm()
+    >>> there = fw.frame_placement(arm, np.full(7, 0.3), "flange")
+    >>> solution = fw.inverse_kinematics(arm, {"flange": there}, q0=np.full(7, 0.2))
+    >>> bool(solution.converged)
+    True
+    """
 
     q: Array  # ([batch,] nq), within limits
     converged: NDArray[np.bool_]  # ([batch]) whether every error is within the tolerance

@@ -6,6 +6,10 @@ quaternions within 1e-6 of unit length, which are normalised. Anything else is a
 What differs: MuJoCo has quaternions as wxyz and the linear velocity of a free joint in the world frame. Pinocchio has
 continuous joints as (cos, sin), planar joints as (x, y, cos, sin) with the velocity in the moving frame, and numbers
 the joints of a URDF in the alphabetical order of siblings instead of file order.
+
+>>> box = fw.models.box()
+>>> fw.convert.to_mujoco(box, box.neutral())  # wxyz
+array([0., 0., 0., 1., 0., 0., 0.])
 """
 
 from __future__ import annotations

@@ -48,7 +48,12 @@ def identity_pose() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Inertia(Record):
-    """Mass [kg], centre of mass in link coordinates [m], 3x3 inertia about it in link axes [kg m^2]."""
+    """Mass [kg], centre of mass in link coordinates [m], 3x3 inertia about it in link axes [kg m^2].
+
+    >>> rod = fw.Inertia(2.0, np.zeros(3), np.diag([0.1, 0.1, 0.001]))
+    >>> fw.ModelBuilder().link("rod", inertia=rod).build(floating_base=True).mass
+    2.0
+    """
 
     mass: float
     com: Array
@@ -66,6 +71,12 @@ class Geometry(Record):
 
     What follows ``rgba`` matters to collision shapes only. Two of them can touch if a bit is set both in the
     ``contype`` of one and in the ``conaffinity`` of the other; ``priority``: the higher one's material alone counts.
+
+    >>> shape = fw.Geometry("ball", "collision", "sphere", (0.1,))
+    >>> ball = fw.solid_inertia("sphere", (0.1,), 1.0)
+    >>> model = fw.ModelBuilder().link("body", inertia=ball, geometries=[shape]).build(floating_base=True)
+    >>> model.link("body").geometries[0].size
+    (0.1,)
     """
 
     name: str
@@ -100,6 +111,11 @@ class Coupling(Record):
     """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
 
     The joints have one degree of freedom; ``polynomial`` starts with the constant.
+
+    >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    >>> model = builder.couple("gear", "joint_7", "joint_6", [0.0, -2.0]).build()
+    >>> model.description.couplings[0].polynomial
+    (0.0, -2.0)
     """
 
     name: str
@@ -110,7 +126,15 @@ class Coupling(Record):
 
 @dataclass(frozen=True)
 class Mimic(Record):
-    """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree."""
+    """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree.
+
+    >>> builder = fw.ModelBuilder()
+    >>> links = [builder.link(name, mass=1.0, inertia=np.ones(3)) for name in "abc"]
+    >>> first = builder.joint("first", "continuous", "a", "b", axis="z")
+    >>> second = builder.joint("second", "continuous", "b", "c", axis="z", mimic=fw.Mimic("first", multiplier=2.0))
+    >>> builder.build().joint("second").mimic.multiplier
+    2.0
+    """
 
     joint: str
     multiplier: float = 1.0
@@ -218,6 +242,13 @@ class Actuator(Record):
     On a ``frame`` (``joint`` is None) the force times ``wrench`` acts, at its origin and in its axes: a thruster.
     With an ``activation`` that stands for u. Actuators that share a joint share its ``effort_limit``, if none of them
     has a ``force_range``.
+
+    >>> scene = fw.Scene()
+    >>> arm = scene.add(fw.models.arm(), name="arm")
+    >>> names = scene.servo(arm, kp=100.0, kd=10.0)
+    >>> actuator = fw.Simulator(scene).actuators[0]
+    >>> actuator.joint, actuator.kp
+    ('arm/joint_1', 100.0)
     """
 
     name: str
@@ -285,6 +316,11 @@ class Tendon(Record):
     """A length, the sum of coefficients times coordinates. Its spring and its damper act in the simulator.
 
     Limits and dry friction are recorded, not enforced.
+
+    >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    >>> model = builder.tendon("belt", {"joint_6": 1.0, "joint_7": -0.5}).build()
+    >>> model.description.tendons[0].name
+    'belt'
     """
 
     name: str
@@ -299,7 +335,13 @@ class Tendon(Record):
 
 @dataclass(frozen=True, eq=False)
 class Keyframe(Record):
-    """A state that a model has a name for, in the order of its joints and actuators."""
+    """A state that a model has a name for, in the order of its joints and actuators.
+
+    >>> builder = fw.ModelBuilder.from_description(fw.models.pendulum().description)
+    >>> model = builder.keyframe("up", q={"hinge": [3.0]}).build()
+    >>> model.keyframe("up").q
+    array([3.])
+    """
 
     name: str
     q: Array  # (nq,)
@@ -310,7 +352,16 @@ class Keyframe(Record):
 
 @dataclass(frozen=True)
 class ContactPair(Record):
-    """Two collision shapes that can touch by a law of their own, whatever the filter says."""
+    """Two collision shapes that can touch by a law of their own, whatever the filter says.
+
+    >>> builder = fw.ModelBuilder()
+    >>> shapes = builder.solid("a", "sphere", (0.1,), mass=1.0).solid("b", "sphere", (0.1,), mass=1.0)
+    >>> joint = builder.joint("slide", "prismatic", "a", "b", axis="x", placement=(1, 0, 0))
+    >>> names = [builder._links[link].geometries[-1].name for link in "ab"]
+    >>> model = builder.pair("a", names[0], "b", names[1], fw.ContactLaw(friction=0.1)).build()
+    >>> model.description.pairs[0].law.friction
+    0.1
+    """
 
     link: str
     geometry: str  # name of a collision shape of that link
@@ -324,6 +375,11 @@ class Closure(Record):
     """Keeps a frame of ``link`` in a frame of the link ``to``; an anchor if that is "world", otherwise a loop.
 
     ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
+
+    >>> builder = fw.ModelBuilder.from_description(fw.models.four_bar().description)
+    >>> model = builder.close("loop", "coupler", "rocker", placement=(0.35, 0, 0), to_placement=(0.25, 0, 0)).build()
+    >>> [closure.name for closure in model.description.closures]
+    ['loop']
     """
 
     name: str
@@ -335,7 +391,12 @@ class Closure(Record):
 
 
 class Severity(Enum):
-    """What differs from the file because of something that an importer left out or decided."""
+    """What differs from the file because of something that an importer left out or decided.
+
+    >>> model = fw.models.arm()
+    >>> model.import_report.changing(fw.Severity.MOTION)
+    ()
+    """
 
     MOTION = "motion"  # the robot moves, touches or is driven otherwise than the file says: strict=True raises
     PICTURE = "picture"  # it only looks different
@@ -347,7 +408,12 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class ImportNote(Record):
-    """Something that an importer left out or decided, and what it changes."""
+    """Something that an importer left out or decided, and what it changes.
+
+    >>> model = fw.loads('<robot name="r"><link name="a"><sparkle/></link></robot>', "urdf")
+    >>> isinstance(model.import_report[0], fw.ImportNote)
+    True
+    """
 
     element: str  # e.g. "joint/mimic 'finger_2'"
     line: int | None
@@ -365,6 +431,10 @@ class ModelDescription(Record):
     """A forest of links. Joints are in depth-first order; ``links[i]`` is the child of ``joints[i]``.
 
     Every link is the child of exactly one joint: the base of a fixed robot is the child of a "fixed" joint.
+
+    >>> description = fw.models.arm().description
+    >>> len(description.links), description.joints[1].name
+    (8, 'joint_1')
     """
 
     name: str

@@ -28,6 +28,10 @@ class Material(Record):
         back spinning the other way have it near 1.
     stiffness: [N/m], infinite for rigid; damping: [N s/m] beside that spring, which needs a finite stiffness.
     dim: 1 (no friction), 3 (sliding), 4 (and spin), 6 (and rolling); None: what the coefficients ask for.
+
+    >>> rubber = fw.Material(friction=1.2, restitution=0.6)
+    >>> fw.sphere(0.1, material=rubber).name is None
+    True
     """
 
     friction: float | None = None
@@ -53,6 +57,11 @@ class ContactLaw(Record):
 
     margin: distance [m] between the surfaces at which they already count as touching; zero or more.
     dim: 1, 3, 4 or 6, without rows whose coefficients are zero.
+
+    >>> scene = fw.Scene(ground=fw.Plane(friction=0.3))
+    >>> ball = scene.add(fw.sphere(0.1, friction=0.3), name="ball")
+    >>> scene.compile().law(0, 1).friction
+    0.3
     """
 
     friction: float = 1.0

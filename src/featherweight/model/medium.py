@@ -51,6 +51,12 @@ class FluidShape(Record):
     """What a medium sees of a link. ``size``: full edges of a box, radii of an ellipsoid [m].
 
     The coefficients are those of an ellipsoid; those of drag and lift have no unit.
+
+    >>> disc = fw.FluidShape("ellipsoid", (0.1, 0.1, 0.01))
+    >>> builder = fw.ModelBuilder(medium=fw.Medium(density=1.2))
+    >>> frisbee = fw.solid_inertia("cylinder", (0.1, 0.02), 0.2)
+    >>> builder.link("frisbee", inertia=frisbee, fluid_shapes=[disc]).build(floating_base=True).nv
+    6
     """
 
     kind: Literal["box", "ellipsoid"]

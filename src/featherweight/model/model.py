@@ -151,6 +151,10 @@ class ImportReport(Sequence[ImportNote]):
     """What an import decided or left out. Iterate over the notes, or print it for a table, the gravest first.
 
     Pickles, and equals a report of the same notes.
+
+    >>> report = fw.models.arm().import_report
+    >>> len(report), len(report.not_honoured)
+    (0, 0)
     """
 
     def __init__(self, notes: Iterable[ImportNote] = ()) -> None:
@@ -212,6 +216,10 @@ class Model(_core.Model):
     come from the core.
 
     Models pickle by their description, and are equal if those are, bit for bit.
+
+    >>> model = fw.models.quadruped()
+    >>> model.nq, model.nv, model.joint("root_joint").type
+    (19, 18, 'free')
     """
 
     _joints: dict[str, ModelJoint]

@@ -2,6 +2,9 @@
 
 Lengths in metres, masses in kilograms, angles in radians. At q = 0 limbs hang straight down and arms point up;
 x is forward, y left, z up.
+
+>>> fw.models.humanoid().nv
+33
 """
 
 from __future__ import annotations

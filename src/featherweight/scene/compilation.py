@@ -36,6 +36,11 @@ class SceneObject(Record):
     """A handle to what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``.
 
     Handles pickle, and are equal if name and content are; the handle of a scene also works with a copy of the scene.
+
+    >>> scene = fw.Scene()
+    >>> robot = scene.add(fw.models.arm(), name="left")
+    >>> robot.link("flange")
+    'left/flange'
     """
 
     name: str

@@ -42,6 +42,12 @@ class CompiledShape(Record):
 
     ``size`` [m] by ``kind``: sphere (radius); capsule and cylinder (radius, half length along z); ellipsoid: three
     radii; box: half edges; plane: (), solid below z = 0; convex: (); heightfield: half extents (x, y).
+
+    >>> scene = fw.Scene()
+    >>> ball = scene.add(fw.sphere(0.1), name="ball")
+    >>> shape = scene.compile().shapes[0]
+    >>> shape.kind, shape.size, shape.link
+    ('sphere', (0.1,), 0)
     """
 
     name: str  # unique in the scene
@@ -130,7 +136,13 @@ class SpringTable(Record):
 
 @dataclass(frozen=True, eq=False)
 class PairTable(Record):
-    """All pairs of shapes that may touch."""
+    """All pairs of shapes that may touch.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> balls = [scene.add(fw.sphere(0.1), pose=(k, 0, 1)) for k in range(3)]
+    >>> len(scene.compile().pair_table())
+    6
+    """
 
     first: Integers  # (n,) index of a shape; first < second, in rising order
     second: Integers  # (n,)
@@ -149,6 +161,12 @@ class CompiledScene(Record):
     :class:`CompiledShape`), ``excluded`` and ``overrides``; :meth:`pair_table` applies it.
 
     Compiled scenes pickle with all numbers, so that no mesh is read or wrapped in a hull again, and compare by value.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> ball = scene.add(fw.sphere(0.1), name="ball")
+    >>> compiled = scene.compile()
+    >>> compiled.parts["ball"].q, len(compiled.shapes)
+    (slice(0, 7, None), 2)
     """
 
     model: Model  # the forest of everything that moves

@@ -44,6 +44,11 @@ class Scene:
     or in the model. ``pair`` overrides all of these but the first and the third.
 
     Scenes pickle with all that was added, to go on adding, and are equal if the same was added in the same order.
+
+    >>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    >>> robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.5))
+    >>> scene.servo(robot, kp=40, kd=1)[:1]
+    ('robot/front_left_hip_joint',)
     """
 
     def __init__(

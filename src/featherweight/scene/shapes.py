@@ -61,6 +61,10 @@ class Body(Record):
     """A rigid body to put in a scene, free to move unless ``static``. Made by :func:`box`, :func:`sphere` and so on.
 
     Bodies pickle, and compare by value.
+
+    >>> crate = fw.box((0.4, 0.3, 0.2), mass=5.0)
+    >>> isinstance(crate, fw.Body), crate.static
+    (True, False)
     """
 
     name: str | None  # None: the scene names it after its kind
@@ -81,7 +85,12 @@ class Body(Record):
 
 
 class Plane(Body):
-    """A static half space: all points x with normal . x <= offset are inside."""
+    """A static half space: all points x with normal . x <= offset are inside.
+
+    >>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    >>> scene
+    <Scene: 'ground'>
+    """
 
     def __init__(
         self,
@@ -106,6 +115,11 @@ class HeightField(Body):
     """A static landscape: ``heights`` (nx, ny) [m] over a rectangle of ``size`` (x, y) [m], solid below.
 
     ``heights[i, j]`` is at x = size_x (i / (nx - 1) - 1/2), y = size_y (j / (ny - 1) - 1/2) of its frame ``pose``.
+
+    >>> hills = fw.HeightField(0.1 * np.random.default_rng(0).random((20, 30)), (4.0, 6.0), friction=0.7)
+    >>> scene = fw.Scene(ground=hills)
+    >>> hills.static
+    True
     """
 
     def __init__(
@@ -145,34 +159,58 @@ class Options(Surface, Solid, total=False):
 
 
 def box(size: ArrayLike, **options: Unpack[Options]) -> Body:
-    """A box with edges ``size`` (x, y, z) [m]. Options as in :class:`Solid` and :class:`Surface`."""
+    """A box with edges ``size`` (x, y, z) [m]. Options as in :class:`Solid` and :class:`Surface`.
+
+    >>> fw.box((0.4, 0.3, 0.2), mass=5.0, friction=0.6).kind
+    'box'
+    """
     return _primitive("box", _positive("box", "size", size, 3), options)
 
 
 def sphere(radius: float, **options: Unpack[Options]) -> Body:
-    """A ball [m]. Options as in :class:`Solid` and :class:`Surface`."""
+    """A ball [m]. Options as in :class:`Solid` and :class:`Surface`.
+
+    >>> fw.sphere(0.1, mass=0.5, restitution=0.8).kind
+    'sphere'
+    """
     return _primitive("sphere", _positive("sphere", "radius", radius, 1), options)
 
 
 def capsule(radius: float, length: float, **options: Unpack[Options]) -> Body:
-    """A cylinder of ``length`` along z with half balls at its ends [m]. Options as for :func:`box`."""
+    """A cylinder of ``length`` along z with half balls at its ends [m]. Options as for :func:`box`.
+
+    >>> fw.capsule(0.05, 0.3, mass=0.5).kind
+    'capsule'
+    """
     [r] = _positive("capsule", "radius", radius, 1)
     return _primitive("capsule", (r, not_negative("capsule", "length", length)), options)
 
 
 def cylinder(radius: float, length: float, **options: Unpack[Options]) -> Body:
-    """A cylinder along z [m]. Options as for :func:`box`."""
+    """A cylinder along z [m]. Options as for :func:`box`.
+
+    >>> fw.cylinder(0.05, 0.3, mass=0.5).kind
+    'cylinder'
+    """
     size = (*_positive("cylinder", "radius", radius, 1), *_positive("cylinder", "length", length, 1))
     return _primitive("cylinder", size, options)
 
 
 def ellipsoid(radii: ArrayLike, **options: Unpack[Options]) -> Body:
-    """An ellipsoid with ``radii`` (x, y, z) [m]. Options as for :func:`box`."""
+    """An ellipsoid with ``radii`` (x, y, z) [m]. Options as for :func:`box`.
+
+    >>> fw.ellipsoid((0.1, 0.2, 0.3), mass=0.5).kind
+    'ellipsoid'
+    """
     return _primitive("ellipsoid", _positive("ellipsoid", "radii", radii, 3), options)
 
 
 def convex(vertices: ArrayLike, **options: Unpack[Options]) -> Body:
-    """The convex hull of ``vertices`` (n, 3) [m], in the coordinates of the body. Options as for :func:`box`."""
+    """The convex hull of ``vertices`` (n, 3) [m], in the coordinates of the body. Options as for :func:`box`.
+
+    >>> fw.convex(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]]), mass=1.0).kind
+    'convex'
+    """
     return _hulls("convex", [checked_points("convex", vertices)], options)
 
 
@@ -190,6 +228,8 @@ def mesh(
     scale: one number or three, times the coordinates of ``source``; pieces: a hull for each connected part instead of
     one around everything; decompose: as many convex pieces as a concave mesh takes, True or the concavity they may have
     (:func:`featherweight.decomposed`). Mass and inertia are those of the hulls. Options as for :func:`box`.
+
+    >>> body = fw.mesh("part.stl", mass=1.0)  # doctest: +SKIP
     """
     if pieces and decompose is not False:
         raise ModelError("mesh", "give pieces or decompose, not both")

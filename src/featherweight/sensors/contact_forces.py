@@ -20,6 +20,13 @@ class ContactForceSensor(Record):
     """Sum of the contact forces on a link, or on one shape: world axes, torque about the link's origin.
 
     of: a link ("robot/foot"), a body, or a shape; torques on what never moves ("ground") are about the world's origin.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> box = scene.add(fw.box((0.2, 0.2, 0.2), mass=1.0), name="box", pose=(0, 0, 0.1))
+    >>> sim = fw.Simulator(scene)
+    >>> force = fw.ContactForceSensor("box").read(sim.step(sim.state())).force
+    >>> force.round(3) + 0.0
+    array([0.  , 0.  , 9.81])
     """
 
     of: str

@@ -26,6 +26,13 @@ class ForceTorque(Record):
     In the axes of the joint's child link, at its origin. It is the rate of momentum of everything outboard, less
     gravity and the forces of contacts, constraints and the medium on it; ``f_ext`` that was given to the step must be
     given to ``read`` as well.
+
+    >>> scene = fw.Scene()
+    >>> arm = scene.add(fw.models.arm(), name="arm")
+    >>> sim = fw.Simulator(scene)
+    >>> reading = fw.ForceTorque("arm/joint_7").read(sim.step(sim.state()))
+    >>> reading.force.shape, reading.torque.shape
+    ((3,), (3,))
     """
 
     joint: str

@@ -21,7 +21,12 @@ class FrameReading(Record):
 
 @dataclass(frozen=True)
 class FrameSensor(Record):
-    """Where a frame or link is and how it moves, as motion capture sees it."""
+    """Where a frame or link is and how it moves, as motion capture sees it.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> fw.FrameSensor("pendulum/tip").read(sim.state()).pose[:3, 3] + 0.0
+    array([ 0.,  0., -1.])
+    """
 
     frame: str
 

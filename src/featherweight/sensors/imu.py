@@ -22,7 +22,15 @@ class ImuReading(Record):
 
 @dataclass(frozen=True)
 class IMU(Record):
-    """Gyroscope and accelerometer at a frame or link."""
+    """Gyroscope and accelerometer at a frame or link.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> box = scene.add(fw.box((0.2, 0.2, 0.2)), name="box", pose=(0, 0, 0.1))
+    >>> sim = fw.Simulator(scene)
+    >>> reading = fw.IMU("box").read(sim.step(sim.state()))
+    >>> reading.accelerometer.round(3) + 0.0
+    array([0.  , 0.  , 9.81])
+    """
 
     frame: str
 

@@ -20,7 +20,12 @@ class JointReading(Record):
 
 @dataclass(frozen=True)
 class JointSensor(Record):
-    """Encoder of a joint."""
+    """Encoder of a joint.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> fw.JointSensor("pendulum/hinge").read(sim.state(q=[0.3])).position
+    array([0.3])
+    """
 
     joint: str
 

@@ -18,7 +18,13 @@ from .joints import JointSensor
 
 @dataclass(frozen=True)
 class NamedSensor(Record):
-    """One quantity at one place, under the name that the model has for it."""
+    """One quantity at one place, under the name that the model has for it.
+
+    >>> sensor = fw.NamedSensor("angle", "joint_position", "pendulum/hinge")
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> sensor.read(sim.state(q=[0.2]))
+    array([0.2])
+    """
 
     name: str
     quantity: SensorQuantity

@@ -23,6 +23,13 @@ class Contacts(Record):
 
     ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
     Contacts pickle, and compare by value.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> ball = scene.add(fw.sphere(0.1, mass=1.0), name="ball", pose=(0, 0, 0.1))
+    >>> sim = fw.Simulator(scene)
+    >>> contacts = sim.step(sim.state()).contacts
+    >>> len(contacts), contacts.force.round(2) + 0.0
+    (1, array([[0.  , 0.  , 9.81]]))
     """
 
     environment: NDArray[np.int64]  # (n,)

@@ -25,6 +25,14 @@ class Closures(Record):
 
     Forces act on the first frame of each constraint, at its origin; those on the second, or on the world, are the
     opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free.
+
+    >>> scene = fw.Scene()
+    >>> lamp = scene.add(fw.box((0.1, 0.1, 0.1), mass=2.0), name="lamp", pose=(0, 0, 1))
+    >>> scene.constrain(fw.FrameConstraint("lamp"))
+    >>> sim = fw.Simulator(scene)
+    >>> closures = sim.step(sim.state()).closures
+    >>> closures.force.round(2) + 0.0
+    array([[ 0.  ,  0.  , 19.62]])
     """
 
     names: tuple[str, ...]  # (n) the frames, "a" or "a - b"
@@ -51,6 +59,10 @@ class Forces(Record):
 
     Where rigid bodies leave them open they are the least (docs/simulator.md). H a + h is what ``joints`` do, and
     contacts and closures through their Jacobians, ``f_ext`` and a medium.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> sim.step(sim.state(), tau=[0.5]).forces.applied
+    array([0.5])
     """
 
     applied: Array  # (..., nv) tau, actuators, springs and dampers

@@ -24,6 +24,11 @@ class Parameters(Record):
     """Of each environment of a batch; what is None is the scene's. Arrays are read-only.
 
     Parameters pickle, and compare by value.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> state = sim.state(batch=2).randomised(gravity=[(0, 0, -9.81), (0, 0, -1.62)])
+    >>> state.parameters.gravity[1]
+    array([ 0.  ,  0.  , -1.62])
     """
 
     friction: Array | None = None  # (batch,) factors on all coefficients of friction

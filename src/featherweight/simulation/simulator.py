@@ -61,6 +61,11 @@ class Simulator:
 
     A simulator is immutable and may be shared by threads; ``step`` returns a new state. Simulators pickle by their
     compiled scene and settings, and are equal if those are; a state may be used with any simulator equal to its own.
+
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-3)
+    >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=1000)
+    >>> trajectory.q.shape
+    (1000, 1)
     """
 
     def __init__(
@@ -461,6 +466,11 @@ class Trajectory(Record):
     """The result of a rollout. Arrays have the batch first, unless there is a single environment.
 
     Trajectories pickle with all that was recorded, and compare by value.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=10)
+    >>> len(trajectory), trajectory.time[-1].round(6)
+    (10, np.float64(0.01))
     """
 
     simulator: Simulator

@@ -22,7 +22,14 @@ _MODES = np.array(("open", "sticking", "sliding", "at_lower", "at_upper"))
 
 @dataclass(frozen=True, eq=False)
 class SolvedRows(Record):
-    """The n rows of a step, of all environments together, ordered by environment."""
+    """The n rows of a step, of all environments together, ordered by environment.
+
+    >>> scene = fw.Scene(ground=fw.Plane())
+    >>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 0.1))
+    >>> sim = fw.Simulator(scene)
+    >>> sim.step_solution(sim.state()).rows.source.tolist()
+    ['contact', 'contact', 'contact']
+    """
 
     environment: NDArray[np.int64]  # (n,)
     source: NDArray[np.str_]  # (n,) "closure", "contact", "lower_limit", "upper_limit", "dry_friction" or "servo"
@@ -63,7 +70,13 @@ class SolvedRows(Record):
 
 @dataclass(frozen=True, eq=False)
 class StepSolution(Record):
-    """One step with everything it computed: arrays (...) for a single environment, (batch, ...) for several."""
+    """One step with everything it computed: arrays (...) for a single environment, (batch, ...) for several.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> solution = sim.step_solution(sim.state())
+    >>> solution.state == sim.step(sim.state())
+    True
+    """
 
     state: State  # after the step, bit for bit that of ``sim.step``
     q: Array  # (..., nq) at the start of the step

@@ -49,6 +49,9 @@ class Automatic(_Solver):
     about a hundred contacts, are solved by accelerated Gauss-Seidel, with Newton where a few contacts are stuck.
     max_iterations: of Gauss-Seidel, and as many of ADMM. pile_iterations: of Gauss-Seidel in a pile; the bound makes
     the time of a step linear in its contacts.
+
+    >>> fw.Simulator(fw.models.arm(), solver=fw.Automatic(pile_iterations=100)).solver.pile_iterations
+    100
     """
 
     name: ClassVar[str] = "auto"
@@ -65,7 +68,11 @@ class Automatic(_Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussSeidel(_Solver):
-    """Contact after contact, each solved exactly: best for few contacts that are weakly coupled."""
+    """Contact after contact, each solved exactly: best for few contacts that are weakly coupled.
+
+    >>> fw.Simulator(fw.models.arm(), solver=fw.GaussSeidel(max_iterations=50)).solver.max_iterations
+    50
+    """
 
     name: ClassVar[str] = "gauss_seidel"
 
@@ -78,6 +85,9 @@ class Newton(_Solver):
     """All contacts at once: best for hyperstatic ones, such as flat feet and stacks.
 
     Problems of more than 600 rows, too large for a dense factor, are left to ADMM.
+
+    >>> fw.Simulator(fw.models.arm(), solver=fw.Newton(tolerance=1e-10)).solver.tolerance
+    1e-10
     """
 
     name: ClassVar[str] = "newton"
@@ -95,6 +105,10 @@ class ADMM(_Solver):
     matrix of the problem is never formed. For many contacts on deep trees: faster from about 60 links in a row that all
     touch the ground, and three times as fast at 160. Bodies that touch each other cost a few steps of conjugate
     gradients per iteration.
+
+    >>> sim = fw.Simulator(fw.models.arm(), solver=fw.ADMM(tolerance=1e-6))
+    >>> sim.solver.tolerance
+    1e-06
     """
 
     name: ClassVar[str] = "admm"

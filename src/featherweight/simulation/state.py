@@ -39,6 +39,11 @@ class State:
 
     States pickle together with their simulator, and continue bit for bit. Two are equal if their simulators are equal
     and all of their numbers are the same, bit for bit.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> state = sim.step(sim.state(batch=3))
+    >>> state.q.shape, state.time
+    ((3, 1), 0.001)
     """
 
     def __init__(

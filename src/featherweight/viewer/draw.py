@@ -33,6 +33,8 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
     ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones when left out. Several calls on the
     same axes share a scene. alpha: opacity. Visual shapes are drawn, or collision shapes if there are none; of a mesh
     or a plane only the stick to its link is drawn. Needs matplotlib.
+
+    >>> axes = fw.draw(fw.models.arm())  # doctest: +SKIP
     """
     toolkit = _matplotlib("mpl_toolkits.mplot3d.art3d")
     if ax is None:
