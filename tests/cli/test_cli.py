@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.cli import demo
+from featherweight.cli import demo, doctor
 from featherweight.cli.info import builtin_models
 from featherweight.cli.main import main
 from featherweight.cli.simulate import Drop
@@ -382,3 +382,48 @@ def test_progress_bar_fills_up_on_a_terminal_only() -> None:
         bar.clear()
     assert "#" * 20 + "." * 20 in terminal.getvalue()
     assert file.getvalue() == ""
+
+
+# -- doctor, completion, help --------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_the_package_well_and_says_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(doctor.EXTRAS, "wings", ("flight", ("no_such_module_of_anybody",)))
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert fw.build_info()["isa"] in out and "free fall of a quadruped: right" in out
+    assert "wings      no   flight (needs no_such_module_of_anybody)" in out
+    install = next(line for line in out.splitlines() if 'pip install "featherweight[' in line)
+    assert "wings" in install
+
+
+def test_doctor_knows_every_extra_for_users() -> None:
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    extras = text.split("[project.optional-dependencies]")[1].split("\n[")[0]
+    named = {line.partition(" =")[0] for line in extras.splitlines() if " = [" in line and not line.startswith(" ")}
+    developers = {"build", "test", "robots", "zoo", "lint", "bench", "docs", "release"}
+    assert set(doctor.EXTRAS) >= named - developers
+
+
+@pytest.mark.parametrize("command_", ["info", "simulate", "view", "demo", "scoreboard", "doctor", "completion"])
+def test_help_has_examples(capsys: pytest.CaptureFixture[str], command_: str) -> None:
+    code, out, _ = run(capsys, command_, "--help")
+    assert code == 0
+    assert f"examples:\n  featherweight {command_}" in out
+
+
+def test_bash_completes_commands_options_and_models(capsys: pytest.CaptureFixture[str]) -> None:
+    _, script, _ = run(capsys, "completion", "bash")
+
+    def completed(*words: str) -> set[str]:
+        line = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _featherweight; echo ${{COMPREPLY[@]}}"
+        shell = subprocess.run(["bash", "-c", script + line], capture_output=True, text=True, check=True)
+        return set(shell.stdout.split())
+
+    assert {"info", "simulate", "doctor"} <= completed("featherweight", '""')
+    assert completed("featherweight", "simulate", "--pl") == {"--plot"}
+    assert completed("featherweight", "info", "quad") == {"quadruped"}
+    for shell in ("zsh", "fish"):
+        assert "simulate" in run(capsys, "completion", shell)[1]

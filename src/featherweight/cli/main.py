@@ -17,6 +17,8 @@ from ..model.model import Model
 from ..progress import ProgressBar
 from ..scene.decomposition import decomposed
 from .checkout import import_from_checkout
+from .completion import SHELLS
+from .completion import script as completion
 from .info import builtin_models, describe, find_model
 
 if TYPE_CHECKING:
@@ -93,10 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--video", type=Path, metavar="FILE.mp4", help="where to save a video")
     simulate.set_defaults(run=_simulate)
 
-    text = (
-        "Show a robot, or a motion that was saved, in the browser: one page that needs no network. "
-        "Examples: featherweight view robot.urdf; featherweight view out/quadruped.npz"
-    )
+    text = "Show a robot, or a motion that was saved, in the browser: one page that needs no network."
     view = commands.add_parser("view", help="a robot or a saved motion in the browser", description=text)
     _add_model_options(view)
     view.add_argument("--robot", metavar="MODEL", help="of a motion whose file does not say which robot moves")
@@ -119,7 +118,47 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
     bench.set_defaults(run=_bench)
+
+    text = "Say how the package runs on this machine, whether it computes right, and what to install for the rest."
+    check = commands.add_parser("doctor", help="what is installed, and what to install", description=text)
+    check.set_defaults(run=_doctor)
+
+    text = "Print what a shell reads to complete commands, options and names of built-in models."
+    complete = commands.add_parser("completion", help="completion for a shell", description=text)
+    complete.add_argument("shell", choices=SHELLS, help="which")
+    complete.set_defaults(run=lambda options, rest: _completion(options.shell, parser))
+
+    for name, command in commands.choices.items():
+        command.formatter_class = _Help
+        command.epilog = "\n".join(["examples:", *(f"  featherweight {name} {line}" for line in _EXAMPLES[name])])
     return parser
+
+
+_EXAMPLES = {
+    "info": ("quadruped", "robot.urdf --floating-base", "robot.xml --strict"),
+    "simulate": (
+        "quadruped --seconds 5 --plot out/quadruped.png --html out/quadruped.html",
+        "robot.urdf --floating-base --batch 64 --every 10 --out out/robot.npz",
+        "robot.xml --keyframe home --video out/robot.mp4",
+    ),
+    "view": ("robot.urdf", "out/quadruped.npz", "arm --out arm.html --no-browser"),
+    "demo": ("", "--batch 4096 --seconds 2"),
+    "scoreboard": ("", "--case incline"),
+    "bench": ("", "--help"),
+    "doctor": ("",),
+    "completion": (
+        "bash > ~/.local/share/bash-completion/completions/featherweight",
+        "zsh >> ~/.zshrc",
+        "fish > ~/.config/fish/completions/featherweight.fish",
+    ),
+}
+
+
+class _Help(argparse.HelpFormatter):
+    """Examples keep their lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("examples:") else super()._fill_text(text, width, indent)
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
@@ -339,6 +378,20 @@ def _scoreboard(options: argparse.Namespace, rest: list[str]) -> int:
         print("note: pictures need matplotlib (pip install matplotlib)", file=sys.stderr)
     print(f"\nalso as JSON and Markdown in {options.out}")
     return 0
+
+
+# -- doctor --------------------------------------------------------------------------------------------------------
+
+
+def _completion(shell: str, parser: argparse.ArgumentParser) -> int:
+    sys.stdout.write(completion(shell, parser))
+    return 0
+
+
+def _doctor(options: argparse.Namespace, rest: list[str]) -> int:
+    from .doctor import doctor
+
+    return doctor()
 
 
 # -- bench ---------------------------------------------------------------------------------------------------------

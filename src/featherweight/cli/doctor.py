@@ -1,0 +1,75 @@
+"""What is installed, how it runs, and what to install for the rest: ``featherweight doctor``."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sys
+from importlib import metadata
+
+import numpy as np
+
+import featherweight as fw
+
+#: Extras: what they are for, and the modules they bring.
+EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "mjcf": ("MJCF files", ("mujoco",)),
+    "mesh": ("collision meshes", ("trimesh", "scipy", "collada")),
+    "xacro": ("xacro files", ("xacro",)),
+    "decompose": ("concave meshes as convex pieces", ("coacd", "trimesh")),
+    "plot": ("pictures and curves", ("matplotlib",)),
+    "view": ("live views in the browser", ("viser",)),
+    "video": ("videos, and pictures of environments", ("panda3d", "imageio_ffmpeg")),
+    "gym": ("environments for learning", ("gymnasium",)),
+}
+
+
+def examination() -> tuple[list[str], bool]:
+    """Lines of what was found, and whether the package itself is well."""
+    build = fw.build_info()
+    lines = [
+        f"featherweight {fw.__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
+        f"{platform.system()} {platform.machine()}, {build['threads']} threads",
+        f"instruction set {build['isa']} ({build['lanes_float64']} numbers of double precision at a time); "
+        f"built for {', '.join(build['available_isas'])} by {build['compiler']}",
+    ]
+    well, what = _computes()
+    lines += [what, ""]
+    missing = []
+    for extra, (purpose, modules) in EXTRAS.items():
+        absent = [name for name in modules if importlib.util.find_spec(name) is None]
+        lines.append(f"  {extra:<10} {'yes' if not absent else 'no':<4} {purpose}{_versions(modules, absent)}")
+        missing += [extra] if absent else []
+    browser = next((found for name in ("chromium", "google-chrome", "firefox") if (found := shutil.which(name))), None)
+    lines.append(
+        f"  {'browser':<10} {'yes' if browser else 'no':<4} pages of fw.view{f': {browser}' if browser else ''}"
+    )
+    if missing:
+        lines += ["", "For what is missing:", f'  pip install "featherweight[{",".join(missing)}]"']
+        lines += ["or, in a checkout:", f'  pip install -e ".[{",".join(missing)}]"']
+    return lines, well
+
+
+def _versions(modules: tuple[str, ...], absent: list[str]) -> str:
+    if absent:
+        return f" (needs {', '.join(absent)})"
+    names = metadata.packages_distributions()
+    return " (" + ", ".join(f"{name} {metadata.version(names[name][0])}" for name in modules if name in names) + ")"
+
+
+def _computes() -> tuple[bool, str]:
+    """A free fall, whose answer is known."""
+    model = fw.models.quadruped()
+    a = fw.aba(model, model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
+    error = float(np.abs(a - np.array([0.0, 0.0, -9.81] + [0.0] * (model.nv - 3))).max())
+    well = error < 1e-10
+    return well, f"free fall of a quadruped: {'right' if well else 'WRONG'} to {error:.1e} m/s^2"
+
+
+def doctor() -> int:
+    """Print the examination; returns the exit code."""
+    lines, well = examination()
+    print("\n".join(lines))
+    sys.stdout.flush()
+    return 0 if well else 1
