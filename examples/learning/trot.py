@@ -52,7 +52,7 @@ def plot(curve: Curve, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=4_000_000, help="of all environments together (%(default)s)")
+    parser.add_argument("--steps", type=int, default=2_500_000, help="of all environments together (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("out/trot"), help="folder (%(default)s)")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
