@@ -11,6 +11,8 @@
 #   make test-arm     the core's tests on a build for 64-bit ARM, emulated by qemu-user (Debian; 170 MB to download)
 #   make bench        our speed beside the wheels of Pinocchio and MuJoCo
 #   make scoreboard   physics with exact answers, beside MuJoCo
+#   make docs         the documentation site, in build/docs; warnings are errors
+#   make wheel        a wheel with all kernels, repaired, and tried in an empty environment
 #   make zoo          robots of packages of the Python index beside MuJoCo and Pinocchio (700 MB of models)
 #   make bench-against COMMIT=...  our speed beside that of another commit
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
@@ -24,7 +26,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard zoo format clean build
+.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -55,6 +57,20 @@ bench-against: $(STAMPS)/package
 
 scoreboard: $(STAMPS)/package $(STAMPS)/extra-test
 	$(BIN)/featherweight scoreboard $(SCOREBOARD)
+
+# Pages are read where they lie; DOCS: more options of sphinx-build, as "-b linkcheck".
+docs: $(STAMPS)/package $(STAMPS)/extra-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs $(DOCS) . build/docs
+	@echo "site: build/docs/docs/README.html"
+
+# What a release has for this machine: built, its libraries looked at, installed where nothing else is, and tried.
+wheel: | $(STAMPS)/build-requirements $(STAMPS)/extra-release
+	rm -rf build/wheel && mkdir -p build/wheel
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-deps --no-build-isolation -Cbuild-dir=build/wheel/cmake -w build/wheel .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair -w build/wheel/repaired build/wheel/*.whl
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/pip --disable-pip-version-check -q install build/wheel/repaired/*.whl
+	cd build/wheel && venv/bin/python ../../tools/smoke.py
 
 bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks --build-peers $(BENCH)

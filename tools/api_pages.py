@@ -1,0 +1,112 @@
+"""Pages of the API reference: a page for each group of public names, written anew by every build of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import featherweight as fw
+
+#: Page, title, and the names on it, in the order in which they are met.
+GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "models": (
+        "Models",
+        (
+            *("load", "loads", "Model", "ModelBuilder", "ModelDescription", "models", "convert", "decomposed"),
+            *("Geometry", "Inertia", "solid_inertia", "pose", "Material", "ContactLaw", "ContactPair", "Medium"),
+            *("FluidShape", "Actuator", "Closure", "Coupling", "Keyframe", "Mimic", "Tendon"),
+            *("ImportReport", "ImportNote", "Severity", "ModelError", "ModelImportError"),
+        ),
+    ),
+    "functions": (
+        "Kinematics and dynamics",
+        (
+            *("forward_kinematics", "frame_placement", "frame_velocity", "frame_acceleration", "jacobian"),
+            *("rnea", "aba", "crba", "minverse", "bias_forces", "gravity_forces", "center_of_mass"),
+            *("centroidal_momentum", "kinetic_energy", "potential_energy"),
+            *("log3", "exp3", "log6", "exp6", "rotation_from_quaternion", "quaternion_from_rotation"),
+            *("quaternion_multiply", "quaternion_slerp", "build_info"),
+        ),
+    ),
+    "constraints": (
+        "Constraints",
+        (
+            *("PointConstraint", "FrameConstraint", "ConstraintSet", "constrained_dynamics", "ConstrainedSolution"),
+            *("impulse_dynamics", "ImpulseSolution", "constrained_inverse_dynamics", "InverseSolution"),
+            *("constraint_jacobian", "constraint_bias", "constraint_velocity", "constraint_residual"),
+            *("constraint_position_error", "delassus", "delassus_inverse", "DelassusOperator"),
+            "operational_space_inertia",
+        ),
+    ),
+    "simulation": (
+        "Scenes and simulation",
+        (
+            *("Scene", "SceneObject", "CompiledScene", "CompiledShape", "PairTable", "Body", "Plane", "HeightField"),
+            *("box", "sphere", "capsule", "cylinder", "ellipsoid", "convex", "mesh"),
+            *("Simulator", "State", "Trajectory", "Parameters", "Contacts", "Forces", "Closures"),
+            *("StepSolution", "SolvedRows", "Automatic", "GaussSeidel", "Newton", "ADMM", "SimulationWarning"),
+            *("IMU", "JointSensor", "FrameSensor", "ForceTorque", "ContactForceSensor", "NamedSensor"),
+            "named_sensors",
+        ),
+    ),
+    "control": (
+        "Control",
+        (
+            *("inverse_kinematics", "InverseKinematicsSolution", "Spline", "SplinePoint", "torque_regressor"),
+            "inertial_parameters",
+        ),
+    ),
+    "viewing": ("Viewing", ("view", "LiveView", "draw")),
+}
+#: Modules with pages of their own.
+MODULES = {"gym": "Learning", "reference": "NumPy twins"}
+
+
+def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """All of them; public names that are in none are on a page of their own."""
+    placed = {name for _, names in GROUPS.values() for name in names} | set(MODULES)
+    rest = tuple(name for name in fw.__all__ if name not in placed)
+    return GROUPS | ({"more": ("More", rest)} if rest else {})
+
+
+def write(folder: Path) -> None:
+    """One Markdown file for each group, and an index."""
+    folder.mkdir(exist_ok=True)
+    pages = groups()
+    for page, (title, names) in pages.items():
+        (folder / f"{page}.md").write_text(_page(title, [name for name in names if name in fw.__all__]))
+    (folder / "gym.md").write_text(_module_page(MODULES["gym"], "featherweight.gym", fw.gym.__all__))
+    index = ["# API reference", "", "Everything is reached as `fw.name` after `import featherweight as fw`.", ""]
+    index += ["```{toctree}", *pages, "gym", "```", ""]
+    (folder / "index.md").write_text("\n".join(index))
+
+
+def _page(title: str, names: list[str]) -> str:
+    lines = [f"# {title}", ""]
+    for name in names:
+        lines += [f"## {name}", "", "```{eval-rst}", *_directive("featherweight", name, getattr(fw, name)), "```", ""]
+    return "\n".join(lines)
+
+
+def _module_page(title: str, module: str, names: list[str]) -> str:
+    lines = [f"# {title}", ""]
+    for name in names:
+        thing = getattr(fw.gym, name)
+        if name == "Array":  # NumPy's
+            continue
+        directive = (
+            [f".. automodule:: {module}.{name}", "   :imported-members:", f"   :members: {', '.join(thing.__all__)}"]
+            if hasattr(thing, "__all__")
+            else _directive(module, name, thing)
+        )
+        lines += [f"## {name}", "", "```{eval-rst}", *directive, "```", ""]
+    return "\n".join(lines)
+
+
+def _directive(module: str, name: str, thing: object) -> list[str]:
+    if isinstance(thing, type):
+        return [f".. autoclass:: {module}.{name}", "   :members:"]
+    if hasattr(thing, "__all__") or type(thing).__name__ == "module":
+        return [f".. automodule:: {getattr(thing, '__name__', name)}", "   :members:"]
+    if callable(thing):
+        return [f".. autofunction:: {module}.{name}"]
+    return [f".. autodata:: {module}.{name}"]
