@@ -60,6 +60,9 @@ def forward_kinematics(model: Model, q: numpy.typing.ArrayLike, *, num_threads: 
     Placements of all links in the world, (..., n_links, 4, 4), in the order of model.link_names.
 
     q: configurations, (nq,) or (batch, nq).
+
+    >>> fw.forward_kinematics(fw.models.quadruped(), fw.models.quadruped().neutral()).shape
+    (17, 4, 4)
     """
 
 def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -67,6 +70,9 @@ def frame_placement(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *
     Placement of a link or frame in the world, (..., 4, 4).
 
     q: configurations, (nq,) or (batch, nq). frame: name or index.
+
+    >>> fw.frame_placement(fw.models.pendulum(), [0.0], "tip")[:3, 3] + 0.0
+    array([ 0.,  0., -1.])
     """
 
 def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -75,6 +81,9 @@ def frame_velocity(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.Arra
 
     reference: 'local' (axes and origin of the frame), 'world' (those of the world) or 'local_world_aligned'
     (origin of the frame, axes of the world).
+
+    >>> fw.frame_velocity(fw.models.pendulum(), [0.0], [2.0], "tip") + 0.0
+    array([-2.,  0.,  0.,  0.,  2.,  0.])
     """
 
 def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', classical: bool = False, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -82,11 +91,17 @@ def frame_acceleration(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.
     Spatial acceleration [linear; angular] of a link or frame, (..., 6) [m/s^2, rad/s^2], gravity not included.
 
     classical: instead, the acceleration of the material point at the origin (adds angular x linear velocity).
+
+    >>> fw.frame_acceleration(fw.models.pendulum(), [0.0], [2.0], [0.0], "tip", classical=True)[:3] + 0.0
+    array([0., 0., 4.])
     """
 
 def jacobian(model: Model, q: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Jacobian of a link or frame, (..., 6, nv): its spatial velocity in the same reference is jacobian @ v.
+
+    >>> fw.jacobian(fw.models.pendulum(), [0.0], "tip").T + 0.0
+    array([[-1.,  0.,  0.,  0.,  1.,  0.]])
     """
 
 def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -94,6 +109,9 @@ def rnea(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: 
     Inverse dynamics: the joint forces tau = H(q) a + h(q, v) - J^T f_ext, (..., nv).
 
     f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.
+
+    >>> fw.rnea(fw.models.pendulum(), [0.0], [0.0], [2.0])
+    array([2.])
     """
 
 def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None = None, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
@@ -101,40 +119,73 @@ def aba(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, tau:
     Forward dynamics: the accelerations a = H(q)^-1 (tau + J^T f_ext - h(q, v)), (..., nv), in O(nv).
 
     f_ext: forces [force; moment] on the links, (n_links, 6) or (batch, n_links, 6), each in its link's axes at its origin.
+
+    >>> fw.aba(fw.models.pendulum(), [0.0], [0.0], [2.0])
+    array([2.])
     """
 
 def bias_forces(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     h(q, v): the joint forces that balance gravity, Coriolis and centrifugal forces, (..., nv).
+
+    >>> fw.bias_forces(fw.models.pendulum(), [0.5 * np.pi], [0.0]).round(2)
+    array([9.81])
     """
 
 def gravity_forces(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
-    """The joint forces that hold the robot still against gravity, (..., nv)."""
+    """
+    The joint forces that hold the robot still against gravity, (..., nv).
+
+    >>> fw.gravity_forces(fw.models.pendulum(), [0.5 * np.pi]).round(2)
+    array([9.81])
+    """
 
 def crba(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     The joint-space inertia H(q), (..., nv, nv), symmetric, armature included.
+
+    >>> fw.crba(fw.models.pendulum(length=2.0), [0.3])
+    array([[4.]])
     """
 
 def minverse(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     The inverse of the joint-space inertia, (..., nv, nv), computed without forming H, in O(nv^2).
+
+    >>> fw.minverse(fw.models.pendulum(length=2.0), [0.3])
+    array([[0.25]])
     """
 
 def center_of_mass(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
-    """Centre of mass of everything that moves, (..., 3) [m], world axes."""
+    """
+    Centre of mass of everything that moves, (..., 3) [m], world axes.
+
+    >>> fw.center_of_mass(fw.models.pendulum(length=2.0), [0.0]) + 0.0
+    array([ 0.,  0., -2.])
+    """
 
 def kinetic_energy(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
-    """1/2 v^T H v, rotors (armature) included, (...) [J]."""
+    """
+    1/2 v^T H v, rotors (armature) included, (...) [J].
+
+    >>> float(fw.kinetic_energy(fw.models.pendulum(), [0.0], [2.0]))
+    2.0
+    """
 
 def potential_energy(model: Model, q: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Potential energy of gravity, zero with the centre of mass at the world's origin, (...) [J].
+
+    >>> round(float(fw.potential_energy(fw.models.pendulum(), [0.0])), 2)
+    -9.81
     """
 
 def centroidal_momentum(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, *, num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     Momentum [linear; angular] about the centre of mass, (..., 6) [kg m/s, kg m^2/s], world axes.
+
+    >>> fw.centroidal_momentum(fw.models.box(mass=2.0), [0, 0, 0, 0, 0, 0, 1], [3, 0, 0, 0, 0, 0])
+    array([6., 0., 0., 0., 0., 0.])
     """
 
 def rnea_derivatives(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, a: numpy.typing.ArrayLike, f_ext: numpy.typing.ArrayLike | None, num_threads: int | None) -> numpy.typing.NDArray[Any]:
@@ -158,6 +209,9 @@ def frame_acceleration_derivatives(model: Model, q: numpy.typing.ArrayLike, v: n
 def jacobian_time_derivative(model: Model, q: numpy.typing.ArrayLike, v: numpy.typing.ArrayLike, frame: str | int, *, reference: Literal['local', 'world', 'local_world_aligned'] = 'local', num_threads: int | None = None) -> numpy.typing.NDArray[Any]:
     """
     The rate of a frame's Jacobian as the robot moves with v, (..., 6, nv).
+
+    >>> fw.jacobian_time_derivative(fw.models.pendulum(), [0.0], [2.0], "tip").shape
+    (6, 1)
     """
 
 def center_of_mass_derivatives(model: Model, q: numpy.typing.ArrayLike, num_threads: int | None) -> numpy.typing.NDArray[Any]:
@@ -443,4 +497,7 @@ def solver_defaults() -> dict[str, Any]:
 def build_info() -> dict[str, Any]:
     """
     How this build runs: version, instruction set in use and available, lanes, threads, compiler.
+
+    >>> sorted(fw.build_info())[:3]
+    ['available_isas', 'compiler', 'isa']
     """
