@@ -30,8 +30,13 @@ def methods() -> Iterator[tuple[str, str]]:
         thing = fw
         for part in owner.split("."):
             thing = getattr(thing, part)
-        members = vars(thing).items() if inspect.isclass(thing) or inspect.ismodule(thing) else ()
-        for name, member in members:
+        if inspect.isclass(thing):
+            members = vars(thing)
+        else:
+            members = {name: getattr(thing, name) for name in getattr(thing, "__all__", ())}
+        for name, member in members.items():
+            if name == "Array":  # NumPy's
+                continue
             text = inspect.getdoc(member) if callable(member) or isinstance(member, property) else None
             if not name.startswith("_") and text and ">>>" in text:
                 yield f"{owner}.{name}", text

@@ -23,7 +23,12 @@ _TERMS = 28
 
 
 class SplinePoint(NamedTuple):
-    """A point of a spline, or n of them."""
+    """A point of a spline, or n of them.
+
+    >>> arm = fw.models.arm()
+    >>> fw.Spline(arm, [0.0, 1.0], [arm.neutral(), np.ones(7)])(0.0).v
+    array([0., 0., 0., 0., 0., 0., 0.])
+    """
 
     q: Array  # (nq,) or (n, nq)
     v: Array  # (nv,) or (n, nv)

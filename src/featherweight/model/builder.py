@@ -73,7 +73,7 @@ class ModelBuilder:
     An inertia that no rigid body can have raises, unless ``allow_nonphysical``: it is then kept and noted in the
     model's ``import_report``. A negative mass always raises.
 
-    >>> builder = ModelBuilder("pendulum")
+    >>> builder = fw.ModelBuilder("pendulum")
     >>> _ = builder.solid("rod", "capsule", (0.02, 0.5), mass=1.0, placement=(0, 0, -0.25))
     >>> _ = builder.joint("hinge", "revolute", "world", "rod", axis="y", damping=0.1)
     >>> builder.describe().joints[0].name

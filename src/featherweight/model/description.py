@@ -205,6 +205,9 @@ class Activation(Record):
     By ``kind``, integrator: w' = u; filter, exact_filter: w' = (u - w) / time_constants[0], by a step of Euler or
     exactly; muscle: the same with a time constant that grows with w when it rises, and falls with w when it falls:
     time_constants are those of rising and falling, and the width in u - w of the change from one to the other.
+
+    >>> fw.Activation("filter", (0.05,)).time_constants
+    (0.05,)
     """
 
     kind: ActivationKind
@@ -218,6 +221,9 @@ class Muscle(Record):
     """A muscle: it pulls by ``peak`` (active(L) velocity(V) u + passive(L)), with curves of parabolas.
 
     L is (length - slack) / optimal, V is rate / (optimal fastest); docs/actuators.md has the curves.
+
+    >>> fw.Muscle(peak=800.0, slack=0.1, optimal=0.2).peak
+    800.0
     """
 
     peak: float  # force at the optimal length and at rest [N]

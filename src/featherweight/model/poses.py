@@ -13,7 +13,7 @@ def pose(
 ) -> Array:
     """Pose at ``position`` with an orientation given by roll-pitch-yaw (URDF's fixed x, y, z axes) or a quaternion.
 
-    >>> pose((0, 0, 1), rpy=(0, 0, 0))[:3, 3]
+    >>> fw.pose((0, 0, 1), rpy=(0, 0, 0))[:3, 3]
     array([0., 0., 1.])
     """
     if rpy is not None and xyzw is not None:

@@ -22,7 +22,7 @@ Shape = Literal["box", "sphere", "capsule", "cylinder", "ellipsoid"]
 def solid_inertia(shape: Shape, size: ArrayLike, mass: float, placement: ArrayLike | None = None) -> Inertia:
     """Inertia of a solid of uniform density. ``size`` [m] as in :class:`Geometry`; ``placement``: its pose in the link.
 
-    >>> float(solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0])
+    >>> float(fw.solid_inertia("sphere", 0.5, mass=2.0).matrix[0, 0])
     0.2
     """
     element = f"solid {shape!r}"

@@ -125,7 +125,7 @@ class State:
 
         >>> scene = fw.Scene()
         >>> arm = scene.add(fw.models.pendulum(), name="arm")
-        >>> scene.constrain(fw.PointConstraint("arm/rod", rows="z"))
+        >>> scene.constrain(fw.PointConstraint("arm/tip", rows="z"))
         >>> sim = fw.Simulator(scene)
         >>> sim.step(sim.state()).forces.closures.force.shape
         (1, 3)
