@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mjcf": ("MJCF files", ("mujoco",)),
     "mesh": ("collision meshes", ("trimesh", "scipy", "collada")),
     "xacro": ("xacro files", ("xacro",)),
+    "yaml": ("loops and couplings in files beside a URDF", ("yaml",)),
     "decompose": ("concave meshes as convex pieces", ("coacd", "trimesh")),
     "plot": ("pictures and curves", ("matplotlib",)),
     "view": ("live views in the browser", ("viser",)),
