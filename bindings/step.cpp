@@ -58,7 +58,7 @@ double* record(const char* name, const nb::object& value, int first, int n_steps
 void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
              const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
              double tolerance, int max_gauss_seidel, int max_pile, int max_newton, int max_admm, bool matrix_free,
-             nb::handle num_threads, KeptSolutions* keep) {
+             nb::handle num_threads, KeptSolutions* keep, bool read) {
   const Simulation& simulation = self.simulation();
   const int nq = simulation.model().nq(), nv = simulation.model().nv();
   if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
@@ -79,7 +79,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
   }
   without_gil([&] {
     self.rollout(job, n_threads, keep);
-    if (keep) replace_impulses(simulation.scene(), read_impulses(self, n_threads), self, *keep);
+    if (keep && read) replace_impulses(simulation.scene(), read_impulses(self, n_threads), self, *keep);
   });
 }
 
@@ -386,13 +386,15 @@ void bind_step(nb::module_& m) {
            nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
            nb::arg("tolerance"), nb::arg("max_gauss_seidel"), nb::arg("max_pile"), nb::arg("max_newton"),
            nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
-           nb::arg("keep").none() = nb::none(),
+           nb::arg("keep").none() = nb::none(), nb::arg("read") = true,
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
                    "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
                    "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, "
                    "max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
-                   "keep: KeptSolutions | None = None) -> None"))
+                   "keep: KeptSolutions | None = None, read: bool = True) -> None"),
+           "Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses are "
+           "those that are read, not those of the solver.")
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
                    "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))

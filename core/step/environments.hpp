@@ -79,6 +79,7 @@ class Environments {
   double fall(std::size_t environment) const;             // what gravity adds to velocities in a step [m/s]
   double friction(std::size_t environment) const;         // factor on all coefficients of friction
   const double* inertias(std::size_t environment) const;  // of its links (RolloutJob), or null: the scene's
+  const Parameters& parameters() const { return *parameters_; }
 
   // Parameters of the environments, one row each; copies share them until one is changed.
   void set_friction(const double* factors);  // (batch)

@@ -55,7 +55,14 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
       out.velocity = sigma[i] - out.shift - row.compliance * lambda[i];
       out.bound = block.law == Law::interval ? block.upper : block.mu;
       out.correction = separates ? matrix.mu[i] : 0;
+      out.give = separates ? matrix.give[i] : 0;
+      out.strikes = false;
     }
+  }
+  for (int k = 0; k < rows.n_strikes; ++k) {
+    const Strike& strike = rows.strikes[k];
+    if (strike.state != Strike::strikes && !strike.struck) continue;
+    for (int i = strike.first; i <= strike.row; ++i) solution.rows[i].strikes = true;
   }
 }
 

@@ -24,6 +24,8 @@ struct SolvedRow {
   double compliance;  // velocity per impulse that the row yields
   double bound;       // coefficient of friction, or the upper bound of an interval
   double correction;  // the impulse that takes overlaps out of coordinates, and leaves velocities alone
+  double give;        // by how much it yields to that
+  bool strikes;       // its shift is what restitution asks for
 };
 
 // Of one environment's last step.

@@ -98,6 +98,21 @@ class Actuation:
             return self._offset.reshape(1, 1, -1) if self._offset.any() else None
         return np.ascontiguousarray(control @ self._mixing.T + self._offset)
 
+    @property
+    def mixing(self) -> Array | None:
+        """Controls of the core per control, (laws, nu); None if they are the same."""
+        return None if self._is_plain else self._mixing
+
+    @property
+    def sharing(self) -> Array | None:
+        """Factors of laws per factor of an actuator, (laws, nu): actuators that share a law share its factor."""
+        if self._is_plain:
+            return None
+        shares = np.zeros_like(self._mixing)
+        for law, owners in enumerate(self._owners):
+            shares[law, owners] = 1.0 / len(owners)
+        return shares
+
     def gains(self, factors: Array) -> Array:
         """Factors (batch, laws) for those of the actuators (batch, nu); those that share a law must share it."""
         for owners in self._owners:

@@ -10,13 +10,14 @@ True
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, files
 from ..arrays import Array, real_numbers
@@ -30,8 +31,11 @@ from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
 from . import driving
 from .actuation import Actuation, tendon_energy
+from . import derivatives, driving
+from .actuation import Actuation
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
+from .derivatives import Linearisation, Pullback, Pushforward, RolloutGradient, StepDerivatives, Tape
 from .immersion import in_medium
 from .lifts import carried_energy, lifts
 from .solution import StepSolution
@@ -202,6 +206,100 @@ class Simulator:
         kept = _core.KeptSolutions(self._core, state.batch_size)
         return StepSolution.of(self._stepped(state, tau, control, f_ext, kept), kept, self._core)
 
+    def step_derivatives(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+        wrt: Sequence[str] = ("q", "v", "tau", "control"),
+    ) -> StepDerivatives:
+        """One step and its derivatives, with contacts that stick, slide or open as they did in it.
+
+        Arguments as in :meth:`step`. wrt: names of what to differentiate by: "q", "v", "tau", "control"; "f_ext", six
+        columns per link; factors as in :meth:`State.randomised`, "friction" (1), "gains" (nu) and "masses" (n_links);
+        "gravity" (3); "heights", one column per shape of the world, in the order of ``scene.shapes``; "restitution",
+        what is added to all coefficients (1). An environment that failed has zeros.
+
+        >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
+        >>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 1.0))
+        >>> sim = fw.Simulator(scene, dt=2e-3)
+        >>> d = sim.step_derivatives(sim.state())
+        >>> d.A.shape, bool(abs(d.dq["v"][2, 2] - 2e-3) < 1e-15)
+        ((12, 12), True)
+        """
+        return self._ready(state, tau, control, f_ext).derivatives(wrt)
+
+    def step_vjp(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+        parameters: Sequence[str] = (),
+    ) -> tuple[State, Pullback]:
+        """One step, and a function from cotangents (dq, dv) of the new state to those of all that it was given.
+
+        parameters: those to differentiate by as well, see :meth:`step_derivatives`.
+
+        >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
+        >>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 1.0))
+        >>> sim = fw.Simulator(scene, dt=2e-3)
+        >>> after, pull = sim.step_vjp(sim.state())
+        >>> height = np.eye(6)[2]
+        >>> bool(abs(pull(dq=height).v[2] - 2e-3) < 1e-15)
+        True
+        """
+        step = self._ready(state, tau, control, f_ext)
+        return step.after, Pullback(step, parameters)
+
+    def step_jvp(
+        self,
+        state: State,
+        tau: ArrayLike | None = None,
+        *,
+        control: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+    ) -> tuple[State, Pushforward]:
+        """One step, and a function from tangents, by name, of what it was given to those (dq, dv) of the new state."""
+        step = self._ready(state, tau, control, f_ext)
+        return step.after, Pushforward(step)
+
+    def rollout_vjp(
+        self,
+        trajectory: Trajectory,
+        dq: ArrayLike | None = None,
+        dv: ArrayLike | None = None,
+        *,
+        parameters: Sequence[str] = (),
+    ) -> RolloutGradient:
+        """From cotangents of the recorded states to those of all that the rollout was given.
+
+        trajectory: of ``rollout(..., tape=True)``; dq, dv: ([batch,] steps, nv), zero by default; parameters: see
+        :meth:`step_derivatives`. Steps between those that the tape holds are taken once more, bit for bit.
+        """
+        tape, final = self._tape_of(trajectory)
+        names = derivatives.checked_parameters(parameters)
+        n = tape.steps * self.model.nv
+        cotangents = []
+        for name, value in (("dq", dq), ("dv", dv)):
+            shape = (tape.steps, self.model.nv) if final.single else (final.batch_size, tape.steps, self.model.nv)
+            if value is not None and np.shape(value) != shape:
+                raise ValueError(f"{name}: expected shape {shape}, got {np.shape(value)}")
+            flat = None if value is None else np.reshape(value, (n,) if final.single else (final.batch_size, n))
+            cotangents.append(derivatives.tangent(final, name, flat, n).reshape(-1, tape.steps, self.model.nv))
+        return derivatives.rollout_vjp(self, tape, final.single, cotangents[0], cotangents[1], names)
+
+    def linearise(self, trajectory: Trajectory) -> Linearisation:
+        """A and B of every step of a rollout, for LQR and MPC.
+
+        trajectory: of ``rollout(..., tape=True)``.
+        """
+        tape, final = self._tape_of(trajectory)
+        return derivatives.linearise(self, tape, final.single, final.batch_size)
+
     def rollout(
         self,
         state: State,
@@ -215,6 +313,7 @@ class Simulator:
         record_contacts: bool = False,
         progress: bool = False,
         on_interrupt: Literal["raise", "return"] = "raise",
+        tape: bool | Literal["all"] = False,
     ) -> Trajectory:
         """Many steps from ``state``, which stays as it is.
 
@@ -224,8 +323,13 @@ class Simulator:
         record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
         progress: show a bar. on_interrupt: what Ctrl-C does: it raises KeyboardInterrupt, or ends the rollout, and the
         trajectory up to then is returned, marked ``interrupted``.
+        tape: keep what :meth:`rollout_vjp` and :meth:`linearise` need: some of the states, or with "all" every one.
         """
         state = self._own(state)
+        if tape not in (False, True, "all"):
+            raise ValueError(f'tape must be True, False or "all", got {tape!r}')
+        if tape and policy is not None:
+            raise ValueError("rollout: a tape needs arrays of forces, not a policy")
         if policy is not None and any(x is not None for x in (tau, control, f_ext)):
             raise ValueError("rollout: give either a policy or arrays of forces")
         arrays = {"tau": tau, "control": control, "f_ext": f_ext}
@@ -253,14 +357,18 @@ class Simulator:
             1 if state._fresh is not None and not self._alarms.over else steps
         )  # a start is judged by its first step
         contacts: list[Contacts] = []
+        starts: list[tuple[int, _core.Environments]] = []
+        between = 1 if tape == "all" or one_by_one else max(1, math.isqrt(max(steps, 1))) if tape else steps
         at = _Progress(0, state._core, state._reports, StepTotals(state.batch_size))
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
-                for n in stretches(steps, most=1 if one_by_one else steps, watched=watched, first=first):
+                for n in stretches(steps, most=1 if one_by_one else between, watched=watched, first=first):
                     if policy is not None:
                         now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
                         parts = self._asked(policy(now), state)
+                    if tape:
+                        starts.append((at.done, at.core))
                     core = at.core.copy()
                     self._run(core, at.done, n, parts, records)
                     reports = StepReports.of(core)
@@ -280,7 +388,9 @@ class Simulator:
             positions, velocities = positions[0], velocities[0]
         time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
         touched = tuple(contacts[: at.done])
-        return Trajectory(self, final, time, positions, velocities, touched, at.totals.figures(), interrupted)
+        kept_tape = Tape(tuple(starts), at.done, parts, self._clipped(control, inputs["control"])) if tape else None
+        figures = at.totals.figures()
+        return Trajectory(self, final, time, positions, velocities, touched, figures, interrupted, kept_tape)
 
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
@@ -407,15 +517,51 @@ class Simulator:
         f_ext: ArrayLike | None,
         keep: _core.KeptSolutions | None,
     ) -> State:
+        return self._stepped_with(state, tau, control, f_ext, keep)[0]
+
+    def _stepped_with(
+        self,
+        state: State,
+        tau: ArrayLike | None,
+        control: ArrayLike | None,
+        f_ext: ArrayLike | None,
+        keep: _core.KeptSolutions | None,
+        *,
+        read: bool = True,
+    ) -> tuple[State, derivatives.Drive]:
+        """The state after a step, and what drove it, (batch or 1, 1, n) each."""
         state = self._own(state)
         drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
         commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
-        self._run(core, 0, 1, (drive, self._actuation.controls(commands), forces), None, keep)
+        inputs = drive, self._actuation.controls(commands), forces
+        self._run(core, 0, 1, inputs, None, keep, read=read)
         reports = StepReports.of(core)
         self._judge(state, state._reports, reports, core, 0)
-        return state._with(core, time=state.time + self.dt, reports=reports)
+        return state._with(core, time=state.time + self.dt, reports=reports), inputs
+
+    def _ready(
+        self, state: State, tau: ArrayLike | None, control: ArrayLike | None, f_ext: ArrayLike | None
+    ) -> derivatives.Stepped:
+        """A step, taken, with all that its derivatives need."""
+        kept = _core.KeptSolutions(self._core, state.batch_size)
+        after, drive = self._stepped_with(state, tau, control, f_ext, kept, read=False)
+        commands = self._inputs("control", control, self.nu, state, steps=None)
+        clipped = self._clipped(control, commands)
+        one = (None if x is None else x[:, 0] for x in drive)
+        return derivatives.Stepped(self, after, kept, tuple(one), None if clipped is None else ~clipped[:, 0])
+
+    def _clipped(self, control: ArrayLike | None, commands: Array | None) -> NDArray[np.bool_] | None:
+        """Which controls were at the ends of their range, like them."""
+        if control is None or commands is None or not self._bounded:
+            return None
+        return np.asarray(commands != np.reshape(control, commands.shape))
+
+    def _tape_of(self, trajectory: Trajectory) -> tuple[Tape, State]:
+        if not isinstance(trajectory, Trajectory) or trajectory._tape is None:
+            raise ValueError("trajectory: has no tape, roll out with tape=True")
+        return trajectory._tape, self._own(trajectory.final)
 
     def _judge(
         self, start: State, before: StepReports, after: StepReports, core: _core.Environments, done: int
@@ -433,12 +579,14 @@ class Simulator:
         inputs: tuple[Array | None, Array | None, Array | None],
         records: tuple[Array, ...] | None,
         keep: _core.KeptSolutions | None = None,
+        *,
+        read: bool = True,
     ) -> None:
         """Steps ``first`` to ``first + n`` of a rollout, recorded if records are long enough. keep: the last step."""
         name, tolerance, gauss_seidel, pile, newton, admm, matrix_free = self.solver.arguments()
         most = (gauss_seidel, pile, newton, admm)
         q, v = records if records is not None and records[0].shape[1] else (None, None)
-        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep)
+        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep, read)
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,6 +629,7 @@ class Trajectory(Record):
     contacts: tuple[Contacts, ...]  # of every step, if recorded
     _totals: StepFigures  # the worst of all steps, and sums
     interrupted: bool = False
+    _tape: Tape | None = None
 
     @property
     def residual(self) -> Any:

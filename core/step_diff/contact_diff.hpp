@@ -1,0 +1,57 @@
+// step_diff/contact_diff.hpp -- what a motion of its two links does to a contact: its point, its axes, its gap.
+//
+// Rows are unit wrenches on two links, opposite to each other: a force along an axis at the point, or a moment about an
+// axis. With the rates dp, dc of point and axis,
+//   d(wrench) = [dc; dp x c + p x dc],   d(J v) at fixed v = dc . u + c . (w x dp + z)
+// where u and w are relative velocities, and z what the turn of the joints inboard does to the velocity of the links.
+#pragma once
+#include "scene/contact_slopes.hpp"
+#include "step_diff/motion.hpp"
+
+namespace featherweight::FW_ISA {
+
+struct ContactRates {
+  Vector point;
+  Vector axis[3];  // t1, t2, n
+  double gap;
+};
+
+struct DiffContact {
+  const Contact* contact;
+  int link[2];
+  Vector point, axis[3];
+  ContactSlopes slopes;
+  int first, count;   // of its degrees of freedom, in the list of all
+  int rows;           // first row
+  double force[6];    // impulses along and about the axes
+  double correction;  // along the normal
+
+  // Of motions of a and b given as twists of the point.
+  ContactRates rates(const Twist& a, const Twist& b) const {
+    const Twist seen = a - b;
+    const double x[6] = {seen.lin[0], seen.lin[1], seen.lin[2], seen.ang[0], seen.ang[1], seen.ang[2]};
+    ContactRates r{b.lin, {}, 0};
+    Vector n = FW_ISA::cross(b.ang, axis[2]);
+    for (int c = 0; c < 6; ++c) {
+      r.gap += slopes.gap[c] * x[c];
+      for (int i = 0; i < 3; ++i) r.point[i] += slopes.position[i][c] * x[c], n[i] += slopes.normal[i][c] * x[c];
+    }
+    turn_frame(n, r);
+    return r;
+  }
+
+ private:
+  // Tangents as of set_frame (scene/contacts.hpp): the first is a coordinate axis, as far as it is across the normal.
+  void turn_frame(const Vector& dn, ContactRates& r) const {
+    const Vector& n = axis[2];
+    const int k = (n[0] < 0 ? -n[0] : n[0]) < 0.9 ? 0 : 1;
+    const double scale = 1 / axis[0][k];  // its component there was its length
+    Vector raw = n * -dn[k] + dn * -n[k];
+    raw = raw * scale;
+    r.axis[0] = raw - axis[0] * FW_ISA::dot(axis[0], raw);
+    r.axis[1] = FW_ISA::cross(dn, axis[0]) + FW_ISA::cross(n, r.axis[0]);
+    r.axis[2] = dn;
+  }
+};
+
+}  // namespace featherweight::FW_ISA

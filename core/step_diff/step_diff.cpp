@@ -1,0 +1,61 @@
+#include "step_diff/linearise.hpp"
+
+namespace featherweight::FW_ISA {
+
+extern const StepDiffKernels step_diff_kernels;
+
+#if defined(FW_COUNTING)
+constinit const StepDiffKernels step_diff_kernels = {nullptr};
+#else
+namespace {
+
+bool is_finite(const double* x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t k = 0; k < n; ++k) sum += x[k] * 0;
+  return sum == 0;
+}
+
+// One environment after the other; columns of its derivatives fill the registers. Those that failed, or whose
+// derivatives are beyond what numbers hold, get zeros.
+void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
+  const std::size_t nv = static_cast<std::size_t>(job.scene->tree.nv), nc = static_cast<std::size_t>(job.columns.count);
+  const std::size_t n_in = job.reading == Reading::reverse ? 2 * nv : nc;
+  const std::size_t n_out = job.reading == Reading::jacobian  ? 2 * nv * nc
+                            : job.reading == Reading::forward ? 2 * nv
+                                                              : nc;
+  int most_rows = 0, most_contacts = 0;
+  for (std::size_t e = begin; e < end; ++e) {
+    most_rows = job.solutions[e].n_rows > most_rows ? job.solutions[e].n_rows : most_rows;
+    most_contacts = job.contacts[e].count > most_contacts ? job.contacts[e].count : most_contacts;
+  }
+  Arena measure(memory);
+  StepLinearisation(job, most_rows, most_contacts, measure);
+  if (!measure.fits()) reserve(memory, memory.required);
+  Arena arena(memory);
+  StepLinearisation step(job, most_rows, most_contacts, arena);
+  for (std::size_t e = begin; e < end; ++e) {
+    double* const out = job.out + e * n_out;
+    unsigned char* const infeasible = job.infeasible ? job.infeasible + e * nc : nullptr;
+    for (std::size_t c = 0; infeasible && c < nc; ++c) infeasible[c] = 0;
+    if (job.unique) job.unique[e] = 1;
+    if (!job.reports[e].failed) {
+      step.linearise(e);
+      if (job.reading == Reading::jacobian)
+        step.jacobian(out, infeasible);
+      else if (job.reading == Reading::forward)
+        step.forward(job.in + e * n_in, out);
+      else
+        step.reverse(job.in + e * n_in, out);
+      if (job.unique) job.unique[e] = step.is_unique();
+    }
+    if (job.reports[e].failed || !is_finite(out, n_out))
+      for (std::size_t k = 0; k < n_out; ++k) out[k] = 0;
+  }
+}
+
+}  // namespace
+
+constinit const StepDiffKernels step_diff_kernels = {differentiate};
+#endif
+
+}  // namespace featherweight::FW_ISA
