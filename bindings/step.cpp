@@ -393,7 +393,8 @@ void bind_step(nb::module_& m) {
                    "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, "
                    "max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
                    "keep: KeptSolutions | None = None, read: bool = True) -> None"),
-           "Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses are "
+           "Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses "
+           "are "
            "those that are read, not those of the solver.")
       .def("contacts", &get_contacts,
            nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "

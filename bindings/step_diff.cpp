@@ -40,8 +40,8 @@ Input<double> input(const char* name, const nb::object& value, std::size_t batch
   Table array;
   if (!nb::try_cast(value, array) || (array.shape(0) != 1 && array.shape(0) != batch) ||
       array.shape(1) != static_cast<std::size_t>(n))
-    throw std::invalid_argument(std::string(name) + ": expected a float64 array (" + std::to_string(batch) +
-                                " or 1, " + std::to_string(n) + ")");
+    throw std::invalid_argument(std::string(name) + ": expected a float64 array (" + std::to_string(batch) + " or 1, " +
+                                std::to_string(n) + ")");
   return {array.data(), array.shape(0) == 1 ? 0 : n};
 }
 
@@ -67,9 +67,9 @@ nb::object differentiate_step(Environments& after, const KeptSolutions& kept, co
     if (!in.data || (in.stride == 0 && batch > 1)) throw std::invalid_argument("x: expected one row per environment");
     job.in = in.data;
   }
-  NewArray out(is_jacobian                         ? std::vector<std::size_t>{batch, 2 * nv, nc}
+  NewArray out(is_jacobian                       ? std::vector<std::size_t>{batch, 2 * nv, nc}
                : job.reading == Reading::forward ? std::vector<std::size_t>{batch, 2 * nv}
-                                                   : std::vector<std::size_t>{batch, nc},
+                                                 : std::vector<std::size_t>{batch, nc},
                'd');
   job.out = static_cast<double*>(out.data());
   std::vector<unsigned char> infeasible(is_jacobian ? batch * nc : 0), unique(is_jacobian ? batch : 0);

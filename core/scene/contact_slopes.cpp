@@ -36,7 +36,7 @@ using Six = double[6];
 struct Feature {
   Vec point{};
   int n_lines = 0;
-  Vec line[2] = {};       // along which it extends: one of an edge, two of a face
+  Vec line[2] = {};        // along which it extends: one of an edge, two of a face
   bool is_curved = false;  // the point turns with the normal
 };
 Feature corner_at(const Vec& p) { return {p, 0, {}, false}; }
@@ -264,7 +264,9 @@ class PairSlopes {
     if (c.core == Core::segment) {  // beyond the ends, or along the axis
       const Vec d = c.size[1] * geometry::axis(c.frame, 2);
       const double flat = norm2(across(d));
-      const double t = flat > close * close ? dot(across(d), across(x - c.frame.p)) / flat : (dot(d, n_) > 0) == (dot(side.towards, n_) > 0) ? 1 : -1;
+      const double t = flat > close * close                              ? dot(across(d), across(x - c.frame.p)) / flat
+                       : (dot(d, n_) > 0) == (dot(side.towards, n_) > 0) ? 1
+                                                                         : -1;
       if (std::fabs(t) >= 1 - SlopesTuning::close) return f = corner_at(c.frame.p + (t < 0 ? -1.0 : 1.0) * d), true;
       return f = edge_at(c.frame.p + t * d, d), true;
     }
@@ -443,43 +445,75 @@ class Pair {
   }
 };
 
+// Rates of the plane in which the points of a patch were put (level in scene/contacts.cpp).
+class Levelled {
+ public:
+  Levelled(int moves, int n, const Contact* points, const Vec& origin)
+      : moves_(moves), n_(n), points_(points), origin_(origin) {
+    for (int k = 0; k < n; ++k)
+      for (patch_[k] = 0; patch_[k] < k && !(patch_[patch_[k]] == patch_[k] && is_of(k, patch_[k]));) ++patch_[k];
+  }
+  void add(int k, const Rates& rates) { rates_[k] = rates; }
+  // Of point k, along each twist.
+  Vec rate(int k, int c) const {
+    const Vec n = normal(k);
+    const double down = height_rate(k, c) - plane_rate(patch_[k], c);
+    return rates_[k].a[c] - down * n - dot(n, rates_[k].at - at(k)) * rates_[k].n[c];
+  }
+
+ private:
+  static constexpr double one_patch = 1e-8;  // as there
+  int moves_, n_;
+  const Contact* points_;
+  Vec origin_;
+  int patch_[max_points];
+  Rates rates_[max_points];
+
+  Vec normal(int k) const { return load(points_[k].frame + 6); }
+  Vec at(int k) const { return load(points_[k].position) - origin_; }
+  bool is_of(int k, int first) const { return norm2(normal(k) - normal(first)) < one_patch; }
+  // Before it was put there.
+  double height_rate(int k, int c) const { return dot(rates_[k].a[c], normal(k)) + dot(rates_[k].at, rates_[k].n[c]); }
+  double plane_rate(int first, int c) const {
+    double sum = 0;
+    int members = 0, nearest = first;
+    for (int k = first; k < n_; ++k) {
+      if (patch_[k] != first) continue;
+      sum += height_rate(k, c), ++members;
+      if (points_[k].gap < points_[nearest].gap) nearest = k;
+    }
+    if (moves_ == 0) return sum / members;
+    const double open = points_[nearest].gap > 0 ? 1 : 0;
+    return height_rate(nearest, c) + moves_ * (open - 0.5) * rates_[nearest].s[c];
+  }
+};
+
 }  // namespace
 
 void contact_slopes(const Shape& a, const Placement<double>& X_Wa, const Shape& b, const Placement<double>& X_Wb,
-                    double margin, int n, const Contact* points, ContactSlopes* slopes) {
+                    double margin, int moves, int n, const Contact* points, ContactSlopes* slopes) {
   const Vec origin = load(points[0].position);
   const Pair pair(a, X_Wa, b, X_Wb, origin);
-  const bool on_plane = b.kind == ShapeKind::plane;
-  bool is_level = true;  // scene/contacts.cpp: all in one plane
-  for (int k = 1; k < n; ++k) is_level = is_level && std::equal(points[k].frame + 6, points[k].frame + 9, points[0].frame + 6);
-  double mean[6] = {};  // rate of their mean height
-  double above[max_points] = {};  // it, before they were
+  n = std::min(n, max_points);
+  Levelled levelled(moves, n, points, origin);
+  Rates rates;
   for (int k = 0; k < n; ++k) {
     const Vec x = load(points[k].position) - origin, normal = load(points[k].frame + 6);
-    Rates rates;
     if (points[k].is_ahead)
       guess(x, normal, rates);
     else
       pair.find(x, normal, points[k].gap + margin, rates);
-    above[k] = dot(normal, rates.at - x);
+    levelled.add(k, rates);
     for (int c = 0; c < 6; ++c) {
-      mean[c] += (dot(rates.a[c], normal) + dot(x, rates.n[c])) / n;
       for (int i = 0; i < 3; ++i) slopes[k].position[i][c] = rates.a[c][i], slopes[k].normal[i][c] = rates.n[c][i];
       slopes[k].gap[c] = rates.s[c];
     }
   }
   for (int k = 0; k < n; ++k) {
     ContactSlopes& own = slopes[k];
-    const Vec x = load(points[k].position) - origin, normal = load(points[k].frame + 6);
-    for (int c = 0; c < 6; ++c) {
-      Vec rate{own.position[0][c], own.position[1][c], own.position[2][c]};
-      const Vec turn{own.normal[0][c], own.normal[1][c], own.normal[2][c]};
-      if (on_plane) {
-        rate = rate - (0.5 * own.gap[c]) * normal;
-      } else if (is_level && !points[k].is_ahead) {
-        const double down = dot(rate, normal) + dot(x, turn) - mean[c];
-        rate = rate - down * normal - above[k] * turn;
-      }
+    const Vec x = load(points[k].position) - origin;
+    for (int c = 0; c < 6 && !points[k].is_ahead; ++c) {
+      const Vec rate = levelled.rate(k, c);
       for (int i = 0; i < 3; ++i) own.position[i][c] = rate[i];
     }
     // twists of the point itself

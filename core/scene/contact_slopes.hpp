@@ -13,8 +13,9 @@ struct ContactSlopes {
   double gap[6];
 };
 
-// Of points [0, n) of one pair as find_contacts leaves them, each with the features that made it.
+// Of points [0, n) of one pair as find_contacts leaves them, each with the features that made it. moves: a (1), b (-1)
+// or both (0).
 void contact_slopes(const Shape& a, const Placement<double>& X_Wa, const Shape& b, const Placement<double>& X_Wb,
-                    double margin, int n, const Contact* points, ContactSlopes* slopes);
+                    double margin, int moves, int n, const Contact* points, ContactSlopes* slopes);
 
 }  // namespace featherweight

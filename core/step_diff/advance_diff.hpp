@@ -55,7 +55,8 @@ inline void differentiate_advance(int turn, const Vector& c, const double* moved
   const int last = turn / 3;
   out.q_q.set(last, last, Et), out.q_m.set(last, last, T), out.v_v.set(last, last, Et), out.v_m.set(last, last, spin);
   if (turn == 0) return;
-  const Vector path = (three(moved) + FW_ISA::cross(w, c)) * dt + c - E * c, U = Et * (three(v) + FW_ISA::cross(ang, c));
+  const Vector path = (three(moved) + FW_ISA::cross(w, c)) * dt + c - E * c,
+               U = Et * (three(v) + FW_ISA::cross(ang, c));
   const Matrix3 C = skew(c);
   out.q_q.set(0, 0, Et), out.q_q.set(0, 1, Et * skew(path) * -1), out.q_q.set(1, 0, none);
   out.q_m.set(0, 0, Et * dt), out.q_m.set(0, 1, Et * C * -dt + C * T), out.q_m.set(1, 0, none);

@@ -16,8 +16,13 @@ struct ContactRates {
   double gap;
 };
 
+// What rows act between: a contact; two frames of a closure, whose rows are along and about the axes of the first at
+// the origin of the second; or a limit of a joint.
+enum class Between : int { contact, closure, limit };
+
 struct DiffContact {
-  const Contact* contact;
+  Between between = Between::contact;
+  const Contact* contact;  // or null
   int link[2];
   Vector point, axis[3];
   ContactSlopes slopes;
@@ -28,6 +33,10 @@ struct DiffContact {
 
   // Of motions of a and b given as twists of the point.
   ContactRates rates(const Twist& a, const Twist& b) const {
+    if (between == Between::closure) {
+      const auto turn = [&](int k) { return FW_ISA::cross(a.ang, axis[k]); };
+      return {b.lin, {turn(0), turn(1), turn(2)}, 0};
+    }
     const Twist seen = a - b;
     const double x[6] = {seen.lin[0], seen.lin[1], seen.lin[2], seen.ang[0], seen.ang[1], seen.ang[2]};
     ContactRates r{b.lin, {}, 0};

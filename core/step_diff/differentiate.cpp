@@ -55,7 +55,8 @@ void differentiate(Environments& after, const KeptSolutions& kept, StepDiffJob j
   job.scene = own.ground ? &own.ground->scene() : &scene;
   job.dt = simulation.dt();
   job.q = after.q_start().data(), job.v = after.v_start().data();
-  job.acceleration = after.acceleration().data(), job.q_end = after.q().data();
+  job.acceleration = after.acceleration().data();
+  job.q_end = after.q().data(), job.v_end = after.v().data();
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
   job.gravity = given(own.gravity), job.inertias = given(own.inertias);
   job.contacts = after.contacts().data(), job.reports = after.reports().data();

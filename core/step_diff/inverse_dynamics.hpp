@@ -1,78 +1,39 @@
-// step_diff/inverse_dynamics.hpp -- H, and the derivatives of tau = H a + h - J^T f by q and v, with all of a tree about
-// one point.
+// step_diff/inverse_dynamics.hpp -- H, and the derivatives of tau = H a + h - J^T f by q and v, with all of a tree
+// about one point.
 //
 // In world axes composites are sums. Let i be the link of degree of freedom k and p its parent,
-//   s' = V_p x S_k,   s'' = A_p x S_k + V_p x s',   B_i x = V_i x* I_i x - I_i (V_i x x) + x x* I_i V_i.
+//   s' = V_p x S_k,   s'' = A_p x S_k + V_p x s',   B: twice the Coriolis matrix (spatial/coriolis.hpp).
 // Turning about k takes what is outboard along, except for the velocity and acceleration the parent has:
 //   dF/dq_k = S_k x* F + I s'' + B s',    dF/dv_k = I (s' + V_i x S_k) + B S_k      (composites of i)
 // so for j inboard of k       tau_j,q_k = S_j . (dF/dq_k)
 //    for k inboard of j, or of the same joint, tau_j,q_k = I S_j . s'' + B^T S_j . s' - (S_k x S_j) . W
 // where the turn of S_j cancels that of F, but not that of W: wrenches that stay in the world (of contacts).
-// B has only angular columns, 2 [x x p] and a 3 x 3 block, p: the linear momentum.
 // Cost: O(n d). Source: Carpentier and Mansard 2018; Singh, Russell and Wensing 2022. Oracle: finite differences.
 #pragma once
+#include "spatial/coriolis.hpp"
 #include "step_diff/columns.hpp"
 #include "step_diff/motion.hpp"
 
 namespace featherweight::FW_ISA {
 
-FW_INLINE Wrench operator*(const RigidInertia<double>& b, const Twist& v) {
-  Wrench f{v.lin * b.m, b.I * v.ang};
-  add_cross(f.lin, v.ang, b.h);
-  add_cross(f.ang, b.h, v.lin);
-  return f;
-}
-
-// What a wrench on a link changes by per twist of the link through the medium, 6 x 6 by rows.
-struct DragSlope {
-  double e[6][6];
-};
-
-// The angular columns of B.
-struct VelocityProducts {
-  Vector p;     // linear momentum
-  Mat3<double> M;
-
-  FW_INLINE void operator+=(const VelocityProducts& o) { p += o.p, M = M + o.M; }
-  FW_INLINE Wrench operator*(const Twist& x) const { return {FW_ISA::cross(x.ang, p) * 2.0, M * x.ang}; }
-  // B^T s has only an angular part
-  FW_INLINE Vector transposed(const Twist& s) const {
-    return FW_ISA::cross(p, s.lin) * 2.0 + transposed_times(M, s.ang);
-  }
-};
-FW_INLINE VelocityProducts velocity_products(const RigidInertia<double>& I, const Twist& v) {
-  VelocityProducts b;
-  b.p = v.lin * I.m + FW_ISA::cross(v.ang, I.h);
-  const Vector L = I.I * v.ang;
-  const auto product = [&](int c) FW_LAMBDA_INLINE {
-    Vector x = zero3<double>();
-    x[c] = 1;
-    Vector y = FW_ISA::cross(v.ang, I.I * x) - I.I * FW_ISA::cross(v.ang, x);
-    add_cross(y, x, L);
-    add_cross(y, I.h, FW_ISA::cross(v.lin, x) * -2.0);
-    return y;
-  };
-  const Vector x = product(0), y = product(1), z = product(2);
-  b.M = {{x[0], y[0], z[0]}, {x[1], y[1], z[1]}, {x[2], y[2], z[2]}};
-  return b;
-}
-
 class InverseDynamics {
  public:
   Matrix dq, dv;  // nv x nv
   double* H;      // packed rows of dynamics/crba.hpp, with what is added to the diagonal
+  double* tau;    // nv
   Wrench* IS;     // of degrees of freedom: momentum of all outboard per unit of their velocity
 
   InverseDynamics(const WorldTree& world, Arena& arena)
       : dq(take_matrix(arena, world.scene->tree.nv, world.scene->tree.nv)),
         dv(take_matrix(arena, world.scene->tree.nv, world.scene->tree.nv)),
         H(arena.take<double>(world.scene->tree.row[world.scene->tree.nv])),
+        tau(arena.take<double>(world.scene->tree.nv)),
         IS(arena.take<Wrench>(world.scene->tree.nv)),
         world_(world),
         V_(arena.take<Twist>(world.scene->tree.n_links)),
         A_(arena.take<Twist>(world.scene->tree.n_links)),
         I_(arena.take<RigidInertia<double>>(world.scene->tree.n_links)),
-        B_(arena.take<VelocityProducts>(world.scene->tree.n_links)),
+        B_(arena.take<CoriolisMatrix<double>>(world.scene->tree.n_links)),
         F_(arena.take<Wrench>(world.scene->tree.n_links)),
         W_(arena.take<Wrench>(world.scene->tree.n_links)),
         dot_(arena.take<Twist>(world.scene->tree.nv)),
@@ -82,18 +43,16 @@ class InverseDynamics {
   const Twist* velocities() const { return V_; }
 
   // base: the acceleration that stands in for gravity; f: wrenches on links that turn with them, or null; W: wrenches
-  // that stay in the world, or null; drag, wind: of the medium, or null.
-  void differentiate(const double* v, const double* a, const Twist& base, const Wrench* f, const Wrench* W,
-                     const DragSlope* drag, const Vector& wind, DragSlope* drag_sums) {
+  // that stay in the world, or null.
+  void differentiate(const double* v, const double* a, const Twist& base, const Wrench* f, const Wrench* W) {
     const Tree<double>& tree = world_.scene->tree;
     set_zero(dq, tree.nv), set_zero(dv, tree.nv);
     move(v, a, base, f, W);
-    for (int i = 0; drag && i < tree.n_links; ++i) drag_sums[i] = drag[i];
     for (int i = tree.n_links - 1; i >= 0; --i) {
       const Link<double>& l = tree.links[i];
       for (int k = l.v; k < l.v + l.nv; ++k) {
-        add_inboard(i, k, drag ? drag_sums + i : nullptr, wind);
-        add_outboard(i, k, drag ? drag_sums + i : nullptr, wind);
+        add_inboard(i, k);
+        add_outboard(i, k, a);
       }
       if (l.turns_armature) add_armature(l, v);
       if (l.parent < 0) continue;
@@ -103,8 +62,6 @@ class InverseDynamics {
       B_[l.parent] += B_[i];
       F_[l.parent] += F_[i];
       W_[l.parent] += W_[i];
-      for (int r = 0; drag && r < 6; ++r)
-        for (int c = 0; c < 6; ++c) drag_sums[l.parent].e[r][c] += drag_sums[i].e[r][c];
     }
   }
 
@@ -112,7 +69,7 @@ class InverseDynamics {
   const WorldTree& world_;
   Twist *V_, *A_;
   RigidInertia<double>* I_;
-  VelocityProducts* B_;
+  CoriolisMatrix<double>* B_;
   Wrench *F_, *W_;
   Twist *dot_, *ddot_;  // s', s''
 
@@ -133,42 +90,29 @@ class InverseDynamics {
       }
       A_[i] = own;
       I_[i] = world_.inertia[i];
-      B_[i] = velocity_products(I_[i], V_[i]);
+      B_[i] = coriolis_matrix(I_[i], V_[i]);
       F_[i] = I_[i] * own + cross(V_[i], I_[i] * V_[i]);
       if (f) F_[i] -= f[i];
       W_[i] = W ? W[i] : zero_force<double>();
     }
   }
-  static Wrench times(const DragSlope& D, const Twist& x) {
-    const double e[6] = {x.lin[0], x.lin[1], x.lin[2], x.ang[0], x.ang[1], x.ang[2]};
-    double y[6];
-    for (int r = 0; r < 6; ++r) {
-      y[r] = 0;
-      for (int c = 0; c < 6; ++c) y[r] += D.e[r][c] * e[c];
-    }
-    return {{y[0], y[1], y[2]}, {y[3], y[4], y[5]}};
-  }
-  // The twist through the medium when k turns: the wind does not.
-  Twist through(int k, const Vector& wind) const {
-    return {dot_[k].lin + FW_ISA::cross(world_.axis[k].ang, wind), dot_[k].ang};
-  }
   // Column k at degrees of freedom inboard of its joint.
-  void add_inboard(int i, int k, const DragSlope* drag, const Vector& wind) {
+  void add_inboard(int i, int k) {
     const Twist& S = world_.axis[k];
-    Wrench by_q = I_[i] * ddot_[k] + B_[i] * dot_[k] + cross(S, F_[i]);
-    Wrench by_v = I_[i] * (dot_[k] + cross(V_[i], S)) + B_[i] * S;
-    if (drag) by_q -= times(*drag, through(k, wind)), by_v -= times(*drag, S);
+    Wrench by_q = I_[i] * ddot_[k] + cross(S, F_[i]), by_v = I_[i] * (dot_[k] + cross(V_[i], S));
+    add_coriolis(by_q, B_[i], dot_[k]), add_coriolis(by_v, B_[i], S);
     world_.for_path(world_.parent(i), [&](int j) FW_LAMBDA_INLINE {
       dq(j, k) = dot(world_.axis[j], by_q);
       dv(j, k) = dot(world_.axis[j], by_v);
     });
   }
   // Row j at degrees of freedom of its joint and inboard of it, and the row of H.
-  void add_outboard(int i, int j, const DragSlope* drag, const Vector& wind) {
+  void add_outboard(int i, int j, const double* a) {
     const Tree<double>& tree = world_.scene->tree;
     const Twist& S = world_.axis[j];
     const Wrench momentum = IS[j] = I_[i] * S, turn = cross(S, W_[i]);
-    const Vector BS = B_[i].transposed(S);
+    const Vector BS = transposed_coriolis(B_[i], S);
+    tau[j] = dot(S, F_[i]) - dot(S, W_[i]) + world_.rotor[j] * a[j];
     double* const row = H + tree.row[j];
     row[0] = dot(S, momentum) + world_.rotor[j];
     for (int k = tree.dof_parent[j], s = 1; k >= 0; k = tree.dof_parent[k], ++s) row[s] = dot(world_.axis[k], momentum);
@@ -182,14 +126,12 @@ class InverseDynamics {
       const Link<double>& l = tree.links[link];
       for (int k = l.v; k < l.v + l.nv; ++k) {
         dv(j, k) += dot(dot_[k] + cross(V_[link], world_.axis[k]), momentum);
-        if (!drag) continue;
-        dq(j, k) -= dot(S, times(*drag, through(k, wind)));
-        dv(j, k) -= dot(S, times(*drag, world_.axis[k]));
       }
     }
   }
-  // Of w x R w + u x R u and w x R u, in the axes of the joint.
+  // w x R w + u x R u and w x R u, in the axes of the joint.
   void add_armature(const Link<double>& l, const double* v) {
+    visit(l.kind, [&](auto joint) { add_armature_bias(joint, l, v + l.v, 1.0, tau + l.v); });
     const int turn = l.nv - 3;
     const double* const R = l.ball_armature;
     const double* const x = v + l.v;

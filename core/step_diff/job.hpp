@@ -44,7 +44,7 @@ struct StepDiffJob {
   double dt;
   const double *q, *v;          // at the start, one row per environment
   const double* acceleration;   // mean over the step, likewise
-  const double* q_end;          // where closures have to hold
+  const double *q_end, *v_end;  // and at the end
   Input<double> tau, control, f_ext;
   const double* friction = nullptr;  // as of RolloutJob
   const double* gain_scale = nullptr;

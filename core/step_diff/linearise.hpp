@@ -12,39 +12,44 @@
 // Oracle: central differences of the step.
 #pragma once
 #include "scene/contacts.hpp"
+#include "step/advance.hpp"
 #include "step_diff/advance_diff.hpp"
 #include "step_diff/inertia.hpp"
-#include "step_diff/inverse_dynamics.hpp"
-#include "step_diff/joint_forces.hpp"
 #include "step_diff/modes_diff.hpp"
 #include "step_diff/rows_diff.hpp"
+#include "step_diff/smooth_diff.hpp"
+#include "step_diff/tumble_diff.hpp"
 
 namespace featherweight::FW_ISA {
 
 class StepLinearisation {
  public:
   // For environments with up to so many rows and contacts.
-  StepLinearisation(const StepDiffJob& job, int most_rows, int most_contacts, Arena& arena)
+  StepLinearisation(const StepDiffJob& job, int most_rows, int most_found, Arena& arena)
       : job_(job),
         scene_(*job.scene),
         tree_(job.scene->tree),
         nv_(tree_.nv),
         nc_(job.columns.count),
-        world_(*job.scene, arena),
-        dynamics_(world_, arena),
-        forces_(*job.scene, arena),
+        smooth_(job, arena),
+        world_(smooth_.world),
+        dynamics_(smooth_.dynamics),
+        forces_(smooth_.joints),
+        tumble_(*job.scene, nc_, arena),
         plain_(tree_, arena),
         held_(tree_, arena),
         modes_(most_rows, nc_, arena),
         lift_(most_rows, nc_, arena) {
+    const int most_contacts = most_found + job.scene->n_joint_rows + job.scene->n_closures;
     modes_.lu.take_scratch(most_rows, nc_, arena);
     lift_.take_scratch(most_rows, nc_, arena);
     H_ = arena.take<double>(tree_.row[nv_]);
     v_plus_ = arena.take<double>(nv_), turn_ = arena.take<double>(nv_), w_ = arena.take<double>(nv_);
     moved_ = arena.take<double>(nv_), zero_ = arena.take<double>(nv_), row_v_ = arena.take<double>(nv_);
-    V_ = arena.take<Twist>(tree_.n_links), V_plus_ = arena.take<Twist>(tree_.n_links);
+    V_ = smooth_.V, V_plus_ = arena.take<Twist>(tree_.n_links);
     V_row_ = arena.take<Twist>(tree_.n_links), W_w_ = arena.take<Twist>(tree_.n_links);
-    wrench_ = arena.take<Wrench>(tree_.n_links), f_ = arena.take<Wrench>(tree_.n_links);
+    wrench_ = arena.take<Wrench>(tree_.n_links);
+    u_ = arena.take<double>(nv_), kept_a_ = arena.take<double>(nv_);
     hold_ = arena.take<JointHold>(nv_), locked_ = arena.take<bool>(nv_), link_of_ = arena.take<int>(nv_);
     mark_ = arena.take<int>(nv_), path_ = arena.take<int>(static_cast<std::size_t>(most_contacts) * 2 * deepest());
     contacts_ = arena.take<DiffContact>(most_contacts), slopes_ = arena.take<ContactSlopes>(most_contacts);
@@ -65,11 +70,13 @@ class StepLinearisation {
   void linearise(std::size_t environment) {
     set_start(environment);
     add_rows();
-    find_velocities();
-    sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1 / job_.dt);
-    dynamics_.differentiate(v_, a_, base_, f_, wrench_, nullptr, zero3<double>(), nullptr);
-    for (int k = 0; k < tree_.row[nv_]; ++k) H_[k] = dynamics_.H[k];
-    add_smooth_columns();
+    find_pair_slopes();
+    world_.twists(v_plus_, V_plus_);
+    tumbles_ = tumble_.find(world_, smooth_.inertias, v_, job_.dt);
+    if (tumbles_)
+      add_turned_columns();
+    else
+      add_free_columns();
     find_corrections();
     add_contact_columns();
     factorise();
@@ -91,6 +98,10 @@ class StepLinearisation {
       add_product(Y_, S_, m_, X_);
     }
     Matrix moved = X_;
+    if (tumbles_ && !corrects_) {
+      copy(X_, nv_, X2_);
+      moved = X2_;
+    }
     if (corrects_) {
       copy(R2_, nv_, X2_);
       plain_.solve(X2_);
@@ -103,6 +114,7 @@ class StepLinearisation {
       add_product(Y2_, S_, n_on_, X2_);
       moved = X2_;
     }
+    for (int f = 0; tumbles_ && f < nv_; ++f) add_row(moved, f, 1, tumble_.bends, f);
     write(X_, moved, out);
   }
   // in: (columns), out: (2 nv).
@@ -119,17 +131,17 @@ class StepLinearisation {
       for (int r = 0; r < m_; ++r)
         for (int f = 0; f < nv_; ++f) z_[f] += Y_(f, r) * for_rows_[r];
     }
-    const double* moved = z_;
+    for (int f = 0; f < nv_; ++f) nu_[f] = corrects_ ? row_times(R2_, f, in) : 0;
+    if (corrects_) plain_.solve(nu_);
+    for (int f = 0; f < nv_; ++f) nu_[f] += z_[f];
     if (corrects_) {
-      for (int f = 0; f < nv_; ++f) nu_[f] = row_times(R2_, f, in);
-      plain_.solve(nu_);
-      for (int f = 0; f < nv_; ++f) nu_[f] += z_[f];
       for (int i = 0; i < n_on_; ++i) for_rows_[i] = -row_times(T2_, on_[i], in) - along(J_, on_[i], nu_);
       lift_.solve<false>(for_rows_);
       for (int i = 0; i < n_on_; ++i)
         for (int f = 0; f < nv_; ++f) nu_[f] += Y2_(f, i) * for_rows_[i];
-      moved = nu_;
     }
+    for (int f = 0; tumbles_ && f < nv_; ++f) nu_[f] += row_times(tumble_.bends, f, in);
+    const double* const moved = nu_;
     const int q = job_.columns.of(Wrt::q);
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
@@ -173,6 +185,7 @@ class StepLinearisation {
         }
       }
     }
+    for (int f = 0; tumbles_ && f < nv_; ++f) add_to(g_, gm_[f], tumble_.bends[f], nc_);
     if (corrects_) {
       for (int f = 0; f < nv_; ++f) nu_[f] = gm_[f];
       for (int i = 0; i < n_on_; ++i) {
@@ -214,21 +227,24 @@ class StepLinearisation {
     for (int c = 0; c < nc_; ++c) out[c] = g_[c];
   }
 
- private:
+ protected:
   const StepDiffJob& job_;
   const Scene& scene_;
   const Tree<double>& tree_;
   int nv_, nc_;
-  WorldTree world_;
-  InverseDynamics dynamics_;
-  JointForces forces_;
+  SmoothDiff smooth_;
+  WorldTree& world_;
+  InverseDynamics& dynamics_;
+  JointForces& forces_;
+  TumbleDiff tumble_;
   FactorisedInertia plain_, held_;  // without, and with what joint rows hold
   ModesDiff modes_;
   ProximalLu lift_;  // G + give of rows whose positions are asked for
   double* H_;
+  double *u_, *kept_a_;
   double *v_plus_, *turn_, *w_, *moved_, *zero_, *row_v_;
   Twist *V_, *V_plus_, *V_row_, *W_w_;  // of links: at the start, at the end, that, with what corrects, and that alone
-  Wrench *wrench_, *f_;
+  Wrench* wrench_;
   JointHold* hold_;
   bool* locked_;
   int *link_of_, *mark_, *path_;
@@ -243,10 +259,9 @@ class StepLinearisation {
   // of the environment
   std::size_t environment_ = 0;
   const double *q_ = nullptr, *v_ = nullptr, *a_ = nullptr, *control_ = nullptr, *gains_ = nullptr;
-  Twist base_ = zero_motion<double>();
   double closed_ = 0;  // gaps of loaded rows up to this count as closed
   int m_ = 0, n_contacts_ = 0, n_path_ = 0, n_on_ = 0;
-  bool corrects_ = false;
+  bool corrects_ = false, tumbles_ = false;
 
   int deepest() const {
     int most = 0;
@@ -261,41 +276,17 @@ class StepLinearisation {
     environment_ = environment;
     const std::size_t e = environment;
     q_ = job_.q + e * tree_.nq, v_ = job_.v + e * nv_, a_ = job_.acceleration + e * nv_;
-    control_ = job_.control.data ? job_.control.data + static_cast<std::ptrdiff_t>(e) * job_.control.stride : nullptr;
-    gains_ = job_.gain_scale ? job_.gain_scale + e * scene_.n_actuators : nullptr;
-    const double* const g = job_.gravity ? job_.gravity + 3 * e : tree_.gravity;
-    base_ = {{-g[0], -g[1], -g[2]}, zero3<double>()};
-    closed_ = LawTuning::closed_share * __builtin_sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]) * job_.dt * job_.dt;
-    world_.place(q_, job_.inertias ? job_.inertias + e * inertia_numbers * tree_.n_links : nullptr);
-    forces_.differentiate(scene_, job_.dt, q_, v_, control_, gains_);
+    smooth_.start(e);
+    smooth_.place(q_, v_);
+    control_ = smooth_.control, gains_ = smooth_.gains;
+    closed_ = LawTuning::closed_share * smooth_.fall * job_.dt * job_.dt;
+    for (int f = 0; f < nv_; ++f) turn_[f] = zero_[f] = mark_[f] = 0;
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
-      for (int k = l.v; k < l.v + l.nv; ++k) link_of_[k] = i, turn_[k] = 0, zero_[k] = 0, mark_[k] = 0;
-      f_[i] = zero_force<double>();
-      if (l.kind != JointKind::free) continue;
-      const Vector w{v_[l.v + 3], v_[l.v + 4], v_[l.v + 5]};
-      const Vector t = FW_ISA::cross(w, Vector{v_[l.v], v_[l.v + 1], v_[l.v + 2]} + FW_ISA::cross(w, world_.center[i]));
-      for (int k = 0; k < 3; ++k) turn_[l.v + k] = t[k];
+      for (int k = l.v; k < l.v + l.nv; ++k) link_of_[k] = i;
     }
+    add_turning_of_axes(tree_, world_.center, v_, 1.0, turn_);
     for (int f = 0; f < nv_; ++f) v_plus_[f] = v_[f] + job_.dt * (a_[f] + turn_[f]);
-    if (job_.f_ext.data) add_given_forces(job_.f_ext.data + static_cast<std::ptrdiff_t>(e) * job_.f_ext.stride);
-  }
-  // A force in the axes of one of the user's links, on its compiled link and about its root.
-  Wrench placed_force(int user_link, const Wrench& local) const {
-    const Mount<double>& mount = tree_.mounts[user_link];
-    const Wrench on_link = shift_to_parent(to_parent(Rotation<double>{mat3(mount.R)}, local), vec3(mount.p));
-    return shift_to_parent(to_parent(Rotation<double>{world_.pose[mount.link].R}, on_link),
-                           world_.from_root(mount.link));
-  }
-  void add_given_forces(const double* given) {
-    for (int k = 0; k < tree_.n_user_links; ++k, given += 6)
-      if (tree_.mounts[k].link >= 0)
-        f_[tree_.mounts[k].link] +=
-            placed_force(k, {{given[0], given[1], given[2]}, {given[3], given[4], given[5]}});
-  }
-  void find_velocities() {
-    world_.twists(v_, V_);
-    world_.twists(v_plus_, V_plus_);
   }
 
   // -- rows
@@ -318,13 +309,17 @@ class StepLinearisation {
         add_contact(solution.rows + first, last - first);
       }
     }
-    for (int k = 0; k < n_contacts_;) {  // pair by pair
-      int last = k + 1;
-      while (last < n_contacts_ && contacts_[last].contact->a == contacts_[k].contact->a &&
-             contacts_[last].contact->b == contacts_[k].contact->b)
-        ++last;
+  }
+  void find_pair_slopes() {
+    const auto is_pair = [&](int k, int first) {
+      return contacts_[k].contact && contacts_[k].contact->a == contacts_[first].contact->a &&
+             contacts_[k].contact->b == contacts_[first].contact->b;
+    };
+    for (int k = 0, last; k < n_contacts_; k = last) {  // pair by pair
+      last = k + 1;
+      if (!contacts_[k].contact) continue;
+      while (last < n_contacts_ && is_pair(last, k)) ++last;
       find_slopes(k, last);
-      k = last;
     }
   }
   void hold_joint(const JointRow& row, const SolvedRow& solved) {
@@ -345,6 +340,8 @@ class StepLinearisation {
           hold.lock_by_q = -1 / job_.dt;
         }
       }
+      const bool rests = solved.mode == Mode::sticking && is_at_rest(gap);
+      if (solved.correction > 0 || rests) add_limit(f, direction, gap, solved);
       return;
     }
     if (row.kind == JointRow::dry_friction) {
@@ -381,6 +378,32 @@ class StepLinearisation {
     add_impulse_slope(k, {-scale * m.kp, larger == at_limit ? 0 : -scale * rate, scale * m.gain, larger / scale},
                       job_.dt);
   }
+  bool is_at_rest(double gap) const { return gap <= closed_ && gap >= -SeparateTuning::negligible_overlap; }
+  // A limit that is corrected: a row along one degree of freedom, that moves nothing else. Its impulse is that of a
+  // locked joint.
+  void add_limit(int f, double direction, double gap, const SolvedRow& solved) {
+    DiffContact& limit = contacts_[n_contacts_];
+    limit.between = Between::limit;
+    limit.contact = nullptr;
+    limit.link[0] = limit.link[1] = -1;
+    limit.rows = m_, limit.first = n_path_, limit.count = 1;
+    limit.correction = solved.correction;
+    for (double& x : limit.force) x = 0;
+    path_[n_path_++] = f;
+    DiffRow& row = rows_[m_++];
+    row = {n_contacts_++, -1,  Mode::open, Law::unilateral, 0, solved.correction, 0, 0, 0, 0, 0, 0, 1,
+           solved.give,   true};
+    row.slack_slope = slack_slope(gap);
+    row.gap_slope = direction;  // of its row
+    corrects_ = true;
+  }
+  // Of what a gap asks of the velocity (cone_rows.hpp): at rest, the side on which shapes overlap.
+  double slack_slope(double gap) const {
+    if (gap > closed_) return 1 / job_.dt;
+    return SeparateTuning::share_per_step * gap > -SeparateTuning::fastest * job_.dt
+               ? SeparateTuning::share_per_step / job_.dt
+               : 0;
+  }
   void add_impulse_slope(int actuator, const DriveSlope& slope, double s) {
     const int f = scene_.actuators[actuator].dof;
     if (has(Wrt::q)) R_(f, column(Wrt::q) + f) += s * slope.by_q;
@@ -396,11 +419,11 @@ class StepLinearisation {
       if (solved[k].component == 2) normal = solved + k;
     const PairMaterial& material = scene_.materials[c.material];
     const bool is_closed = normal->mode != Mode::open, is_rigid = !(material.compliance > 0);
-    const bool rests = is_rigid && is_closed && normal->impulse > 0 && c.gap <= closed_ &&
-                       c.gap >= -SeparateTuning::negligible_overlap;
+    const bool rests = is_rigid && is_closed && normal->impulse > 0 && is_at_rest(c.gap);
     const bool is_corrected = is_rigid && (normal->correction > 0 || rests);
     if (!is_closed && !is_corrected) return;
     DiffContact& contact = contacts_[n_contacts_];
+    contact.between = Between::contact;
     contact.contact = &c;
     contact.link[0] = scene_.shapes[c.a].link, contact.link[1] = scene_.shapes[c.b].link;
     contact.point = {c.position[0], c.position[1], c.position[2]};
@@ -415,8 +438,21 @@ class StepLinearisation {
       if (!is_normal && row.mode == Mode::open) continue;
       if (!is_normal && !is_closed) continue;
       DiffRow& out = rows_[m_++];
-      out = {n_contacts_, row.component, row.mode, row.law, row.impulse, is_normal ? contact.correction : 0,
-             row.velocity + row.shift, row.compliance, row.bound, 0, 0, 0, 1, row.give, is_normal && is_corrected};
+      out = {n_contacts_,
+             row.component,
+             row.mode,
+             row.law,
+             row.impulse,
+             is_normal ? contact.correction : 0,
+             row.velocity + row.shift,
+             row.compliance,
+             row.bound,
+             0,
+             0,
+             0,
+             1,
+             row.give,
+             is_normal && is_corrected};
       if (is_normal) set_normal_law(c, material, out);
       if (row.strikes) out.bounce = row.shift;  // over the velocity before: see add_contact_columns
     }
@@ -432,10 +468,7 @@ class StepLinearisation {
     } else if (c.gap > closed_) {
       row.gap_slope = per_dt;
     }
-    const double wanted = SeparateTuning::share_per_step * c.gap * per_dt;
-    row.slack_slope = c.gap > closed_                        ? per_dt
-                      : wanted > -SeparateTuning::fastest ? SeparateTuning::share_per_step * per_dt
-                                                             : 0;
+    row.slack_slope = slack_slope(c.gap);
   }
   // Degrees of freedom that move it; mark: 1 of a, 2 of b.
   void add_path(DiffContact& contact) {
@@ -473,8 +506,10 @@ class StepLinearisation {
     int begin = static_cast<int>(&one - list.data), end = begin;
     while (begin > 0 && list.data[begin - 1].a == one.a && list.data[begin - 1].b == one.b) --begin;
     while (end < list.count && list.data[end].a == one.a && list.data[end].b == one.b) ++end;
+    const int moves = scene_.shapes[one.b].link < 0 ? 1 : scene_.shapes[one.a].link < 0 ? -1 : 0;
     contact_slopes(shape_of(scene_, environment_, one.a), placement(one.a), shape_of(scene_, environment_, one.b),
-                   placement(one.b), scene_.materials[one.material].margin, end - begin, list.data + begin, slopes_);
+                   placement(one.b), scene_.materials[one.material].margin, moves, end - begin, list.data + begin,
+                   slopes_);
     for (int k = first; k < last; ++k) contacts_[k].slopes = slopes_[contacts_[k].contact - list.data - begin];
   }
 
@@ -497,7 +532,54 @@ class StepLinearisation {
 
   // -- columns without contacts
 
-  void add_smooth_columns() {
+  // With the acceleration that the step had, and impulses among the forces.
+  void add_free_columns() {
+    sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1 / job_.dt);
+    dynamics_.differentiate(v_, a_, smooth_.base, smooth_.f, wrench_);
+    keep_inertia();
+    add_smooth_columns(a_, v_);
+  }
+  // What tumbles is turned between forces and impulses, so that these come each by itself: R is what H times the
+  // turned velocity changes by.
+  void add_turned_columns() {
+    copy(R_, nv_, X2_);  // of joint rows
+    set_zero(R_, nv_);
+    double *const u = u_, *const a = kept_a_;
+    smooth_.accelerate(tumble_.explicit_v, zero_, plain_, a);
+    keep_inertia();
+    for (int f = 0; f < nv_; ++f) u[f] = v_[f] + job_.dt * a[f];
+    dynamics_.differentiate(tumble_.explicit_v, a, smooth_.base, smooth_.f, nullptr);
+    add_smooth_columns(a, tumble_.explicit_v);
+    plain_.solve(R_);
+    tumble_.turn(world_, smooth_.inertias, v_, u, dynamics_);
+    tumble_.apply(R_, column(Wrt::q));
+    copy(R_, nv_, X_);
+    copy(X2_, nv_, R_);
+    add_inertia_product(tree_, H_, 1, X_, R_);
+    // what impulses did
+    for (int f = 0; f < nv_; ++f) w_[f] = v_plus_[f] - tumble_.turned[f], u[f] = 0;
+    add_turning_of_axes(tree_, world_.center, tumble_.explicit_v, job_.dt, u);
+    for (int f = 0; f < nv_; ++f) w_[f] -= u[f];
+    sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1);
+    add_impulse_columns(R_);
+  }
+  void keep_inertia() {
+    for (int k = 0; k < tree_.row[nv_]; ++k) H_[k] = dynamics_.H[k];
+  }
+  // Of H^-1 times impulses that are kept in wrench_, where it is w_.
+  void add_impulse_columns(const Matrix& R) {
+    world_.twists(w_, W_w_);
+    dynamics_.differentiate(zero_, w_, zero_motion<double>(), nullptr, wrench_);
+    for (int f = 0; has(Wrt::q) && f < nv_; ++f)
+      for (int k = 0; k < nv_; ++k) R(f, column(Wrt::q) + k) -= dynamics_.dq(f, k);
+    for (int k = 0; has(Wrt::gains) && k < scene_.n_actuators; ++k) {
+      const int f = scene_.actuators[k].dof;
+      R(f, column(Wrt::gains) + k) -= forces_.inertia[k] * w_[f];
+    }
+    if (has(Wrt::masses)) smooth_.add_mass_columns(R, -1, W_w_, nullptr);
+  }
+  // a: that of the forces; v: whose products they have.
+  void add_smooth_columns(const double* a, const double* v) {
     const double dt = job_.dt;
     if (has(Wrt::q)) {
       const int first = column(Wrt::q);
@@ -506,19 +588,11 @@ class StepLinearisation {
         R_(f, first + f) += dt * forces_.by_q[f];
       }
     }
-    if (has(Wrt::v)) add_velocity_columns();
-    for (int f = 0; has(Wrt::tau) && f < nv_; ++f) R_(f, column(Wrt::tau) + f) = dt;
-    for (int k = 0; k < scene_.n_actuators; ++k) {
-      const int f = scene_.actuators[k].dof;
-      if (has(Wrt::control)) R_(f, column(Wrt::control) + k) += dt * forces_.force[k].by_control;
-      if (has(Wrt::gains)) R_(f, column(Wrt::gains) + k) += dt * (forces_.force[k].by_gain - forces_.inertia[k] * a_[f]);
-    }
-    for (int f = 0; has(Wrt::gravity) && f < nv_; ++f)
-      for (int k = 0; k < 3; ++k) R_(f, column(Wrt::gravity) + k) = dt * dynamics_.IS[f].lin[k];
-    if (has(Wrt::f_ext)) add_force_columns();
-    if (has(Wrt::masses)) add_mass_columns(R_, -dt, dynamics_.accelerations(), V_);
+    if (has(Wrt::v)) add_velocity_columns(v);
+    smooth_.add_columns(R_, dt, a);
+    smooth_.drag.add_columns(world_, V_, dt, column(Wrt::q), column(Wrt::v), R_);
   }
-  void add_velocity_columns() {
+  void add_velocity_columns(const double* v) {
     const double dt = job_.dt;
     const int first = column(Wrt::v);
     for (int k = 0; k < nv_; ++k) {
@@ -530,15 +604,16 @@ class StepLinearisation {
       }
     }
     for (int f = 0; f < nv_; ++f) {
-      for (int k = 0; k < nv_; ++k) R_(f, first + k) -= dt * dynamics_.dv(f, k);
+      for (int k = 0; k < nv_; ++k)
+        if (!(tumbles_ && tumble_.tumbles(link_of_[k]))) R_(f, first + k) -= dt * dynamics_.dv(f, k);
       R_(f, first + f) += dt * forces_.by_v[f];
     }
     // w x (u + w x c) of free joints
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
-      if (l.kind != JointKind::free) continue;
-      const Vector w{v_[l.v + 3], v_[l.v + 4], v_[l.v + 5]}, c = world_.center[i];
-      const Vector p = Vector{v_[l.v], v_[l.v + 1], v_[l.v + 2]} + FW_ISA::cross(w, c);
+      if (l.kind != JointKind::free || (tumbles_ && tumble_.tumbles(i))) continue;
+      const Vector w{v[l.v + 3], v[l.v + 4], v[l.v + 5]}, c = world_.center[i];
+      const Vector p = Vector{v[l.v], v[l.v + 1], v[l.v + 2]} + FW_ISA::cross(w, c);
       const Matrix3 by_u = skew(w), by_w = skew(p) * -1 + skew(w) * skew(c) * -1;
       for (int r = 0; r < 3; ++r)
         for (int k = 0; k < 3; ++k) {
@@ -560,36 +635,6 @@ class StepLinearisation {
     const int end = l.subtree_end == tree_.n_links ? nv_ : tree_.links[l.subtree_end].v;
     for (int k = f + 1; k < end; ++k) use(k, H_[tree_.row[k] + scene_.depth[k] - scene_.depth[f]]);
   }
-  void add_force_columns() {
-    for (int u = 0; u < tree_.n_user_links; ++u) {
-      const int link = tree_.mounts[u].link;
-      if (link < 0) continue;
-      for (int k = 0; k < 6; ++k) {
-        Wrench e = zero_force<double>();
-        (k < 3 ? e.lin[k] : e.ang[k - 3]) = 1;
-        const Wrench f = placed_force(u, e);
-        world_.for_path(link, [&](int j) FW_LAMBDA_INLINE {
-          R_(j, column(Wrt::f_ext) + 6 * u + k) += job_.dt * dot(world_.axis[j], f);
-        });
-      }
-    }
-  }
-  // s J^T (I A + V x* I V) of the share of each of the user's links; V: null if it does not move.
-  void add_mass_columns(const Matrix& to, double s, const Twist* A, const Twist* V) {
-    for (int u = 0; u < tree_.n_user_links; ++u) {
-      const int link = tree_.mounts[u].link;
-      if (link < 0) continue;
-      const double* const x = job_.shares + 10 * u;
-      const RigidInertia<double> I =
-          world_.in_world({x[0], {x[1], x[2], x[3]}, {x[4], x[5], x[6], x[7], x[8], x[9]}}, link);
-      Wrench f = I * A[link];
-      if (V) f += cross(V[link], I * V[link]);
-      world_.for_path(link, [&](int j) FW_LAMBDA_INLINE {
-        to(j, column(Wrt::masses) + u) += s * dot(world_.axis[j], f);
-      });
-    }
-  }
-
   // -- overlaps
 
   void find_corrections() {
@@ -599,21 +644,18 @@ class StepLinearisation {
       sum_wrenches([](const DiffContact& c, int k) { return k == 2 ? c.correction : 0; }, 1);
       for (int i = 0; i < tree_.n_links; ++i)
         world_.for_path(i, [&](int j) FW_LAMBDA_INLINE { w_[j] += dot(world_.axis[j], wrench_[i]); });
+      for (int r = 0; r < m_; ++r)
+        if (rows_[r].component < 0) w_[path_of(r)] += rows_[r].gap_slope * rows_[r].correction;
       plain_.solve(w_);
     }
-    for (int f = 0; f < nv_; ++f) row_v_[f] = v_plus_[f] + w_[f], moved_[f] = row_v_[f];
+    for (int f = 0; f < nv_; ++f) {
+      row_v_[f] = v_plus_[f] + w_[f];
+      moved_[f] = row_v_[f] + (tumbles_ ? tumble_.bend[f] : 0);
+    }
     if (!corrects_) return;
     world_.twists(row_v_, V_row_);
-    world_.twists(w_, W_w_);
     set_zero(R2_, nv_);
-    dynamics_.differentiate(zero_, w_, zero_motion<double>(), nullptr, wrench_, nullptr, zero3<double>(), nullptr);
-    for (int f = 0; has(Wrt::q) && f < nv_; ++f)
-      for (int k = 0; k < nv_; ++k) R2_(f, column(Wrt::q) + k) -= dynamics_.dq(f, k);
-    for (int k = 0; has(Wrt::gains) && k < scene_.n_actuators; ++k) {
-      const int f = scene_.actuators[k].dof;
-      R2_(f, column(Wrt::gains) + k) -= forces_.inertia[k] * w_[f];
-    }
-    if (has(Wrt::masses)) add_mass_columns(R2_, -1, W_w_, nullptr);
+    add_impulse_columns(R2_);
   }
 
   // -- columns of contacts
@@ -680,23 +722,33 @@ class StepLinearisation {
     return n;
   }
 
+  // The degree of freedom of a limit.
+  int path_of(int row) const { return path_[contacts_[rows_[row].contact].first]; }
+
   void add_contact_columns() {
     set_zero(T_, m_), set_zero(J_, m_);
     if (corrects_) set_zero(T2_, m_);
     for (int k = 0; k < n_contacts_; ++k) {
       DiffContact& c = contacts_[k];
+      if (c.between == Between::limit) {
+        const int f = path_of(c.rows);
+        J_(c.rows, f) = rows_[c.rows].gap_slope;
+        if (has(Wrt::q)) T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
+        continue;
+      }
       const int n = rows_of(c);
       set_marks(c);
       set_bounces(c, n);
       const Relative v_plus = relative(c, V_plus_), v_row = corrects_ ? relative(c, V_row_) : v_plus;
       const Relative before = relative(c, V_);
       for (int i = c.first; i < c.first + c.count; ++i) add_contact_column(c, n, path_[i], v_plus, v_row, before);
-      if (has(Wrt::heights)) add_height_columns(c, n, v_plus, v_row);
+      if (has(Wrt::heights) && c.contact) add_height_columns(c, n, v_plus, v_row);
       forget_marks(c);
     }
   }
   // Restitution as a share of the velocity before.
   void set_bounces(const DiffContact& c, int n) {
+    if (!c.contact) return;
     const Relative before = relative(c, V_);
     for (int r = c.rows; r < c.rows + n; ++r) {
       DiffRow& row = rows_[r];

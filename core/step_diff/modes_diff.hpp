@@ -1,10 +1,10 @@
 // step_diff/modes_diff.hpp -- impulses by implicit differentiation, in the modes that they have.
 //
 //   lambda' = P y + p,   M y = -Q (s + G p),   M = Q G P + E
-// sticking rows are unknowns of their own; a contact that slides along t = sigma_t / |sigma_t| has two: the normal, with
-// the column (-mu t, 1), and what turns the friction, across t, with E = |sigma_t| / (mu lambda_n), since a slower slip
-// turns faster. Discs (spin, roll) likewise, bounded by the normal of their contact. p: what a change of all coefficients
-// of friction does. Open rows have none.
+// sticking rows are unknowns of their own; a contact that slides along t = sigma_t / |sigma_t| has two: the normal,
+// with the column (-mu t, 1), and what turns the friction, across t, with E = |sigma_t| / (mu lambda_n), since a slower
+// slip turns faster. Discs (spin, roll) likewise, bounded by the normal of their contact. p: what a change of all
+// coefficients of friction does. Open rows have none.
 #pragma once
 #include "step_diff/proximal_lu.hpp"
 #include "step_diff/rows_diff.hpp"
@@ -120,7 +120,7 @@ class ModesDiff {
 
  private:
   // Share of what impulses could do [1].
-  static constexpr double not_unique = 1e-5;
+  static constexpr double not_unique = 1e-3;
 
   struct Unknown {
     int n_p, n_q;
@@ -139,6 +139,11 @@ class ModesDiff {
     return unknowns_[n_++];
   }
   void add_contact(const DiffRow* rows, int first, int last, double friction) {
+    if (rows[first].component < 0) return;  // a limit, whose joint is locked
+    if (rows[first].law == Law::equality) {
+      for (int r = first; r < last; ++r) add_row_of(r);
+      return;
+    }
     int normal = first;
     while (rows[normal].component != 2) ++normal;
     if (rows[normal].mode == Mode::open) return;
@@ -167,7 +172,8 @@ class ModesDiff {
   }
   void add_sliding(const DiffRow* rows, int first, int end, int own, double load, double friction) {
     double slip2 = 0, impulse2 = 0;
-    for (int i = first; i < end; ++i) slip2 += rows[i].slip * rows[i].slip, impulse2 += rows[i].impulse * rows[i].impulse;
+    for (int i = first; i < end; ++i)
+      slip2 += rows[i].slip * rows[i].slip, impulse2 += rows[i].impulse * rows[i].impulse;
     const double speed = __builtin_sqrt(slip2), mu = rows[first].mu;
     // about to slide, friction says where to
     const double per = speed > 0 ? 1 / speed : impulse2 > 0 ? -1 / __builtin_sqrt(impulse2) : 0;

@@ -6,6 +6,7 @@
 #include "kinematics/forward.hpp"
 #include "memory/arena.hpp"
 #include "scene/scene.hpp"
+#include "spatial/coriolis.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -22,28 +23,20 @@ FW_INLINE Wrench operator-(const Wrench& a, const Wrench& b) { return {a.lin - b
 FW_INLINE double dot(const Twist& m, const Wrench& f) { return dot(m.lin, f.lin) + dot(m.ang, f.ang); }
 
 // v x m, and v x* f: (v x m) . f = -m . (v x* f)
-FW_INLINE Twist cross(const Twist& v, const Twist& m) {
-  Vector lin = cross(v.ang, m.lin);
-  add_cross(lin, v.lin, m.ang);
-  return {lin, cross(v.ang, m.ang)};
-}
-FW_INLINE Wrench cross(const Twist& v, const Wrench& f) {
-  Vector ang = cross(v.ang, f.ang);
-  add_cross(ang, v.lin, f.lin);
-  return {cross(v.ang, f.lin), ang};
-}
+FW_INLINE Twist cross(const Twist& v, const Twist& m) { return motion_cross(v, m); }
+FW_INLINE Wrench cross(const Twist& v, const Wrench& f) { return force_cross(v, f); }
 // Velocity of a point at r.
 FW_INLINE Vector point_velocity(const Twist& m, const Vector& r) { return m.lin + cross(m.ang, r); }
 
 // Of one environment at the start of a step.
 struct WorldTree {
   const Scene* scene;
-  Pose<double>* pose;              // of links
-  Twist* axis;                     // of degrees of freedom: column of S
-  RigidInertia<double>* inertia;   // of links
-  double* rotor;                   // of degrees of freedom: what is added to the diagonal of H
-  Vector* center;                  // of mass, of links on free joints, in their axes
-  double* state;                   // scratch
+  Pose<double>* pose;             // of links
+  Twist* axis;                    // of degrees of freedom: column of S
+  RigidInertia<double>* inertia;  // of links
+  double* rotor;                  // of degrees of freedom: what is added to the diagonal of H
+  Vector* center;                 // of mass, of links on free joints, in their axes
+  double* state;                  // scratch
 
   WorldTree(const Scene& s, Arena& arena)
       : scene(&s),

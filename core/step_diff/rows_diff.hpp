@@ -13,18 +13,18 @@ namespace featherweight::FW_ISA {
 
 // A row of a contact.
 struct DiffRow {
-  int contact;       // in the list of those that have a part
-  int component;     // along t1, t2, n, then about them
-  Mode mode;         // of its block
+  int contact;    // in the list of those that have a part
+  int component;  // along t1, t2, n, then about them
+  Mode mode;      // of its block
   Law law;
   double impulse, correction;
-  double slip;       // velocity with what restitution asks for
+  double slip;  // velocity with what restitution asks for
   double compliance;
-  double mu;         // of its block
-  double bounce;     // what of the velocity before it leaves with; 0: it does not strike
-  double gap_slope;  // of the shift of its law, by the gap [1/s]
+  double mu;           // of its block
+  double bounce;       // what of the velocity before it leaves with; 0: it does not strike
+  double gap_slope;    // of the shift of its law, by the gap [1/s]
   double slack_slope;  // of what its position asks of the velocity, by the gap [1/s]
-  double share;      // of restitution that was kept
+  double share;        // of restitution that was kept
   double give;
   bool is_corrected;  // its position is asked for
 };

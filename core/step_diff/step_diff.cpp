@@ -1,4 +1,5 @@
-#include "step_diff/linearise.hpp"
+#include "step_diff/closed_diff.hpp"
+#include "step_diff/rk4_diff.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -16,23 +17,19 @@ bool is_finite(const double* x, std::size_t n) {
 }
 
 // One environment after the other; columns of its derivatives fill the registers. Those that failed, or whose
-// derivatives are beyond what numbers hold, get zeros.
-void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
+// derivatives are beyond what numbers hold, get zeros. make(arena): the linearisation.
+template <class Make>
+void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory, const Make& make) {
   const std::size_t nv = static_cast<std::size_t>(job.scene->tree.nv), nc = static_cast<std::size_t>(job.columns.count);
   const std::size_t n_in = job.reading == Reading::reverse ? 2 * nv : nc;
   const std::size_t n_out = job.reading == Reading::jacobian  ? 2 * nv * nc
                             : job.reading == Reading::forward ? 2 * nv
                                                               : nc;
-  int most_rows = 0, most_contacts = 0;
-  for (std::size_t e = begin; e < end; ++e) {
-    most_rows = job.solutions[e].n_rows > most_rows ? job.solutions[e].n_rows : most_rows;
-    most_contacts = job.contacts[e].count > most_contacts ? job.contacts[e].count : most_contacts;
-  }
   Arena measure(memory);
-  StepLinearisation(job, most_rows, most_contacts, measure);
+  make(measure);
   if (!measure.fits()) reserve(memory, memory.required);
   Arena arena(memory);
-  StepLinearisation step(job, most_rows, most_contacts, arena);
+  auto step = make(arena);
   for (std::size_t e = begin; e < end; ++e) {
     double* const out = job.out + e * n_out;
     unsigned char* const infeasible = job.infeasible ? job.infeasible + e * nc : nullptr;
@@ -51,6 +48,21 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
     if (job.reports[e].failed || !is_finite(out, n_out))
       for (std::size_t k = 0; k < n_out; ++k) out[k] = 0;
   }
+}
+
+void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
+  if (job.scene->integrator == Integrator::rk4)
+    return differentiate(job, begin, end, memory, [&](Arena& arena) { return Rk4Linearisation(job, arena); });
+  int most_rows = 0, most_contacts = 0;
+  for (std::size_t e = begin; e < end; ++e) {
+    most_rows = job.solutions[e].n_rows > most_rows ? job.solutions[e].n_rows : most_rows;
+    most_contacts = job.contacts[e].count > most_contacts ? job.contacts[e].count : most_contacts;
+  }
+  if (job.scene->n_closures)
+    return differentiate(job, begin, end, memory,
+                         [&](Arena& arena) { return ClosedLinearisation(job, most_rows, most_contacts, arena); });
+  differentiate(job, begin, end, memory,
+                [&](Arena& arena) { return StepLinearisation(job, most_rows, most_contacts, arena); });
 }
 
 }  // namespace

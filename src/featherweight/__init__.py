@@ -121,6 +121,7 @@ from .sensors.imu import IMU
 from .sensors.joints import JointSensor
 from .sensors.named import NamedSensor, named_sensors
 from .simulation.contacts import Contacts
+from .simulation.derivatives import Gradient, Linearisation, RolloutGradient, StepDerivatives
 from .simulation.forces import Closures, Forces
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator, Trajectory
@@ -169,6 +170,7 @@ __all__ = [
     "FrameVelocityDerivatives",
     "GaussSeidel",
     "Geometry",
+    "Gradient",
     "HeightField",
     "HingeConstraint",
     "ImportNote",
@@ -182,6 +184,7 @@ __all__ = [
     "JointCoupling",
     "JointSensor",
     "Keyframe",
+    "Linearisation",
     "LiveView",
     "Material",
     "Medium",
@@ -199,6 +202,7 @@ __all__ = [
     "Plane",
     "PointConstraint",
     "RneaDerivatives",
+    "RolloutGradient",
     "Scene",
     "SceneObject",
     "Severity",
@@ -208,6 +212,7 @@ __all__ = [
     "Spline",
     "SplinePoint",
     "State",
+    "StepDerivatives",
     "StepSolution",
     "Tendon",
     "Trajectory",

@@ -456,7 +456,10 @@ class Environments:
         Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
         """
 
-    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None) -> None: ...
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None, read: bool = True) -> None:
+        """
+        Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses are those that are read, not those of the solver.
+        """
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 
@@ -488,6 +491,14 @@ class Environments:
 
     def forgive(self, arg: int, /) -> None:
         """Environment as if it had never been stepped: no contacts, not failed."""
+
+def differentiate_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, wrt: Sequence[str], product: str, x: numpy.typing.NDArray[numpy.float64] | None, num_threads: int | None) -> Any:
+    """
+    The last step of environments, whose solutions were kept, linearised. product: 'jacobian': (batch, 2 nv, columns), with columns that have no derivative and environments whose velocities are unique; 'forward': (batch, 2 nv) for x (batch, columns); 'reverse': (batch, columns) for x (batch, 2 nv).
+    """
+
+def ground_shapes(simulation: Simulation) -> list[int]:
+    """Shapes of the world, in the order of the columns of 'heights'."""
 
 def solver_defaults() -> dict[str, Any]:
     """

@@ -23,6 +23,7 @@ LAYERS = (
     "cones",
     "scene",
     "step",
+    "step_diff",
     "forces",
 )
 

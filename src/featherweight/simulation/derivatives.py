@@ -185,7 +185,10 @@ class Stepped:
         columns, nv = Columns(self.sim, wrt, self.free), self.sim.model.nv
         matrix, infeasible, unique = self.product(columns, "jacobian", None)
         single = self.after.single
-        squeeze = (lambda x: x[0]) if single else (lambda x: x)
+
+        def squeeze(x: NDArray[Any]) -> NDArray[Any]:
+            return x[0] if single else x
+
         return StepDerivatives(
             state=self.after,
             dq={name: squeeze(x) for name, x in columns.split(matrix[:, :nv]).items()},
@@ -230,6 +233,16 @@ class Pushforward:
         return (out[0, :nv], out[0, nv:]) if state.single else (out[:, :nv], out[:, nv:])
 
 
+def check_smooth(sim: Simulator) -> None:
+    """Raises for steps whose derivative is not known."""
+    if sim.integrator == "rk4":
+        raise ValueError('derivatives: integrator "rk4" has none yet')
+    if sim.scene.constraints:
+        raise ValueError("derivatives: scenes with constraints have none yet")
+    if sim.model.description.medium is not None:
+        raise ValueError("derivatives: scenes in a medium have none yet")
+
+
 def width_of(sim: Simulator, name: str) -> int:
     """How many numbers the caller gives for it."""
     if name in ("control", "gains"):
@@ -272,8 +285,8 @@ def differentiate(
 ) -> Any:
     """``_core.differentiate_step`` of a step that ``drive`` drove."""
     x = None if x is None else np.ascontiguousarray(x)
-    inputs = (None if each is None else np.ascontiguousarray(each) for each in drive)
-    return _core.differentiate_step(after, kept, *inputs, columns.wrt, reading, x, sim.num_threads)
+    tau, control, f_ext = (None if each is None else np.ascontiguousarray(each) for each in drive)
+    return _core.differentiate_step(after, kept, tau, control, f_ext, columns.wrt, reading, x, sim.num_threads)
 
 
 def again(
@@ -306,7 +319,10 @@ def rollout_vjp(
             tau[:, k], control[:, k] = g["tau"], g["control"]
             for name in parameters:
                 totals[name] = totals.get(name, 0.0) + g[name]
-    squeeze = (lambda y: y[0]) if single else (lambda y: y)
+
+    def squeeze(y: Array) -> Array:
+        return y[0] if single else y
+
     return RolloutGradient(
         squeeze(x[:, :nv]),
         squeeze(x[:, nv:]),

@@ -280,6 +280,7 @@ class Simulator:
         trajectory: of ``rollout(..., tape=True)``; dq, dv: ([batch,] steps, nv), zero by default; parameters: see
         :meth:`step_derivatives`. Steps between those that the tape holds are taken once more, bit for bit.
         """
+        derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
         names = derivatives.checked_parameters(parameters)
         n = tape.steps * self.model.nv
@@ -297,6 +298,7 @@ class Simulator:
 
         trajectory: of ``rollout(..., tape=True)``.
         """
+        derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
         return derivatives.linearise(self, tape, final.single, final.batch_size)
 
@@ -545,12 +547,14 @@ class Simulator:
         self, state: State, tau: ArrayLike | None, control: ArrayLike | None, f_ext: ArrayLike | None
     ) -> derivatives.Stepped:
         """A step, taken, with all that its derivatives need."""
+        derivatives.check_smooth(self)
         kept = _core.KeptSolutions(self._core, state.batch_size)
         after, drive = self._stepped_with(state, tau, control, f_ext, kept, read=False)
         commands = self._inputs("control", control, self.nu, state, steps=None)
         clipped = self._clipped(control, commands)
-        one = (None if x is None else x[:, 0] for x in drive)
-        return derivatives.Stepped(self, after, kept, tuple(one), None if clipped is None else ~clipped[:, 0])
+        forces, controls, on_links = (None if x is None else x[:, 0] for x in drive)
+        free = None if clipped is None else ~clipped[:, 0]
+        return derivatives.Stepped(self, after, kept, (forces, controls, on_links), free)
 
     def _clipped(self, control: ArrayLike | None, commands: Array | None) -> NDArray[np.bool_] | None:
         """Which controls were at the ends of their range, like them."""

@@ -1,0 +1,386 @@
+// step_diff/closed_diff.hpp -- the step of a closed mechanism, linearised (step/shake.hpp).
+//
+// Products of velocities are those of the mean of v and of v+ in its new axes, and closures hold where coordinates end:
+//   x = -H^-1 c(q, (v + v_end) / 2),  v+ = turned(v, x) + dt a + H^-1 J^T lambda,  g(q (+) dt (v+ + bend)) = g(q)
+// With x' = A0 + A1 v+' the velocity obeys H (1 - turned_x A1) v+' = ..., which is no longer symmetric: it is solved
+// densely. Rows of closures see g at the end, and their impulses act along J at the start. Then coordinates alone move
+// along H^-1 J^T until g = 0. Products with vectors are taken from the matrix. Oracle: finite differences.
+#pragma once
+#include "rows/closure.hpp"
+#include "step_diff/linearise.hpp"
+
+namespace featherweight::FW_ISA {
+
+class ClosedLinearisation : public StepLinearisation {
+ public:
+  ClosedLinearisation(const StepDiffJob& job, int most_rows, int most_found, Arena& arena)
+      : StepLinearisation(job, most_rows, most_found, arena),
+        end_(*job.scene, arena),
+        dense_(nv_, larger(nc_, larger(nv_, most_rows)), arena),
+        project_(scene_.n_closure_rows, nc_, arena) {
+    dense_.take_scratch(nv_, larger(nc_, larger(nv_, most_rows)), arena);
+    project_.take_scratch(scene_.n_closure_rows, nc_, arena);
+    x_ = arena.take<double>(nv_), middle_ = arena.take<double>(nv_);
+    A0_ = take_matrix(arena, nv_, nc_), A1_ = take_matrix(arena, nv_, nv_), full_ = take_matrix(arena, nv_, nv_);
+    K_ = take_matrix(arena, most_rows, nv_), J_end_ = take_matrix(arena, scene_.n_closure_rows, nv_);
+    N_ = take_matrix(arena, nv_, scene_.n_closure_rows), C_ = take_matrix(arena, nv_, nv_);
+    D_ = take_matrix(arena, scene_.n_closure_rows, nc_);
+    out_ = arena.take<double>(static_cast<std::size_t>(2) * nv_ * nc_);
+    closure_row_ = arena.take<int>(most_rows);
+  }
+
+  void linearise(std::size_t environment) {
+    set_start(environment);
+    add_rows();
+    add_closures();
+    find_pair_slopes();
+    world_.twists(v_plus_, V_plus_);
+    tumbles_ = tumble_.find(world_, smooth_.inertias, v_, job_.dt);
+    add_closed_columns();
+    find_corrections();
+    set_zero(T_, m_), set_zero(J_, m_);
+    add_contact_columns();
+    for (int i = 0; i < tree_.n_links; ++i)
+      if (const Link<double>& l = tree_.links[i]; l.nv > 1)
+        differentiate_advance(l.nv - 3, world_.center[i], moved_ + l.v, v_plus_ + l.v, job_.dt, balls_[i]);
+    set_end_rows();
+    solve_closed();
+  }
+  void jacobian(double* out, unsigned char* infeasible) const {
+    for (int k = 0; k < 2 * nv_ * nc_; ++k) out[k] = out_[k];
+    (void)infeasible;
+  }
+  void forward(const double* in, double* out) const {
+    for (int r = 0; r < 2 * nv_; ++r) {
+      out[r] = 0;
+      for (int c = 0; c < nc_; ++c) out[r] += out_[static_cast<std::size_t>(r) * nc_ + c] * in[c];
+    }
+  }
+  void reverse(const double* in, double* out) const {
+    for (int c = 0; c < nc_; ++c) out[c] = 0;
+    for (int r = 0; r < 2 * nv_; ++r) add_to(out, in[r], out_ + static_cast<std::size_t>(r) * nc_, nc_);
+  }
+  bool is_unique() const { return true; }
+
+ private:
+  WorldTree end_;  // where the step ends
+  ProximalLu dense_, project_;
+  double *x_, *middle_, *out_;
+  Matrix A0_, A1_, full_, K_, J_end_, N_, C_, D_;
+  int* closure_row_;  // rows of closures that are independent
+  int n_closed_ = 0;
+  int end_count_ = 0;
+
+  static int larger(int a, int b) { return a > b ? a : b; }
+
+  void add_closures() {
+    n_closed_ = 0;
+    const StepSolution& solution = job_.solutions[environment_];
+    for (int first = 0, last; first < solution.n_rows; first = last) {
+      const SolvedRow& row = solution.rows[first];
+      last = first + 1;
+      if (row.source != RowSource::closure) continue;
+      while (last < solution.n_rows && solution.rows[last].source == RowSource::closure &&
+             solution.rows[last].index == row.index)
+        ++last;
+      add_closure(scene_.closures[row.index], solution.rows + first, last - first);
+    }
+  }
+  void add_closure(const Closure<double>& closure, const SolvedRow* solved, int n) {
+    DiffContact& c = contacts_[n_contacts_];
+    c.between = Between::closure;
+    c.contact = nullptr;
+    c.link[0] = closure.a.link, c.link[1] = closure.b.link;
+    const Pose<double> a = frame_in_world(closure.a, world_.pose), b = frame_in_world(closure.b, world_.pose);
+    c.point = b.p;
+    for (int k = 0; k < 3; ++k) c.axis[k] = FW_ISA::column(a.R, k);
+    c.correction = 0;
+    c.rows = m_;
+    for (double& x : c.force) x = 0;
+    for (int k = 0; k < n; ++k) {
+      if (solved[k].compliance > 0) continue;  // it depends on others
+      const int component = closure.axes[solved[k].component];
+      c.force[component] = solved[k].impulse;
+      closure_row_[n_closed_++] = m_;
+      rows_[m_++] = {n_contacts_,
+                     component,
+                     Mode::sticking,
+                     Law::equality,
+                     solved[k].impulse,
+                     0,
+                     0,
+                     0,
+                     0,
+                     0,
+                     is_integrable(closure, solved[k].component) ? 1.0 : 0.0,
+                     0,
+                     1,
+                     0,
+                     false};
+    }
+    if (c.rows == m_) return;
+    add_path(c);
+    ++n_contacts_;
+  }
+
+  // y += s C E, E: block(link, r, k) of every joint; C: nv x nv
+  template <class Block>
+  void add_times_blocks(const Matrix& C, double s, const Block& block, const Matrix& y, int first) const {
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      for (int r = 0; r < nv_; ++r)
+        for (int k = 0; k < l.nv; ++k) {
+          double sum = 0;
+          for (int j = 0; j < l.nv; ++j) sum += C(r, l.v + j) * block(i, j, k);
+          y(r, first + l.v + k) += s * sum;
+        }
+    }
+  }
+  // Blocks of step_diff/advance_diff.hpp; axes: velocities stay.
+  double v_by_v(int i, int r, int k) const { return tree_.links[i].nv == 1 ? 1 : balls_[i].v_v.e[r][k]; }
+  double v_by_m(int i, int r, int k) const { return tree_.links[i].nv == 1 ? 0 : balls_[i].v_m.e[r][k]; }
+  double q_by_q(int i, int r, int k) const { return tree_.links[i].nv == 1 ? 1 : balls_[i].q_q.e[r][k]; }
+  double q_by_m(int i, int r, int k) const { return tree_.links[i].nv == 1 ? job_.dt : balls_[i].q_m.e[r][k]; }
+  // v_by_m times the bend by v (from = 0) or by x (from = 6)
+  double v_by_bend(int i, int r, int k, int from) const {
+    double sum = 0;
+    for (int j = 0; j < tree_.links[i].nv; ++j) sum += v_by_m(i, r, j) * tumble_.bend_slope(i, j, from + k);
+    return sum;
+  }
+
+  void add_closed_columns() {
+    copy(R_, nv_, X2_);  // of joint rows
+    set_zero(R_, nv_);
+    double *const a = kept_a_, *const v_end = middle_;
+    smooth_.accelerate(tumble_.explicit_v, zero_, plain_, a);
+    keep_inertia();
+    dynamics_.differentiate(tumble_.explicit_v, a, smooth_.base, smooth_.f, nullptr);
+    add_smooth_columns(a, tumble_.explicit_v);
+    plain_.solve(R_);
+    for (int f = 0; f < nv_; ++f) v_end[f] = 0.5 * (v_[f] + job_.v_end[environment_ * nv_ + f]);
+    dynamics_.differentiate(middle_, zero_, zero_motion<double>(), nullptr, nullptr);
+    for (int f = 0; f < nv_; ++f) x_[f] = -dynamics_.tau[f];
+    plain_.solve(x_);
+    dynamics_.differentiate(middle_, x_, zero_motion<double>(), nullptr, nullptr);
+    tumble_.turn_by(world_, smooth_.inertias, v_, x_);
+    for (int f = 0; f < nv_; ++f) moved_[f] = v_plus_[f] + tumble_.bend[f];
+    for (int i = 0; i < tree_.n_links; ++i)
+      if (const Link<double>& l = tree_.links[i]; l.nv > 1)
+        differentiate_advance(l.nv - 3, world_.center[i], moved_ + l.v, v_plus_ + l.v, job_.dt, balls_[i]);
+    find_product_rates();
+    // from v' + dt a' to what it is turned to
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      for (int r = 0; r < l.nv; ++r)
+        for (int k = 0; k < l.nv; ++k) {
+          if (has(Wrt::v)) R_(l.v + r, column(Wrt::v) + l.v + k) += tumble_.turned_slope(i, r, k) - (r == k ? 1 : 0);
+          if (tumble_.tumbles(i) && !is_single_body(tree_, i))
+            add_row(R_, l.v + r, tumble_.turned_slope(i, r, 6 + k), A0_, l.v + k);
+        }
+    }
+    copy(R_, nv_, X_);
+    copy(X2_, nv_, R_);
+    add_inertia_product(tree_, H_, 1, X_, R_);
+    double* const aside = u_;
+    for (int f = 0; f < nv_; ++f) aside[f] = 0;
+    add_turning_of_axes(tree_, world_.center, tumble_.explicit_v, job_.dt, aside);
+    for (int f = 0; f < nv_; ++f) w_[f] = v_plus_[f] - tumble_.turned[f] - job_.dt * a[f] - aside[f];
+    sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1);
+    add_impulse_columns(R_);
+  }
+  // x' = A0 + A1 v+'
+  void find_product_rates() {
+    unpack_inertia(tree_, H_, dense_.M);
+    for (int r = 0; r < nv_; ++r)
+      for (int k = 0; k < nv_; ++k) C_(r, k) = dynamics_.dv(r, k);
+    set_zero(A0_, nv_), set_zero(A1_, nv_);
+    const auto half_by_x = [&](int i, int r, int k) { return 0.5 * v_by_bend(i, r, k, 6); };
+    const auto half_by_v = [&](int i, int r, int k) { return 0.5 * ((r == k ? 1 : 0) + v_by_bend(i, r, k, 0)); };
+    const auto half_by_end = [&](int i, int r, int k) { return 0.5 * (v_by_v(i, r, k) + v_by_m(i, r, k)); };
+    add_times_blocks(C_, 1, half_by_x, dense_.M, 0);
+    if (has(Wrt::v)) add_times_blocks(C_, -1, half_by_v, A0_, column(Wrt::v));
+    add_times_blocks(C_, -1, half_by_end, A1_, 0);
+    for (int r = 0; has(Wrt::q) && r < nv_; ++r)
+      for (int k = 0; k < nv_; ++k) A0_(r, column(Wrt::q) + k) -= dynamics_.dq(r, k);
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      for (int r = l.v; is_single_body(tree_, i) && r < l.v + l.nv; ++r) {
+        for (int k = 0; k < nv_; ++k) dense_.M(r, k) = r == k ? 1 : 0, A1_(r, k) = 0;
+        for (int p = 0; p < A0_.packs(); ++p) A0_.pack(r, p) = Columns{};
+      }
+    }
+    dense_.factorise(nv_);
+    dense_.solve(A0_, nullptr, A0_.stride);
+    dense_.solve(A1_, nullptr, A1_.stride);
+  }
+
+  // Rows of closures as their errors change where the step ends.
+  void set_end_rows() {
+    for (int r = 0; r < m_; ++r)
+      for (int f = 0; f < nv_; ++f) K_(r, f) = J_(r, f);
+    end_.place(job_.q_end + environment_ * tree_.nq, smooth_.inertias);
+    set_zero(J_end_, n_closed_);
+    for (int i = 0; i < n_closed_; ++i) {
+      const int r = closure_row_[i];
+      const DiffRow& row = rows_[r];
+      set_end_jacobian(row, i);
+      if (row.gap_slope == 0) continue;  // its velocity is held, not where it is
+      for (int f = 0; f < nv_; ++f) K_(r, f) = 0;
+      for (int p = 0; p < T_.packs(); ++p) T_.pack(r, p) = Columns{};
+      const double per_dt = 1 / job_.dt;
+      for (int link = 0; link < tree_.n_links; ++link) {
+        const Link<double>& l = tree_.links[link];
+        for (int k = 0; k < l.nv; ++k) {
+          double by_m = 0, by_q = 0;
+          for (int j = 0; j < l.nv; ++j)
+            by_m += J_end_(i, l.v + j) * q_by_m(link, j, k), by_q += J_end_(i, l.v + j) * q_by_q(link, j, k);
+          by_m *= per_dt, by_q *= per_dt;
+          K_(r, l.v + k) += by_m;
+          if (has(Wrt::q)) T_(r, column(Wrt::q) + l.v + k) += by_q - per_dt * J_(r, l.v + k);
+          if (!tumble_.tumbles(link)) continue;
+          for (int j = 0; j < l.nv; ++j) {  // of bend
+            if (has(Wrt::v)) T_(r, column(Wrt::v) + l.v + j) += by_m * tumble_.bend_slope(link, k, j);
+            const double by_x = by_m * tumble_.bend_slope(link, k, 6 + j);
+            if (by_x == 0 || is_single_body(tree_, link)) continue;
+            add_row(T_, r, by_x, A0_, l.v + j);
+            for (int f = 0; f < nv_; ++f) K_(r, f) += by_x * A1_(l.v + j, f);
+          }
+        }
+      }
+    }
+  }
+  void set_end_jacobian(const DiffRow& row, int i) {
+    const DiffContact& c = contacts_[row.contact];
+    // the closure with these links and this axis is at the same place as at the start
+    const Vector point = carried(c.link[1], c.point);
+    const Vector axis = turned_with(c.link[0], c.axis[row.component % 3]);
+    for (int side = 0; side < 2; ++side) {
+      const double sign = side == 0 ? 1 : -1;
+      end_.for_path(c.link[side], [&](int k) FW_LAMBDA_INLINE {
+        const Twist& S = end_.axis[k];
+        const Vector r = point - end_.root(link_of_[k]);
+        J_end_(i, k) += sign * FW_ISA::dot(axis, row.component < 3 ? point_velocity(S, r) : S.ang);
+      });
+    }
+  }
+  Vector carried(int link, const Vector& point) const {
+    if (link < 0) return point;
+    const Vector local = transposed_times(world_.pose[link].R, point - world_.pose[link].p);
+    return end_.pose[link].R * local + end_.pose[link].p;
+  }
+  Vector turned_with(int link, const Vector& axis) const {
+    return link < 0 ? axis : end_.pose[link].R * transposed_times(world_.pose[link].R, axis);
+  }
+
+  void solve_closed() {
+    // H (1 - turned_x A1)
+    unpack_inertia(tree_, H_, full_);
+    for (int r = 0; r < nv_; ++r)
+      for (int k = 0; k < nv_; ++k) dense_.M(r, k) = full_(r, k) + (r == k ? hold_[r].armature : 0);
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      if (!tumble_.tumbles(i) || is_single_body(tree_, i)) continue;
+      for (int j = 0; j < l.nv; ++j)
+        for (int k = 0; k < l.nv; ++k) {
+          const double t = tumble_.turned_slope(i, j, 6 + k);
+          if (t == 0) continue;
+          for (int r = 0; r < nv_; ++r)
+            for (int f = 0; f < nv_; ++f) dense_.M(r, f) -= full_(r, l.v + j) * t * A1_(l.v + k, f);
+        }
+    }
+    copy(R_, nv_, X_);
+    for (int f = 0; f < nv_; ++f) lock(f);
+    dense_.factorise(nv_);
+    dense_.solve(X_, nullptr, nc_);
+    set_zero(Y_, nv_);
+    for (int r = 0; r < m_; ++r)
+      for (int f = 0; f < nv_; ++f) Y_(f, r) = locked_[f] ? 0 : J_(r, f);
+    dense_.solve(Y_, nullptr, m_);
+    if (m_ > 0) {
+      copy(T_, m_, S_);
+      for (int r = 0; r < m_; ++r) {
+        for (int f = 0; f < nv_; ++f)
+          if (K_(r, f) != 0) add_row(S_, r, K_(r, f), X_, f);
+        for (int c = 0; c < m_; ++c) {
+          double sum = r == c ? rows_[r].compliance : 0;
+          for (int f = 0; f < nv_; ++f) sum += K_(r, f) * Y_(f, c);
+          G_(r, c) = sum;
+        }
+      }
+      modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1);
+      modes_.solve(m_, S_, nc_, nullptr, friction_column());
+      add_product(Y_, S_, m_, X_);
+    }
+    // what coordinates move with
+    copy(X_, nv_, X2_);
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      for (int r = 0; tumble_.tumbles(i) && r < l.nv; ++r)
+        for (int k = 0; k < l.nv; ++k) {
+          if (has(Wrt::v)) X2_(l.v + r, column(Wrt::v) + l.v + k) += tumble_.bend_slope(i, r, k);
+          const double by_x = tumble_.bend_slope(i, r, 6 + k);
+          if (by_x == 0 || is_single_body(tree_, i)) continue;
+          add_row(X2_, l.v + r, by_x, A0_, l.v + k);
+          for (int f = 0; f < nv_; ++f) add_row(X2_, l.v + r, by_x * A1_(l.v + k, f), X_, f);
+        }
+    }
+    write(X_, X2_, out_);
+    project();
+  }
+  void lock(int f) {
+    if (!locked_[f]) return;
+    const auto apply = [&](int col, double rate) {
+      if (col >= 0 && rate != 0)
+        for (int r = 0; r < nv_; ++r) X_(r, col) -= dense_.M(r, f) * rate;
+    };
+    apply(has(Wrt::q) ? column(Wrt::q) + f : -1, hold_[f].lock_by_q);
+    apply(has(Wrt::v) ? column(Wrt::v) + f : -1, hold_[f].lock_by_v);
+    for (int k = 0; k < nv_; ++k) dense_.M(f, k) = dense_.M(k, f) = k == f ? 1 : 0;
+    for (int p = 0; p < X_.packs(); ++p) X_.pack(f, p) = Columns{};
+    if (has(Wrt::q)) X_(f, column(Wrt::q) + f) = hold_[f].lock_by_q;
+    if (has(Wrt::v)) X_(f, column(Wrt::v) + f) = hold_[f].lock_by_v;
+  }
+
+  // Coordinates move along H^-1 J^T until closures are closed, and ball joints see velocities from there.
+  void project() {
+    if (n_closed_ == 0) return;
+    set_zero(N_, nv_), set_zero(D_, n_closed_);
+    for (int i = 0; i < n_closed_; ++i)
+      for (int f = 0; f < nv_; ++f) N_(f, i) = J_(closure_row_[i], f);
+    plain_.factorise(H_, nullptr);
+    plain_.solve(N_);
+    for (int i = 0; i < n_closed_; ++i) {
+      for (int j = 0; j < n_closed_; ++j) {
+        double sum = 0;
+        for (int f = 0; f < nv_; ++f) sum += J_end_(i, f) * N_(f, j);
+        project_.M(i, j) = sum;
+      }
+      for (int f = 0; f < nv_; ++f) add_to(D_[i], J_end_(i, f), out_ + static_cast<std::size_t>(f) * nc_, nc_);
+    }
+    project_.factorise(n_closed_);
+    project_.solve(D_, nullptr, nc_);
+    set_zero(X2_, nv_);
+    for (int f = 0; f < nv_; ++f)
+      for (int i = 0; i < n_closed_; ++i) add_row(X2_, f, -N_(f, i), D_, i);
+    for (int f = 0; f < nv_; ++f) add_to(out_ + static_cast<std::size_t>(f) * nc_, 1, X2_[f], nc_);
+    const double* const v_end = job_.v_end + environment_ * nv_;
+    for (int i = 0; i < tree_.n_links; ++i) {
+      const Link<double>& l = tree_.links[i];
+      if (l.nv == 1) continue;
+      const int t = l.nv - 3;
+      const Vector w{v_end[l.v + t], v_end[l.v + t + 1], v_end[l.v + t + 2]}, c = world_.center[i];
+      const Matrix3 spin = skew(w);
+      const auto add = [&](int to, const Matrix3& m) {
+        for (int r = 0; r < 3; ++r)
+          for (int k = 0; k < 3; ++k)
+            add_to(out_ + static_cast<std::size_t>(nv_ + to + r) * nc_, m(r, k), X2_[l.v + t + k], nc_);
+      };
+      add(l.v + t, spin);
+      if (t == 0) continue;
+      const Vector u{v_end[l.v], v_end[l.v + 1], v_end[l.v + 2]};
+      add(l.v, skew(u + FW_ISA::cross(w, c)) + skew(c) * spin);
+    }
+  }
+};
+
+}  // namespace featherweight::FW_ISA
