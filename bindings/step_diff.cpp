@@ -55,7 +55,7 @@ nb::object differentiate_step(Environments& after, const KeptSolutions& kept, co
   job.columns = layout(simulation, wrt);
   const std::size_t nc = static_cast<std::size_t>(job.columns.count);
   job.tau = input("tau", tau, batch, static_cast<int>(nv));
-  job.control = input("control", control, batch, simulation.scene().n_actuators);
+  job.control = input("control", control, batch, simulation.scene().n_controls());
   job.f_ext = input("f_ext", f_ext, batch, 6 * simulation.model().n_links());
   const bool is_jacobian = product == "jacobian";
   job.reading = is_jacobian ? Reading::jacobian : product == "forward" ? Reading::forward : Reading::reverse;

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..records import Record
+from .lifts import lifts
 from .state import State
 
 if TYPE_CHECKING:
@@ -241,6 +242,10 @@ def check_smooth(sim: Simulator) -> None:
         raise ValueError("derivatives: scenes with constraints have none yet")
     if sim.model.description.medium is not None:
         raise ValueError("derivatives: scenes in a medium have none yet")
+    if sim._actuation.transmissions or sim._actuation.activations:
+        raise ValueError("derivatives: actuators on several joints or with activations have none yet")
+    if lifts(sim.model.description):
+        raise ValueError("derivatives: scenes in which weight is carried have none yet")
 
 
 def width_of(sim: Simulator, name: str) -> int:
