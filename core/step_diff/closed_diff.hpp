@@ -46,9 +46,8 @@ class ClosedLinearisation : public StepLinearisation {
     set_end_rows();
     solve_closed();
   }
-  void jacobian(double* out, unsigned char* infeasible) const {
+  void jacobian(double* out, unsigned char*) const {
     for (int k = 0; k < 2 * nv_ * nc_; ++k) out[k] = out_[k];
-    (void)infeasible;
   }
   void forward(const double* in, double* out) const {
     for (int r = 0; r < 2 * nv_; ++r) {
@@ -69,7 +68,6 @@ class ClosedLinearisation : public StepLinearisation {
   Matrix A0_, A1_, full_, K_, J_end_, N_, C_, D_;
   int* closure_row_;  // rows of closures that are independent
   int n_closed_ = 0;
-  int end_count_ = 0;
 
   static int larger(int a, int b) { return a > b ? a : b; }
 
@@ -202,6 +200,7 @@ class ClosedLinearisation : public StepLinearisation {
     add_times_blocks(C_, -1, half_by_end, A1_, 0);
     for (int r = 0; has(Wrt::q) && r < nv_; ++r)
       for (int k = 0; k < nv_; ++k) A0_(r, column(Wrt::q) + k) -= dynamics_.dq(r, k);
+    add_mass_columns(A0_);
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
       for (int r = l.v; is_single_body(tree_, i) && r < l.v + l.nv; ++r) {

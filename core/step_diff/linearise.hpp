@@ -552,7 +552,7 @@ class StepLinearisation {
     add_smooth_columns(a, tumble_.explicit_v);
     plain_.solve(R_);
     tumble_.turn(world_, smooth_.inertias, v_, u, dynamics_);
-    tumble_.apply(R_, column(Wrt::q));
+    tumble_.apply(R_, column(Wrt::q), [&](const Matrix& to) { add_mass_columns(to); });
     copy(R_, nv_, X_);
     copy(X2_, nv_, R_);
     add_inertia_product(tree_, H_, 1, X_, R_);
@@ -562,6 +562,10 @@ class StepLinearisation {
     for (int f = 0; f < nv_; ++f) w_[f] -= u[f];
     sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1);
     add_impulse_columns(R_);
+  }
+  // -(H x + c), as dynamics was differentiated last.
+  void add_mass_columns(const Matrix& to) {
+    if (has(Wrt::masses)) smooth_.add_mass_columns(to, -1, dynamics_.accelerations(), dynamics_.velocities());
   }
   void keep_inertia() {
     for (int k = 0; k < tree_.row[nv_]; ++k) H_[k] = dynamics_.H[k];

@@ -69,10 +69,12 @@ class TumbleDiff {
     return is_turned_[link] ? turns_[link].turned[r][k] : (r == k ? 1 : 0);
   }
   double bend_slope(int link, int r, int k) const { return is_turned_[link] ? turns_[link].bend[r][k] : 0; }
-  // Rows of u' become those of what it comes to. q: the first column of coordinates, or -1.
-  void apply(const Matrix& u, int q) {
+  // Rows of u' become those of what it comes to. q: the first column of coordinates, or -1; add_masses(to): what
+  // factors on masses add to -(H x + c).
+  template <class AddMasses>
+  void apply(const Matrix& u, int q, const AddMasses& add_masses) {
     set_zero(bends, tree_.nv);
-    if (trees_tumble_) find_product_rates(u, q);
+    if (trees_tumble_) find_product_rates(u, q, add_masses);
     const int n = u.stride;
     for (int i = 0; i < tree_.n_links; ++i) {
       if (!is_turned_[i]) continue;
@@ -192,8 +194,10 @@ class TumbleDiff {
     dynamics_ = &dynamics;
   }
   const InverseDynamics* dynamics_ = nullptr;
-  void find_product_rates(const Matrix& u, int q) {
+  template <class AddMasses>
+  void find_product_rates(const Matrix& u, int q, const AddMasses& add_masses) {
     set_zero(dx_, tree_.nv);
+    add_masses(dx_);
     for (int i = 0; i < tree_.n_links; ++i) {
       if (is_single_body(tree_, i)) continue;
       const Link<double>& l = tree_.links[i];

@@ -160,7 +160,7 @@ def test_bounces(restitution: float, spin: float) -> None:
     assert_close(worst_errors(sim, state), q=1e-8, v=1e-6)
     d = sim.step_derivatives(state, wrt=("restitution",))
     if spin < 10:
-        assert d.dv["restitution"][2, 0] == pytest.approx(2.0)  # what it comes with
+        assert d.dv["restitution"][2, 0] == pytest.approx(2.0, rel=1e-3)  # what it comes with
 
 
 def chain() -> fw.Model:
@@ -186,8 +186,58 @@ def test_limits_dry_friction_and_servos_of_a_chain(integrator: Any, gap: float, 
     assert_close(worst_errors(sim, state, None, 0.2 * rng.normal(size=4)), q=1e-8, v=1e-7)
 
 
+def with_ball_joints() -> fw.Model:
+    """Three links that touch nothing."""
+    builder = fw.ModelBuilder("balls")
+    builder.link("l0", mass=1.0, com=(0.02, 0.01, 0), inertia=(0.02, 0.03, 0.01))
+    builder.joint("j0", "free", "world", "l0")
+    builder.link("l1", mass=0.7, com=(0.1, 0, -0.15), inertia=(0.01, 0.012, 0.004))
+    builder.joint("j1", "spherical", "l0", "l1", placement=(0, 0, -0.2))
+    builder.link("l2", mass=0.5, com=(0, 0, -0.15), inertia=(0.005, 0.005, 0.001))
+    builder.joint("j2", "revolute", "l1", "l2", axis="x", placement=(0, 0, -0.3), stiffness=3.0, damping=0.1)
+    return builder.build()
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit", "rk4"])
+@pytest.mark.parametrize("speed", [0.3, 8.0], ids=["slow", "tumbles"])
+def test_trees_with_ball_joints(integrator: Any, speed: float) -> None:
+    sim, rng = fw.Simulator(with_ball_joints(), dt=2e-3, integrator=integrator), np.random.default_rng(10)
+    q = sim.model.integrate(sim.scene.q0, rng.normal(size=sim.model.nv))
+    state = sim.state(q=q, v=speed * rng.normal(size=sim.model.nv))
+    assert_close(worst_errors(sim, state, rng.normal(size=sim.model.nv)), q=1e-7, v=1e-6)
+
+
+@pytest.mark.parametrize("spin", [0.5, 30.0, 300.0])
+def test_a_body_that_tumbles(spin: float) -> None:
+    sim = bodies((fw.box((0.2, 0.3, 0.1)), (0, 0, 1.0)))
+    state = sim.state(v=np.r_[1, 2, 3, spin * np.array([0.3, 0.8, 0.5])])
+    assert_close(worst_errors(sim, state, 0.3 * np.random.default_rng(11).normal(size=6)), q=1e-7, v=1e-6)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
+def test_what_a_medium_drags_at(integrator: Any) -> None:
+    scene = fw.Scene(medium=fw.Medium(density=1000.0, viscosity=0.5, wind=(0.3, -0.2, 0.1)))
+    scene.add(with_ball_joints(), name="swimmer")
+    sim, rng = fw.Simulator(scene, dt=2e-3, integrator=integrator), np.random.default_rng(12)
+    q = sim.model.integrate(sim.scene.q0, rng.normal(size=sim.model.nv))
+    state = sim.state(q=q, v=rng.normal(size=sim.model.nv))
+    assert_close(worst_errors(sim, state, columns=("q", "v", "tau", "gravity")), q=1e-7, v=1e-6)
+
+
+@pytest.mark.parametrize("speed", [0.5, 3.0])
+def test_frames_of_bodies_that_are_held_together(speed: float) -> None:
+    scene = fw.Scene()
+    for k in range(3):
+        scene.add(fw.box((0.1, 0.1, 0.2)), name=f"b{k}", pose=(0.3 * k, 0, 1))
+    scene.constrain(fw.FrameConstraint("b0", to="b1"))
+    scene.constrain(fw.FrameConstraint("b1", rows=("x", "y", "z", "ry", "rz"), to="b2"))
+    sim = fw.Simulator(scene, dt=2e-3, solver=EXACT)
+    state = sim.rollout(sim.state(v=speed * np.random.default_rng(13).normal(size=18)), n_steps=20).final
+    assert_close(worst_errors(sim, state), q=1e-6, v=1e-6)
+
+
 def test_thrashing_quadrupeds(quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
-    """Left out: contacts at rest, which sit on a kink of which differences see both sides."""
+    """Left out: contacts at rest, which sit on a kink of which differences see both sides; what is not unique."""
     sim, standing, control = quadruped
     compared = 0
     for seed in range(6):
@@ -196,7 +246,8 @@ def test_thrashing_quadrupeds(quadruped: tuple[fw.Simulator, fw.State, Array]) -
         state = standing.replace(v=rng.normal(size=18))
         state = sim.rollout(state, control=wild, n_steps=int(rng.integers(5, 60))).final
         contacts = sim.step(state, tau, control=wild).contacts
-        if (np.abs(contacts.gap[contacts.impulse[:, 2] > 0]) < 1e-6).any():
+        rests = (np.abs(contacts.gap[contacts.impulse[:, 2] > 0]) < 1e-6).any()
+        if rests or not sim.step_derivatives(state, tau, control=wild).unique:
             continue
         errors = worst_errors(sim, state, tau, wild, columns=("q", "v", "tau", "control"), h=1e-7)
         assert_close(errors, q=1e-5, v=1e-6)

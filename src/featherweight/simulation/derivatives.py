@@ -236,12 +236,6 @@ class Pushforward:
 
 def check_smooth(sim: Simulator) -> None:
     """Raises for steps whose derivative is not known."""
-    if sim.integrator == "rk4":
-        raise ValueError('derivatives: integrator "rk4" has none yet')
-    if sim.scene.constraints:
-        raise ValueError("derivatives: scenes with constraints have none yet")
-    if sim.model.description.medium is not None:
-        raise ValueError("derivatives: scenes in a medium have none yet")
     if sim._actuation.transmissions or sim._actuation.activations:
         raise ValueError("derivatives: actuators on several joints or with activations have none yet")
     if lifts(sim.model.description):

@@ -29,10 +29,8 @@ from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene, CompiledShape
 from ..scene.scene import Scene
-from . import driving
-from .actuation import Actuation, tendon_energy
 from . import derivatives, driving
-from .actuation import Actuation
+from .actuation import Actuation, tendon_energy
 from .alarms import Alarms, tell_failures
 from .contacts import Contacts
 from .derivatives import Linearisation, Pullback, Pushforward, RolloutGradient, StepDerivatives, Tape
