@@ -77,7 +77,6 @@ struct Kernels {
 
 struct ContactKernels;     // cones/kernels.hpp
 struct SimulationKernels;  // step/job.hpp
-struct StepDiffKernels;    // step_diff/job.hpp
 
 // One build of the kernels.
 struct Isa {
@@ -86,7 +85,6 @@ struct Isa {
   Kernels<float> f32;
   const ContactKernels* contact;
   const SimulationKernels* simulation;
-  const StepDiffKernels* step_diff;
 
   template <class T>
   const Kernels<T>& kernels() const {

@@ -65,13 +65,11 @@ constexpr Kernels<T> kernels() {
   return table;
 }
 
-// defined in cones/solve.cpp, step/step.cpp and step_diff/step_diff.cpp
+// defined in cones/solve.cpp and step/step.cpp
 extern const ContactKernels contact_kernels;
 extern const SimulationKernels simulation_kernels;
-extern const StepDiffKernels step_diff_kernels;
 
 extern const Isa isa;
-constinit const Isa isa = {FW_ISA_NAME,      kernels<double>(),   kernels<float>(),
-                           &contact_kernels, &simulation_kernels, &step_diff_kernels};
+constinit const Isa isa = {FW_ISA_NAME, kernels<double>(), kernels<float>(), &contact_kernels, &simulation_kernels};
 
 }  // namespace featherweight::FW_ISA

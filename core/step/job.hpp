@@ -87,9 +87,12 @@ struct StepMemory {
   Broadphase* broadphase = nullptr;
 };
 
+struct StepDiffJob;  // step_diff/job.hpp
+
 struct SimulationKernels {
   int lanes;
   unsigned (*rollout)(const RolloutJob&, std::size_t begin, std::size_t end, StepMemory&);
+  void (*differentiate)(const StepDiffJob&, std::size_t begin, std::size_t end, Memory&);
 };
 
 }  // namespace featherweight

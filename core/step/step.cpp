@@ -4,9 +4,11 @@
 namespace featherweight::FW_ISA {
 
 extern const SimulationKernels simulation_kernels;
+// in step_diff/step_diff.cpp
+void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory);
 
 #if defined(FW_COUNTING)
-constinit const SimulationKernels simulation_kernels = {1, nullptr};
+constinit const SimulationKernels simulation_kernels = {1, nullptr, nullptr};
 #else
 namespace {
 
@@ -150,7 +152,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
 
 }  // namespace
 
-constinit const SimulationKernels simulation_kernels = {width_of<S>, rollout};
+constinit const SimulationKernels simulation_kernels = {width_of<S>, rollout, differentiate};
 #endif
 
 }  // namespace featherweight::FW_ISA

@@ -67,7 +67,7 @@ void differentiate(Environments& after, const KeptSolutions& kept, StepDiffJob j
   job.ground = ground.data();
   const std::vector<InertiaShare>& shares = simulation.model().inertia_shares();
   job.shares = shares.empty() ? nullptr : shares.front().data();
-  const auto kernel = active_isa().step_diff->differentiate;
+  const auto kernel = active_isa().simulation->differentiate;
   if (!kernel)
     throw std::runtime_error(std::string("the build '") + active_isa().name +
                              "' of the kernels has no step; choose another by FEATHERWEIGHT_ISA");

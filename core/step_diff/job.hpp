@@ -63,8 +63,4 @@ struct StepDiffJob {
   unsigned char* unique = nullptr;      // per environment: velocities at the end are
 };
 
-struct StepDiffKernels {
-  void (*differentiate)(const StepDiffJob&, std::size_t begin, std::size_t end, Memory&);
-};
-
 }  // namespace featherweight

@@ -3,11 +3,7 @@
 
 namespace featherweight::FW_ISA {
 
-extern const StepDiffKernels step_diff_kernels;
-
-#if defined(FW_COUNTING)
-constinit const StepDiffKernels step_diff_kernels = {nullptr};
-#else
+#if !defined(FW_COUNTING)
 namespace {
 
 bool is_finite(const double* x, std::size_t n) {
@@ -50,6 +46,10 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
   }
 }
 
+}  // namespace
+
+// What step.cpp puts into the table.
+void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory);
 void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
   if (job.scene->integrator == Integrator::rk4)
     return differentiate(job, begin, end, memory, [&](Arena& arena) { return Rk4Linearisation(job, arena); });
@@ -65,9 +65,6 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
                 [&](Arena& arena) { return StepLinearisation(job, most_rows, most_contacts, arena); });
 }
 
-}  // namespace
-
-constinit const StepDiffKernels step_diff_kernels = {differentiate};
 #endif
 
 }  // namespace featherweight::FW_ISA
