@@ -236,6 +236,8 @@ class Pushforward:
 
 def check_smooth(sim: Simulator) -> None:
     """Raises for steps whose derivative is not known."""
+    if sim.integrator == "verlet":
+        raise ValueError('derivatives: integrator "verlet" has none yet')
     if sim._actuation.transmissions or sim._actuation.activations:
         raise ValueError("derivatives: actuators on several joints or with activations have none yet")
     if lifts(sim.model.description):
