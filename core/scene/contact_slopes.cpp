@@ -12,6 +12,7 @@
 
 #include "collision/collide.hpp"
 #include "collision/convex.hpp"
+#include "scene/contacts.hpp"
 
 namespace featherweight {
 
@@ -225,6 +226,8 @@ class PairSlopes {
     const Feature face_a = ground(a_), face_b = ground(b_);
     for (int i = 0; i < a_.polygon.n && !a_.is_plane; ++i) consider(a_.corner(i), face_b);
     for (int j = 0; j < b_.polygon.n && !b_.is_plane; ++j) consider(face_a, b_.corner(j));
+    for (int i = 0; i < a_.polygon.n_seats; ++i) consider(corner_at(a_.polygon.seat[i]), face_b);
+    for (int j = 0; j < b_.polygon.n_seats; ++j) consider(face_a, corner_at(b_.polygon.seat[j]));
     for (int i = 0; i < a_.n_edges(); ++i)
       for (int j = 0; j < b_.n_edges(); ++j) consider(a_.edge(i), b_.edge(j));
     if (a_.core.core == Core::hull || a_.core.core == Core::box) consider_all(face_b, consider);
@@ -448,8 +451,13 @@ class Pair {
 // Rates of the plane in which the points of a patch were put (level in scene/contacts.cpp).
 class Levelled {
  public:
-  Levelled(int moves, int n, const Contact* points, const Vec& origin)
-      : moves_(moves), n_(n), points_(points), origin_(origin) {
+  Levelled(const Scene& scene, int n, const Contact* points, const Vec& origin)
+      : n_(n), points_(points), origin_(origin) {
+    const PlacedShape &a = scene.shapes[points[0].a], &b = scene.shapes[points[0].b];
+    const PlacedShape &moving = a.link >= 0 ? a : b, &other = a.link >= 0 ? b : a;
+    const bool on_plane = other.shape.kind == ShapeKind::plane;
+    is_touching_ = moving.is_alone;
+    if (other.link < 0 && (is_touching_ || on_plane)) outward_ = a.link >= 0 ? 1 : -1;
     for (int k = 0; k < n; ++k)
       for (patch_[k] = 0; patch_[k] < k && !(patch_[patch_[k]] == patch_[k] && is_of(k, patch_[k]));) ++patch_[k];
   }
@@ -463,7 +471,9 @@ class Levelled {
 
  private:
   static constexpr double one_patch = 1e-8;  // as there
-  int moves_, n_;
+  int outward_ = 0;                          // 1 if a moves over b, -1 if b moves under a; 0: the middle of both
+  bool is_touching_ = false;                 // the surface of what moves, or that of the other
+  int n_;
   const Contact* points_;
   Vec origin_;
   int patch_[max_points];
@@ -482,20 +492,22 @@ class Levelled {
       sum += height_rate(k, c), ++members;
       if (points_[k].gap < points_[nearest].gap) nearest = k;
     }
-    if (moves_ == 0) return sum / members;
-    const double open = points_[nearest].gap > 0 ? 1 : 0;
-    return height_rate(nearest, c) + moves_ * (open - 0.5) * rates_[nearest].s[c];
+    if (outward_ == 0) return sum / members;
+    const double open = is_touching_ && points_[nearest].gap > 0 ? 1 : 0;
+    return height_rate(nearest, c) + outward_ * (open - 0.5) * rates_[nearest].s[c];
   }
 };
 
 }  // namespace
 
-void contact_slopes(const Shape& a, const Placement<double>& X_Wa, const Shape& b, const Placement<double>& X_Wb,
-                    double margin, int moves, int n, const Contact* points, ContactSlopes* slopes) {
+void contact_slopes(const Scene& scene, std::size_t environment, const Placement<double>& X_Wa,
+                    const Placement<double>& X_Wb, int n, const Contact* points, ContactSlopes* slopes) {
   const Vec origin = load(points[0].position);
-  const Pair pair(a, X_Wa, b, X_Wb, origin);
+  const double margin = scene.materials[points[0].material].margin;
+  const Pair pair(shape_of(scene, environment, points[0].a), X_Wa, shape_of(scene, environment, points[0].b), X_Wb,
+                  origin);
   n = std::min(n, max_points);
-  Levelled levelled(moves, n, points, origin);
+  Levelled levelled(scene, n, points, origin);
   Rates rates;
   for (int k = 0; k < n; ++k) {
     const Vec x = load(points[k].position) - origin, normal = load(points[k].frame + 6);

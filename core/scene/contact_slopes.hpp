@@ -13,9 +13,8 @@ struct ContactSlopes {
   double gap[6];
 };
 
-// Of points [0, n) of one pair as find_contacts leaves them, each with the features that made it. moves: a (1), b (-1)
-// or both (0).
-void contact_slopes(const Shape& a, const Placement<double>& X_Wa, const Shape& b, const Placement<double>& X_Wb,
-                    double margin, int moves, int n, const Contact* points, ContactSlopes* slopes);
+// Of points [0, n) of one pair, of shapes a and b, as find_contacts leaves them, each with the features that made it.
+void contact_slopes(const Scene& scene, std::size_t environment, const Placement<double>& X_Wa,
+                    const Placement<double>& X_Wb, int n, const Contact* points, ContactSlopes* slopes);
 
 }  // namespace featherweight

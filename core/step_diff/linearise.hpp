@@ -506,10 +506,7 @@ class StepLinearisation {
     int begin = static_cast<int>(&one - list.data), end = begin;
     while (begin > 0 && list.data[begin - 1].a == one.a && list.data[begin - 1].b == one.b) --begin;
     while (end < list.count && list.data[end].a == one.a && list.data[end].b == one.b) ++end;
-    const int moves = scene_.shapes[one.b].link < 0 ? 1 : scene_.shapes[one.a].link < 0 ? -1 : 0;
-    contact_slopes(shape_of(scene_, environment_, one.a), placement(one.a), shape_of(scene_, environment_, one.b),
-                   placement(one.b), scene_.materials[one.material].margin, moves, end - begin, list.data + begin,
-                   slopes_);
+    contact_slopes(scene_, environment_, placement(one.a), placement(one.b), end - begin, list.data + begin, slopes_);
     for (int k = first; k < last; ++k) contacts_[k].slopes = slopes_[contacts_[k].contact - list.data - begin];
   }
 
