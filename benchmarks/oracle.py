@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import featherweight as fw
 from benchmarks.extended import Exact, back_substitute, cholesky, forward_substitute, pseudo_inverse
 from benchmarks.robots import Array
 from featherweight import ModelDescription
-from featherweight.constraints.constraint_set import ROWS, Constraint
+from featherweight.constraints.constraint_set import ROWS, AnyConstraint, Constraint
 from featherweight.model.description import Joint
 
 
@@ -36,7 +37,8 @@ class Body:
     """Axes, Jacobians, and motion at zero joint acceleration of a frame, all in world axes."""
 
     R: Exact
-    Jv: Exact  # (3, nv) of the origin
+    p: Exact  # the origin
+    Jv: Exact  # (3, nv) of it
     Jw: Exact
     v: Exact
     w: Exact
@@ -50,6 +52,7 @@ class Body:
         turning = skew(self.w)
         return Body(
             R=self.R @ X[:3, :3],
+            p=self.p + r,
             Jv=self.Jv - skew(r) @ self.Jw,
             Jw=self.Jw,
             v=self.v + turning @ r,
@@ -69,10 +72,16 @@ class Body:
         Jw[:, columns] += far.R @ twists[3:]
         slip, spin = far.R @ twists[:3] @ rates, far.R @ twists[3:] @ rates
         dv, dw = far.dv + (2 * skew(self.w) + skew(spin)) @ slip, far.dw + skew(self.w) @ spin
-        return Body(far.R, Jv, Jw, far.v + slip, far.w + spin, dv, dw)
+        return Body(far.R, far.p, Jv, Jw, far.v + slip, far.w + spin, dv, dw)
+
+    def at(self, frame: Body) -> Body:
+        """What is fixed to this body and at present where the frame is."""
+        pose = np.eye(4, dtype=np.longdouble)
+        pose[:3, :3], pose[:3, 3] = self.R.T @ frame.R, self.R.T @ (frame.p - self.p)
+        return self.carried(pose)
 
 
-def solve(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence[Constraint]) -> Solution:
+def solve(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence[AnyConstraint]) -> Solution:
     """One sample, any rows."""
     H, h, J, b, R = equations(model.description, q, v, constraints)
     C = cholesky(H)
@@ -85,7 +94,7 @@ def solve(model: fw.Model, q: Array, v: Array, tau: Array, constraints: Sequence
     return Solution(a.astype(np.float64), forces.astype(np.float64), float(np.linalg.cond(Y.astype(np.float64))) ** 2)
 
 
-def delassus(model: fw.Model, q: Array, constraints: Sequence[Constraint]) -> Exact:
+def delassus(model: fw.Model, q: Array, constraints: Sequence[AnyConstraint]) -> Exact:
     """J H^-1 J^T of one sample."""
     H, _, J, _, _ = equations(model.description, q, np.zeros(model.nv), constraints)
     Y = forward_substitute(cholesky(H), J.T)
@@ -102,7 +111,7 @@ def damped_inverse(matrix: Exact, damping: float) -> Exact:
 
 
 def equations(
-    model: ModelDescription, q: Array, v: Array, constraints: Sequence[Constraint]
+    model: ModelDescription, q: Array, v: Array, constraints: Sequence[AnyConstraint]
 ) -> tuple[Exact, Exact, Exact, Exact, Exact]:
     """(H, h, J, b, R) of H a + h = tau + J^T f, J a + R f = b, R a diagonal."""
     bodies = move(model, q.astype(np.longdouble), v.astype(np.longdouble))
@@ -115,7 +124,7 @@ def equations(
             H += link.inertia.mass * centre.Jv.T @ centre.Jv + centre.Jw.T @ I_W @ centre.Jw
             h += link.inertia.mass * (centre.dv - model.gravity) @ centre.Jv
             h += (I_W @ centre.dw + skew(centre.w) @ I_W @ centre.w) @ centre.Jw
-    rows = [_rows(model, bodies, constraint) for constraint in constraints]
+    rows = [_rows(model, bodies, q, v, constraint) for constraint in constraints]
     J, b, R = (np.concatenate(part) for part in zip(*rows, strict=True))
     return H, h, J, b, R
 
@@ -124,7 +133,7 @@ def move(model: ModelDescription, q: Exact, v: Exact) -> dict[str, Body]:
     """All links by name, and the world."""
     nothing, eye = np.zeros(3, np.longdouble), np.eye(3, dtype=np.longdouble)
     blank = np.zeros((3, len(v)), np.longdouble)
-    bodies = {"world": Body(eye, blank, blank, nothing, nothing, nothing, nothing)}
+    bodies = {"world": Body(eye, nothing, blank, blank, nothing, nothing, nothing, nothing)}
     q_end, v_end = 0, 0
     for link, joint in zip(model.links, model.joints, strict=True):
         turn, travel, twists = _joint(joint, q[q_end : q_end + joint.nq])
@@ -174,16 +183,75 @@ def _shift(point: Array) -> Array:
     return pose
 
 
-def _rows(model: ModelDescription, bodies: dict[str, Body], constraint: Constraint) -> tuple[Exact, Exact, Exact]:
+def _rows(
+    model: ModelDescription, bodies: dict[str, Body], q: Array, v: Array, constraint: AnyConstraint
+) -> tuple[Exact, Exact, Exact]:
     """(J, b, R) of one constraint."""
-    point = isinstance(constraint, fw.PointConstraint)
+    if isinstance(constraint, fw.JointCoupling | fw.JointCombination):
+        J, drift = _coupling(model, q, v, constraint)
+    elif isinstance(constraint, fw.DistanceConstraint):
+        J, drift = _rod(model, bodies, constraint)
+    else:
+        J, drift = _frame(model, bodies, constraint)
+    wanted, R = (
+        np.broadcast_to(np.asarray(given, np.longdouble), len(J))
+        for given in (constraint.acceleration, constraint.compliance)
+    )
+    return J, wanted - drift, R
+
+
+def _mounted(model: ModelDescription, bodies: dict[str, Body], frame: object, offset: ArrayLike | None) -> Body:
     mounts = {frame.name: (frame.link, frame.placement) for frame in model.frames}
-    link, placement = mounts.get(str(constraint.frame), (str(constraint.frame), np.eye(4)))
-    offset = _shift(np.asarray(constraint.offset)) if point else np.asarray(constraint.offset)
-    held = bodies[link].carried(placement).carried(offset)
-    linear = held.dv if point else held.dv - skew(held.w) @ held.v
-    rows = [ROWS.index(row) for row in constraint.rows]
-    J = np.concatenate([held.R.T @ held.Jv, held.R.T @ held.Jw])[rows]
-    drift = np.concatenate([held.R.T @ linear, held.R.T @ held.dw])[rows]
-    b = np.broadcast_to(np.asarray(constraint.acceleration, np.longdouble), len(rows)) - drift
-    return J, b, np.broadcast_to(np.asarray(constraint.compliance, np.longdouble), len(rows))
+    link, placement = ("world", np.eye(4)) if frame is None else mounts.get(str(frame), (str(frame), np.eye(4)))
+    X = np.eye(4) if offset is None else np.asarray(offset)
+    return bodies[link].carried(placement).carried(_shift(X) if X.ndim == 1 else X)
+
+
+def _frame(
+    model: ModelDescription, bodies: dict[str, Body], constraint: Constraint | fw.HingeConstraint
+) -> tuple[Exact, Exact]:
+    """Of the motion of one frame as seen from the other; of a point its acceleration, of a frame the spatial one."""
+    a = _mounted(model, bodies, constraint.frame, constraint.offset)
+    b = _mounted(model, bodies, constraint.to, None).at(a)
+    if isinstance(constraint, fw.PointConstraint):
+        linear = a.dv - b.dv - skew(b.w) @ (a.v - b.v)
+    else:
+        spatial = a.dv - skew(a.w) @ a.v - b.dv + skew(b.w) @ b.v
+        linear = spatial + skew(a.w) @ b.v + skew(a.v) @ b.w
+    angular = a.dw - b.dw + skew(a.w) @ b.w
+    names = constraint.rows
+    if isinstance(constraint, fw.HingeConstraint) and names is None:
+        names = [row for row in ROWS if row != "r" + constraint.axis]
+    rows = [ROWS.index(row) for row in names or ()]
+    J = np.concatenate([a.R.T @ (a.Jv - b.Jv), a.R.T @ (a.Jw - b.Jw)])[rows]
+    return J, np.concatenate([a.R.T @ linear, a.R.T @ angular])[rows]
+
+
+def _rod(model: ModelDescription, bodies: dict[str, Body], constraint: fw.DistanceConstraint) -> tuple[Exact, Exact]:
+    """The second derivative of the distance between two points."""
+    a = _mounted(model, bodies, constraint.frame, constraint.offset)
+    b = _mounted(model, bodies, constraint.to, constraint.to_offset)
+    apart, u = a.p - b.p, a.v - b.v
+    length = np.sqrt(apart @ apart)
+    n = apart / length
+    return (n @ (a.Jv - b.Jv))[None], np.array([n @ (a.dv - b.dv) + (u @ u - (n @ u) ** 2) / length])
+
+
+def _coupling(
+    model: ModelDescription, q: Array, v: Array, constraint: fw.JointCoupling | fw.JointCombination
+) -> tuple[Exact, Exact]:
+    """The second derivative of a sum of polynomials of coordinates."""
+    if isinstance(constraint, fw.JointCoupling):
+        terms = {constraint.joint: np.polynomial.Polynomial([0.0, 1.0])}
+        if constraint.to is not None:
+            terms[constraint.to] = -np.polynomial.Polynomial(np.atleast_1d(np.asarray(constraint.polynomial)))
+    else:
+        terms = {name: np.polynomial.Polynomial([0.0, c]) for name, c in constraint.pairs}
+    J, drift, q_end, v_end = np.zeros((1, len(v)), np.longdouble), np.zeros(1, np.longdouble), 0, 0
+    for joint in model.joints:
+        if joint.name in terms:
+            p, x, rate = terms[joint.name], np.longdouble(q[q_end]), np.longdouble(v[v_end])
+            J[0, v_end] = p.deriv(1)(x)
+            drift[0] += p.deriv(2)(x) * rate**2
+        q_end, v_end = q_end + joint.nq, v_end + joint.nv
+    return J, drift

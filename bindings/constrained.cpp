@@ -70,9 +70,15 @@ void check_single_links(const ConstraintSet& constraints) {
         "constraints: some are between two links; their Jacobians, errors, inverse dynamics and Delassus matrices are "
         "known, their forces are not solved for yet");
 }
-const LimbPlan& limbs_of(const ConstraintSet& constraints) {
-  check_single_links(constraints);
-  return *constraints.compiled().limbs;
+// None for rows of loops.
+LimbPlan limbs_of(const ConstraintSet& constraints) {
+  return constraints.compiled().limbs ? *constraints.compiled().limbs : LimbPlan{};
+}
+// Methods that know only rows on one link.
+void check_method(const ConstraintSet& constraints, const std::string& method) {
+  if (constraints.between_links() && (method == "pv_early" || method == "pv_soft" || method == "constrained_aba"))
+    throw std::invalid_argument("method: '" + method +
+                                "' knows no loops and no couplings; use 'limb_pv', 'pv', 'prox_pv', 'ltl' or 'kkt'");
 }
 void check_dofs(const Model& model, const std::vector<int>& dofs) {
   for (int k : dofs)
@@ -108,7 +114,8 @@ void bind_constrained(nb::module_& m) {
       "impulse_dynamics",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle targets, nb::handle active,
          const std::string& method, double tolerance, int max_iterations, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
+        check_method(constraints, method);
         Arguments arguments{{"q", q}, {}, {}, {}, false, {"targets", targets}, optional("active", active)};
         return call(model, find_method(method), arguments,
                     {static_cast<std::size_t>(model.nv() + constraints.n_rows() + 3)},
@@ -132,7 +139,8 @@ void bind_constrained(nb::module_& m) {
       [](const Model& model, nb::handle q, nb::handle v, nb::handle tau, const ConstraintSet& constraints,
          nb::handle targets, nb::handle active, nb::handle f_ext, const std::string& method, double tolerance,
          int max_iterations, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
+        check_method(constraints, method);
         Arguments arguments{{"q", q},
                             {"v", v},
                             {"tau", tau},

@@ -16,9 +16,13 @@ class Survey {
   static constexpr int n_postures = 5;
 
   explicit Survey(const Tree<double>& tree);
+  Survey(const Tree<double>& tree, const std::vector<std::vector<double>>& configurations);
 
   // Projects out link i in all postures; links must come in inward order.
   void project_out(int i);
+
+  // The accelerations H^-1 tau, once all links have been projected out.
+  void respond(int posture, const double* tau, double* a);
 
   // Rows on link i pass its joint, once it has been projected out. L: their lower triangle.
   void pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L);

@@ -10,7 +10,17 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
       stops_(plan_stops(model.tree<double>(), rows_.compiled())),
       stop_plan_(stops_.view()) {
   rows_.set_stops(&stop_plan_);
-  if (between_links()) return;  // what follows is for constrained dynamics, which knows rows on one link only
+  if (between_links()) {
+    const RowSurvey survey = survey_rows(model.tree<double>(), rows_.compiled());
+    std::vector<double> of_ends;
+    for (int r = 0; r < compiled().n_ends; ++r)
+      of_ends.push_back(survey.mobility[static_cast<std::size_t>(compiled().ends[r].row)]);
+    rows_.set_mobility(of_ends);
+    loops_ = plan_loops(model.tree<double>(), rows_.compiled(), survey);
+    loop_plan_ = loops_.view();
+    rows_.set_loops(&loop_plan_);
+    return;
+  }
   rows_.set_mobility(mobilities(model.tree<double>(), rows_.compiled()));
   limbs_ = plan_limbs(model.tree<double>(), rows_.compiled());
   limb_plan_ = limbs_.view();

@@ -2,6 +2,7 @@
 // methods that solve for their forces.
 #pragma once
 #include "articulated/limb_plan.hpp"
+#include "articulated/loop_plan.hpp"
 #include "delassus/stop_plan.hpp"
 #include "rows/compile.hpp"
 
@@ -27,6 +28,8 @@ class ConstraintSet {
   LimbPlanStorage limbs_;
   StopPlan stop_plan_;
   LimbPlan limb_plan_{};
+  LoopPlanStorage loops_;
+  LoopPlan loop_plan_{};
 };
 
 }  // namespace featherweight

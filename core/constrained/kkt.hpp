@@ -16,15 +16,16 @@ class Kkt {
       : equations_(tree, constraints, arena),
         H_(arena.take<S>(triangle(tree.nv, 0))),
         inertia_(tree.nv, arena),
-        J_(arena.take<S>(static_cast<std::size_t>(constraints.n_ends) * tree.nv)),
-        Y_(arena.take<S>(static_cast<std::size_t>(constraints.n_ends) * tree.nv)),
-        delassus_(arena.take<S>(triangle(constraints.n_ends, 0))),
-        root_(constraints.n_ends, arena) {}
+        J_(arena.take<S>(static_cast<std::size_t>(constraints.n_rows) * tree.nv)),
+        Y_(arena.take<S>(static_cast<std::size_t>(constraints.n_rows) * tree.nv)),
+        b_(arena.take<S>(constraints.n_rows)),
+        delassus_(arena.take<S>(triangle(constraints.n_rows, 0))),
+        root_(constraints.n_rows, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
              ConstrainedAnswer<S>& answer) {
-    const int n = problem.tree.nv, m = problem.constraints.n_ends;
+    const int n = problem.tree.nv, m = problem.constraints.n_rows;
     equations_.evaluate(problem);
     spread(problem);
 
@@ -40,11 +41,10 @@ class Kkt {
       for (int k = 0; k < n; ++k) Y_r[k] = J_r[k];
       inertia_.solve(Y_r);
       for (int s = 0; s <= r; ++s) delassus_[triangle(r, s)] = path_dot(n, J_r, Y_ + row(s, n));
-      const S compliance = own_compliance(problem.constraints.ends[r], problem.active[r]);
-      delassus_[triangle(r, r)] = delassus_[triangle(r, r)] + compliance;
-      root_.r[r] = equations_.b[r] - path_dot(n, J_r, answer.a);
+      root_.r[r] = b_[r] - path_dot(n, J_r, answer.a);
     }
-    root_.solve(problem.constraints.n_ends, delassus_, settings, answer.forces, answer);
+    add_compliance(problem, delassus_);
+    root_.solve(problem.constraints.n_rows, delassus_, settings, answer.forces, answer);
 
     // and what they do
     for (int r = 0; r < m; ++r)
@@ -54,25 +54,33 @@ class Kkt {
  private:
   static std::size_t row(int r, int n) { return static_cast<std::size_t>(r) * static_cast<std::size_t>(n); }
 
-  // H and J with all their zeros.
+  // H and J with all their zeros; the ends of each row add up.
   template <class C>
   void spread(const ConstrainedProblem<S, C>& problem) {
     const Tree<C>& tree = problem.tree;
-    const int n = tree.nv, m = problem.constraints.n_ends;
+    const int n = tree.nv, m = problem.constraints.n_rows;
     for (std::size_t k = 0; k < triangle(n, 0); ++k) H_[k] = S(0);
     for (int i = 0; i < n; ++i) {
       const S* entry = equations_.H + tree.row[i];
       for (int k = i; k >= 0; k = tree.dof_parent[k]) H_[triangle(i, k)] = *entry++;
     }
     for (std::size_t k = 0; k < row(m, n); ++k) J_[k] = S(0);
-    for (int r = 0; r < m; ++r)
-      for_path(tree, problem.constraints.ends[r], equations_.J, [&](int k, const S& x) { J_[row(r, n) + k] = x; });
+    const bool single = single_ends(problem.constraints);
+    for (int r = 0; r < problem.constraints.n_ends; ++r) {
+      S* const J_r = J_ + row(single ? r : problem.constraints.ends[r].row, n);
+      for_path(tree, problem.constraints.ends[r], equations_.J, [&](int k, const S& x) { J_r[k] = J_r[k] + x; });
+    }
+    if (single)
+      b_ = equations_.b;
+    else
+      add_up(problem.constraints, equations_.b, b_);
   }
 
   JointSpace<S> equations_;
   S* H_;
   DenseLdl<S> inertia_;
   S *J_, *Y_;  // by rows
+  S* b_;
   S* delassus_;
   ProximalSystem<S> root_;
 };

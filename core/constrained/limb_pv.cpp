@@ -1,5 +1,6 @@
 #include "constrained/limb_pv.hpp"
 
+#include "constrained/loop_pv.hpp"
 #include "constrained/prox_pv.hpp"
 #include "constrained/pv_early.hpp"
 
@@ -11,6 +12,7 @@ constexpr int few_rows = 48;
 template <class T>
 unsigned KernelOf<T>::limb_pv(const Tree<T>& tree, const Job<T>& job, Range begin, Range end, Memory& memory) {
   using S = Native<T>;
+  if (job.constraints->loops) return solve_batch<LoopPv<S, ProxPv<S>>>(tree, job, begin, end, memory);
   return job.constraints->n_rows <= few_rows ? solve_batch<LimbPv<S, ProxPv<S>>>(tree, job, begin, end, memory)
                                              : solve_batch<LimbPv<S, PvEarly<S>>>(tree, job, begin, end, memory);
 }

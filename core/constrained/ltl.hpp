@@ -15,9 +15,12 @@ class Ltl {
   Ltl(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : equations_(tree, constraints, arena),
         scaled_(arena.take<S>(tree.nv)),
-        delassus_(arena.take<S>(triangle(constraints.n_ends, 0))),
-        r_(arena.take<S>(constraints.n_ends)),
-        root_(constraints.n_ends, arena) {}
+        delassus_(arena.take<S>(triangle(constraints.n_rows, 0))),
+        r_(arena.take<S>(constraints.n_rows)),
+        of_ends_(single_ends(constraints) ? delassus_ : arena.take<S>(triangle(constraints.n_ends, 0))),
+        r_ends_(single_ends(constraints) ? r_ : arena.take<S>(constraints.n_ends)),
+        forces_(constraints, arena),
+        root_(constraints.n_rows, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings&, ConstrainedAnswer<S>& answer) {
@@ -35,21 +38,24 @@ class Ltl {
     }
 
     // the constraint forces
-    delassus_of_paths(tree, constraints, L, Z, scaled_, delassus_);
+    delassus_of_paths(tree, constraints, L, Z, scaled_, of_ends_);
     for (int k = 0; k < tree.nv; ++k) scaled_[k] = w[k] * L[tree.row[k]];
     for (int r = 0; r < constraints.n_ends; ++r) {
-      const S compliance = own_compliance(constraints.ends[r], problem.active[r]);
-      delassus_[triangle(r, r)] = delassus_[triangle(r, r)] + compliance;
-      r_[r] = equations_.b[r];
-      for_path(tree, constraints.ends[r], Z, [&](int k, const S& z) { r_[r] = r_[r] - z * scaled_[k]; });
+      r_ends_[r] = equations_.b[r];
+      for_path(tree, constraints.ends[r], Z, [&](int k, const S& z) { r_ends_[r] = r_ends_[r] - z * scaled_[k]; });
     }
-    root_.solve(problem.constraints.n_ends, delassus_, r_, answer.forces, answer);
+    if (!single_ends(constraints)) {
+      add_up(constraints, r_ends_, r_);
+      add_up_triangle(constraints, of_ends_, delassus_);
+    }
+    add_compliance(problem, delassus_);
+    root_.solve(problem.constraints.n_rows, delassus_, r_, answer.forces, answer);
+    const S* const f = forces_.spread(constraints, answer.forces);
 
     // root to leaf: accelerations
     for (int k = 0; k < tree.nv; ++k) answer.a[k] = w[k];
     for (int r = 0; r < constraints.n_ends; ++r)
-      for_path(tree, constraints.ends[r], Z,
-               [&](int k, const S& z) { answer.a[k] = answer.a[k] + z * answer.forces[r]; });
+      for_path(tree, constraints.ends[r], Z, [&](int k, const S& z) { answer.a[k] = answer.a[k] + z * f[r]; });
     solve_outward(tree, L, answer.a);
   }
 
@@ -57,6 +63,8 @@ class Ltl {
   JointSpace<S> equations_;
   S* scaled_;  // one path, or all degrees of freedom, by D^-1
   S *delassus_, *r_;
+  S *of_ends_, *r_ends_;
+  EndForces<S> forces_;
   DirectSystem<S> root_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace featherweight::FW_ISA {
 
-// Rows are in compiled order, sorted by link (rows/rows.hpp).
+// Rows are in compiled order, sorted by link (rows/rows.hpp); where some have several ends, in the user's order.
 template <class S, class C>
 struct ConstrainedProblem {
   const Tree<C>& tree;
@@ -30,7 +30,7 @@ struct ConstrainedSettings {
 template <class S>
 struct ConstrainedAnswer {
   S* a;
-  S* forces;     // per row, compiled order
+  S* forces;     // per row, in the order of the problem
   S residual;    // largest |J a + gamma + R f - target| of a row [m/s^2, rad/s^2]
   S iterations;  // solves with one factor
   S converged;   // 1 or 0
@@ -41,7 +41,8 @@ template <class Method, class T>
 unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, std::size_t end, Memory& memory) {
   using S = Native<T>;
   const ConstraintRows<T>& constraints = *job.constraints;
-  const int nv = tree.nv, m = constraints.n_ends, n_out = nv + m + 3;
+  const int nv = tree.nv, m = constraints.n_rows, n_out = nv + m + 3;
+  const bool sorted = constraints.n_varying == 0;  // rows, by link
   Arena arena(memory);
   LaneInputs<T> in(tree, job, arena);
   S *out = arena.take<S>(n_out), *forces = arena.take<S>(m), *loaded = arena.take<S>(m), *targets = arena.take<S>(m);
@@ -53,9 +54,11 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
   const auto load_rows = [&](const Pack& pack) {
     load(job.targets, pack, m, loaded, watch);
     if (job.active.data) load(job.active, pack, constraints.n_constraints, mask, watch);
-    for (int r = 0; r < m; ++r) {
-      targets[r] = loaded[constraints.ends[r].row];
-      active[r] = job.active.data ? mask[constraints.ends[r].constraint] : S(1);
+    for (int k = 0; k < constraints.n_ends; ++k) {
+      const RowEnd<T>& end = constraints.ends[k];
+      const int r = sorted ? k : end.row;
+      targets[r] = loaded[end.row];
+      active[r] = job.active.data ? mask[end.constraint] : S(1);
     }
   };
   const bool shared = job.targets.stride == 0 && job.active.stride == 0;  // by all samples
@@ -65,7 +68,7 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
     ConstrainedAnswer<S> answer{out, forces, S(0), S(1), S(1)};
     method.solve(ConstrainedProblem<S, T>{tree, constraints, in.q, in.v, in.x, in.f_ext, targets, active}, settings,
                  answer);
-    for (int r = 0; r < m; ++r) out[nv + constraints.ends[r].row] = forces[r];
+    for (int r = 0; r < m; ++r) out[nv + (sorted ? constraints.ends[r].row : r)] = forces[r];
     out[nv + m] = answer.residual;
     out[nv + m + 1] = answer.iterations;
     out[nv + m + 2] = answer.converged;

@@ -12,14 +12,14 @@ class ProxPv {
  public:
   template <class C>
   ProxPv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
-      : sweeps_(tree, constraints, arena), root_(constraints.n_ends, arena) {}
+      : sweeps_(tree, constraints, arena), root_(constraints.n_rows, arena) {}
 
   template <class C>
   void solve(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
              ConstrainedAnswer<S>& answer) {
     sweeps_.inward(problem);
-    for (int k = 0; k < problem.constraints.n_ends; ++k) root_.r[k] = sweeps_.r[k];
-    root_.solve(problem.constraints.n_ends, sweeps_.L, settings, answer.forces, answer);
+    for (int k = 0; k < problem.constraints.n_rows; ++k) root_.r[k] = sweeps_.r[k];
+    root_.solve(problem.constraints.n_rows, sweeps_.L, settings, answer.forces, answer);
     sweeps_.outward(problem, answer.forces, answer.a);
   }
 

@@ -20,12 +20,16 @@ template <class S, class C>
 FW_INLINE Pose<S> compose(const Pose<S>& a, const Mount<C>& mount) {
   return compose(a, mat3(mount.R), vec3(mount.p));
 }
-// Pose of the link in the world, given its parent's.
+// Pose of the link in the world, given its parent's and the state of its joint, or the joint's coordinates.
 template <class J, class S, class C>
-[[gnu::noinline]] void place(J, const Link<C>& l, const S* q, S* state, const Pose<S>& parent, Pose<S>& pose) {
-  J::set_state(l, q, state);
+FW_INLINE void place_in(J, const Link<C>& l, const S* state, const Pose<S>& parent, Pose<S>& pose) {
   const auto origin = J::origin(l, state);
   pose = {parent.R * J::orientation(l, state), parent.R * origin + parent.p};
+}
+template <class J, class S, class C>
+[[gnu::noinline]] void place(J joint, const Link<C>& l, const S* q, S* state, const Pose<S>& parent, Pose<S>& pose) {
+  J::set_state(l, q, state);
+  place_in(joint, l, state, parent, pose);
 }
 template <class S>
 FW_INLINE void write_pose(const Pose<S>& pose, S* out) {  // 4x4, row-major

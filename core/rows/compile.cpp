@@ -162,9 +162,10 @@ void RowStorage::add(const Model& model, const ClosureSpec& spec) {
     const int row = compiled_.n_rows++;
     const bool is_rod = closure.length > 0;
     const RowEnd<double> first = is_rod ? rod_end(closure.a, -1) : first_end(closure.a, spec.axes[k], spec.of_point);
-    add_end(first, index, row, spec.compliance[k]);
+    add_end(first, index, row, spec.compliance[k], closure.b.link < 0);
     if (closure.b.link >= 0)
-      add_end(is_rod ? rod_end(closure.b, first.link) : second_end(first, closure.b), index, row, spec.compliance[k]);
+      add_end(is_rod ? rod_end(closure.b, first.link) : second_end(first, closure.b), index, row, spec.compliance[k],
+              false);
   }
 }
 
@@ -175,14 +176,16 @@ void RowStorage::add(const Model& model, const CouplingSpec& spec) {
   const int row = compiled_.n_rows++, begin = static_cast<int>(terms_.size());
   for (const CouplingTerm<double>& term : compile_coupling(tree, spec, what)) {
     for (const RowEnd<double>& end : joint_ends(tree, term.link))
-      add_end(end, static_cast<int>(terms_.size()), row, spec.compliance);
+      add_end(end, static_cast<int>(terms_.size()), row, spec.compliance, tree.links[term.link].parent < 0);
     terms_.push_back(term);
   }
   couplings_.push_back({begin, static_cast<int>(terms_.size())});
   coupling_places_.push_back({compiled_.n_constraints, row});
 }
 
-void RowStorage::add_end(RowEnd<double> end, int part, int row, double compliance) {
+void RowStorage::add_end(RowEnd<double> end, int part, int row, double compliance, bool grounded) {
+  end.leads = ends_.empty() || ends_.back().row != row;
+  end.grounded = grounded;
   end.constraint = compiled_.n_constraints;
   end.part = part;
   end.row = row;

@@ -55,11 +55,12 @@ class RowStorage {
   void set_mobility(const std::vector<double>& of_ends);
   void set_stops(const StopPlan* stops) { compiled_.stops = stops; }
   void set_limbs(const LimbPlan* limbs) { compiled_.limbs = limbs; }
+  void set_loops(const LoopPlan* loops) { compiled_.loops = loops; }
 
  private:
   void add(const Model& model, const ClosureSpec& spec);
   void add(const Model& model, const CouplingSpec& spec);
-  void add_end(RowEnd<double> end, int part, int row, double compliance);
+  void add_end(RowEnd<double> end, int part, int row, double compliance, bool grounded);
   void sort_ends(const Tree<double>& tree);
 
   std::vector<Closure<double>> closures_;

@@ -58,25 +58,30 @@ class RowEnds {
     return constraints.n_varying > 0;
   }
 
-  // active: of each end, 1 or 0; null: all are.
+  // active: of each end, 1 or 0; null: all are. state: of the joints, if known.
   template <class C>
-  void set(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, const S* active) {
+  void set(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, const S* active,
+           const S* state = nullptr) {
     const S one(1);
     for (int r = 0; r < constraints.n_ends; ++r) K[r] = active_row(constraints.ends[r], active ? active[r] : one);
-    if (depends_on_q(constraints)) set_varying(tree, constraints, q, active);
+    if (depends_on_q(constraints)) set_varying(tree, constraints, q, active, state);
   }
 
  private:
   template <class C>
   [[gnu::noinline]] void set_varying(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q,
-                                     const S* active) {
+                                     const S* active, const S* state) {
     const Pose<S> world = identity_pose<S>();
     const S one(1);
     for (int s = 0; s < constraints.n_supporting; ++s) {
       const int i = constraints.supporting[s].link;
       const Link<C>& l = tree.links[i];
+      const Pose<S>& parent = l.parent < 0 ? world : poses[l.parent];
       visit(l.kind, [&](auto joint) {
-        place(joint, l, q + l.q, state_ + l.state, l.parent < 0 ? world : poses[l.parent], poses[i]);
+        if (state)
+          place_in(joint, l, state + l.state, parent, poses[i]);
+        else
+          place(joint, l, q + l.q, state_ + l.state, parent, poses[i]);
       });
     }
     for (int r = 0; r < constraints.n_ends; ++r)

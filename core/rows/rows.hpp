@@ -15,6 +15,7 @@ namespace featherweight {
 
 struct StopPlan;  // delassus/stops.hpp
 struct LimbPlan;  // articulated/limbs.hpp
+struct LoopPlan;  // articulated/loops.hpp
 
 // A closure of two frames, or an anchor where one is the world: its rows are components of the motion of frame a as
 // seen from frame b, in the axes of a.
@@ -70,6 +71,8 @@ struct RowEnd {
   int path_end;    // where its entries along the path to the root end (articulated/path_rows.hpp)
   int axis;        // which of its frame's axes: 0..2 along, 3..5 about
   int first_link;  // of the second end of a row or term: the link of the first; else -1
+  int leads;       // 1: the one of its row's ends that stands for the row
+  int grounded;    // 1: what it is relative to is the world: gravity matters to it
   int of_point;    // 1: it is of a material point, which adds n . (w x v) to the spatial acceleration
   C K[6];          // [linear; angular], link coordinates
   C p[3];          // the point, link coordinates
@@ -109,7 +112,8 @@ struct ConstraintRows {
   const CouplingTerm<C>* terms;
   const ConstraintPlace* places;  // of the closures, then of the couplings
   const StopPlan* stops;          // where pv_osimr has six rows take the place of many
-  const LimbPlan* limbs;          // where limb_pv carries rows; null if some are between two links
+  const LimbPlan* limbs;          // where limb_pv carries rows if all ends are fixed,
+  const LoopPlan* loops;          // and else; null where there is the other
 };
 
 }  // namespace featherweight

@@ -1,0 +1,73 @@
+// articulated/loops.hpp -- where loop_pv carries rows of any kind, and where it solves for their forces. Plain data.
+//
+// Rows are carried from all their ends inward. A row between links, or of joints, does not notice what moves all its
+// links as one: it is solved for at the link where its ends have come together. All others go on to the world.
+//
+// Rows that meet at a link form blocks: what is eliminated there comes first, what passes the link's joint after it. At
+// most one block of a link passes its joint. The same row may come along two branches; at their meeting copies add up.
+#pragma once
+
+namespace featherweight {
+
+// A row as it is carried. Of a closure between two links it is a combination of the user's rows, since only those
+// combinations are carried that the loop can move at all: two, not five, for a hinge in a plane.
+struct CarriedRow {
+  int first, n;    // the user's rows
+  double part[6];  // of each of them
+  double compliance;
+  double mobility;  // as of a RowEnd
+};
+
+// An end of a carried row.
+struct CarriedEnd {
+  int row;      // carried
+  int link;     // compiled
+  int of;       // the end of the compiled row that it is made of; or, with a closure, of any of those
+  int closure;  // it is the second end of a combination of its rows, -1: it is not
+  int leads;    // 1: the one of its row's ends that starts with what the row asks for
+  double K[6];  // fixed: in the coordinates of its link; second end of a closure: in frame a
+  bool is_fixed;
+};
+
+struct LoopBlock {
+  int begin;          // first slot
+  int n_ending, n;    // rows that are eliminated here, and all of them
+  int L;              // first scalar of its lower triangle
+  int sources, last;  // [sources, last) of its parts; the first may be in place
+  bool in_place;      // its first source is: same rows, same slots
+  int own, own_end;   // [own, own_end) of the ends that start here
+  double smallest;    // pivot that counts: what is smaller is rounding, in the posture or in the numbers of a file
+};
+
+// A block of a child whose passing rows come in.
+struct BlockSource {
+  int block;
+  int places;  // where each of its passing rows goes in the new block, in `places`
+};
+
+// An end that starts in a block.
+struct StartingEnd {
+  int end, place;
+  bool is_first;  // nothing is there yet
+};
+
+struct LoopLink {
+  int blocks, last;  // [blocks, last)
+  int passing;       // the block whose rows pass the joint, -1: none
+  int entries;       // where their entries G = K S are kept
+  bool answers;      // forces that are solved for at this link or outboard change the force on its joint
+};
+
+struct LoopPlan {
+  int n_rows, n_ends, n_slots, n_triangle, n_entries, widest;
+  const CarriedRow* rows;
+  const CarriedEnd* ends;
+  const LoopBlock* blocks;
+  const LoopLink* of_link;  // then one more for the world
+  const BlockSource* sources;
+  const StartingEnd* starting;
+  const int* places;
+  const int* row_of;  // of each slot the carried row
+};
+
+}  // namespace featherweight
