@@ -62,23 +62,22 @@ void check_model(const Model& model, const ConstraintSet& constraints) {
   if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
 }
 
+void check_method(const ConstraintSet& constraints, const std::string& method) {
+  if (!constraints.between_links()) return;
+  for (const char* name : {"pv_early", "pv_soft", "constrained_aba"})
+    if (method == name)
+      throw std::invalid_argument("method: '" + method +
+                                  "' knows no loops and no couplings; use 'limb_pv', 'pv', 'prox_pv', 'ltl' or 'kkt'");
+  for (const char* name : {"pv_osim_base", "caba_osim"})
+    if (method == name)
+      throw std::invalid_argument("method: '" + method + "' knows no loops and no couplings; use 'dense' or 'ltl'");
+}
+
 namespace {
 
-void check_single_links(const ConstraintSet& constraints) {
-  if (constraints.between_links())
-    throw std::invalid_argument(
-        "constraints: some are between two links; their Jacobians, errors, inverse dynamics and Delassus matrices are "
-        "known, their forces are not solved for yet");
-}
 // None for rows of loops.
 LimbPlan limbs_of(const ConstraintSet& constraints) {
   return constraints.compiled().limbs ? *constraints.compiled().limbs : LimbPlan{};
-}
-// Methods that know only rows on one link.
-void check_method(const ConstraintSet& constraints, const std::string& method) {
-  if (constraints.between_links() && (method == "pv_early" || method == "pv_soft" || method == "constrained_aba"))
-    throw std::invalid_argument("method: '" + method +
-                                "' knows no loops and no couplings; use 'limb_pv', 'pv', 'prox_pv', 'ltl' or 'kkt'");
 }
 void check_dofs(const Model& model, const std::vector<int>& dofs) {
   for (int k : dofs)
@@ -88,11 +87,6 @@ void check_dofs(const Model& model, const std::vector<int>& dofs) {
 }
 
 }  // namespace
-
-void check_single_links(const Model& model, const ConstraintSet& constraints) {
-  check_model(model, constraints);
-  check_single_links(constraints);
-}
 
 void bind_constrained(nb::module_& m) {
   nb::class_<ConstraintSet>(m, "ConstraintSet", "Constraints on the links of one model, compiled to rows.")
@@ -104,6 +98,8 @@ void bind_constrained(nb::module_& m) {
           nb::arg("model"), nb::arg("constraints"), nb::keep_alive<1, 2>())
       .def_prop_ro("n_rows", &ConstraintSet::n_rows, "Number of rows of all constraints.")
       .def_prop_ro("n_constraints", &ConstraintSet::n_constraints, "Number of constraints.")
+      .def_prop_ro("has_loops", &ConstraintSet::between_links,
+                   "Whether some rows are between links, or of joints: not all methods know such rows.")
       .def_prop_ro(
           "limbs_inside", [](const ConstraintSet& set) { return limbs_of(set).n_inside; },
           "Limbs that limb_pv ends on links that move on, where a singular posture asks for a careful solve.")

@@ -27,7 +27,7 @@ class DelassusOperator {
   DelassusOperator(const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle damping,
                    nb::handle active, nb::handle num_threads)
       : model_(model), constraints_(constraints), isa_(active_isa()) {
-    check_single_links(model, constraints);
+    check_model(model, constraints);
     Arguments arguments{{"q", q}, {}, {}, {}, false, {"damping", damping}, optional("active", active)};
     n_samples_ =
         std::max({std::size_t{1}, arguments.q.batch({model.nq()}), arguments.targets.batch({constraints.n_rows()}),
@@ -112,7 +112,8 @@ void bind_delassus(nb::module_& m) {
       "delassus_inverse",
       [](const Model& model, nb::handle q, const ConstraintSet& constraints, nb::handle damping, nb::handle active,
          const std::string& method, nb::handle num_threads) {
-        check_single_links(model, constraints);
+        check_model(model, constraints);
+        check_method(constraints, method);
         Arguments arguments{{"q", q}, {}, {}, {}, false, {"damping", damping}, optional("active", active)};
         const std::size_t n = static_cast<std::size_t>(constraints.n_rows());
         return call(model, known(find_delassus_inverse(method), method), arguments, {n * n + 1},

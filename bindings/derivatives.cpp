@@ -28,7 +28,10 @@ std::vector<std::size_t> matrices(const Model& model, std::size_t n, std::size_t
 nb::object call_constrained(const Model& model, const Algorithm& algorithm, std::size_t n_matrices, nb::handle q,
                             nb::handle v, std::pair<const char*, nb::handle> x, const ConstraintSet& constraints,
                             nb::handle inputs, nb::handle active, nb::handle f_ext, nb::handle num_threads) {
-  check_single_links(model, constraints);
+  check_model(model, constraints);
+  if (constraints.between_links())
+    throw std::invalid_argument(
+        "constraints: some are between two links or couple joints; derivatives are known of anchored links only");
   const std::size_t nv = static_cast<std::size_t>(model.nv()), m = static_cast<std::size_t>(constraints.n_rows());
   table(model, 0, n_matrices);
   Arguments arguments{{"q", q}, {"v", v},           {x.first, x.second},       optional("f_ext", f_ext),

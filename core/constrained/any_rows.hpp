@@ -4,15 +4,10 @@
 // matrix of the rows is P L P^T with that of the ends, and all ends of a row exert its force.
 #pragma once
 #include "constrained/start_rows.hpp"
-#include "linalg/packed_ldl.hpp"
+#include "rows/add_up.hpp"
 #include "rows/terms.hpp"
 
 namespace featherweight::FW_ISA {
-
-template <class C>
-FW_INLINE bool single_ends(const ConstraintRows<C>& constraints) {
-  return constraints.n_varying == 0;
-}
 
 // The rows of a problem whose ends are not all fixed: how they start on their links.
 template <class S>
@@ -27,13 +22,14 @@ class AnyRows {
         k(arena.take<S>(single_ends(constraints) ? 0 : constraints.n_rows)),
         active_(arena.take<S>(single_ends(constraints) ? 0 : constraints.n_ends)) {}
 
-  // velocity(i): of link i; gravity: in the axes of each link with rows.
+  // velocity(i): of link i; gravity: in the axes of each link with rows. seconds: whether second ends of closures are
+  // wanted.
   template <class C, class V>
   [[gnu::noinline]] void set(const ConstrainedProblem<S, C>& problem, const S* state, V&& velocity,
-                             const Vec3<S>* gravity) {
+                             const Vec3<S>* gravity, bool seconds = true) {
     const ConstraintRows<C>& constraints = problem.constraints;
     for (int r = 0; r < constraints.n_ends; ++r) active_[r] = problem.active[constraints.ends[r].row];
-    ends.set(problem.tree, constraints, problem.q, active_, state);
+    ends.set(problem.tree, constraints, problem.q, active_, state, seconds);
     for (int r = 0; r < constraints.n_rows; ++r) k[r] = problem.targets[r];
     for (int r = 0; r < constraints.n_ends; ++r) {
       const RowEnd<C>& end = constraints.ends[r];
@@ -66,26 +62,6 @@ FW_INLINE void start_rows(const ConstrainedProblem<S, C>& problem, const AnyRows
     start_rows(problem, i, v, gravity, rows);
   else
     any.start(problem.constraints, i, rows);
-}
-
-// The lower triangle of the rows from that of the ends.
-template <class S, class C>
-[[gnu::noinline]] void add_up_triangle(const ConstraintRows<C>& constraints, const S* of_ends, S* of_rows) {
-  for (std::size_t k = 0; k < triangle(constraints.n_rows, 0); ++k) of_rows[k] = S(0);
-  for (int r = 0; r < constraints.n_ends; ++r)
-    for (int s = 0; s <= r; ++s) {
-      const int i = constraints.ends[r].row, j = constraints.ends[s].row;
-      S& sum = of_rows[i < j ? triangle(j, i) : triangle(i, j)];
-      const S part = of_ends[triangle(r, s)];
-      sum = sum + part;
-      if (i == j && r != s) sum = sum + part;
-    }
-}
-template <class S, class C>
-FW_INLINE void add_up(const ConstraintRows<C>& constraints, const S* of_ends, S* of_rows) {
-  for (int r = 0; r < constraints.n_rows; ++r) of_rows[r] = S(0);
-  for (int r = 0; r < constraints.n_ends; ++r)
-    of_rows[constraints.ends[r].row] = of_rows[constraints.ends[r].row] + of_ends[r];
 }
 
 // What a row yields to its own force is added to the diagonal.

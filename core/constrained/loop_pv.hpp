@@ -54,7 +54,9 @@ class LoopPv {
     // sweep 1, root to leaf: velocities, then what the rows ask for
     move_outward(tree, problem.q, problem.v, aba_,
                  [&](int i, auto joint) { rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_); });
-    any_.set(problem, aba_.state, [&](int i) FW_LAMBDA_INLINE -> const Motion<S>& { return aba_.motion[i]; }, gravity_);
+    any_.set(
+        problem, aba_.state, [&](int i) FW_LAMBDA_INLINE -> const Motion<S>& { return aba_.motion[i]; }, gravity_,
+        false);
     set_rows(problem);
 
     // sweep 2, leaf to root: loops that have come together become inertia; project out the joint; the others pass it
@@ -222,13 +224,16 @@ class LoopPv {
     push_joint(joint, factor, G_ + at.entries, passing_, n, u);
   }
 
-  // What the rows miss, from the accelerations of the links: exact to rounding. Returns the largest.
+  // What the rows miss, from the accelerations of the links: exact to rounding. Returns the largest; scale_ is of what
+  // they see.
   template <class C>
   S measure(const ConstrainedProblem<S, C>& problem) {
     for (int r = 0; r < plan_.n_rows; ++r) missed_[r] = k_[r];
     for (int e = 0; e < plan_.n_ends; ++e) {
       const int r = plan_.ends[e].row;
-      missed_[r] = missed_[r] - K_[e] * aba_.motion[plan_.ends[e].link];
+      const S seen = K_[e] * aba_.motion[plan_.ends[e].link];
+      scale_ = larger(scale_, abs(seen));
+      missed_[r] = missed_[r] - seen;
     }
     S largest(0);
     for (int r = 0; r < plan_.n_rows; ++r) {
@@ -244,11 +249,11 @@ class LoopPv {
   template <class C>
   void refine(const ConstrainedProblem<S, C>& problem, const ConstrainedSettings& settings,
               ConstrainedAnswer<S>& answer) {
-    S scale(1);
-    for (int r = 0; r < plan_.n_rows; ++r) scale = larger(scale, abs(k_[r]));
+    scale_ = S(1);
+    for (int r = 0; r < plan_.n_rows; ++r) scale_ = larger(scale_, abs(k_[r]));
     S missed = measure(problem), before = S(T(1e300)), live(1);
     for (int step = 0; step < most_refinements; ++step) {
-      live = live * select(missed > scale * S(T(1e-14)), S(1), S(0)) * select(missed < before * S(T(0.3)), S(1), S(0));
+      live = live * select(missed > scale_ * S(T(1e-14)), S(1), S(0)) * select(missed < before * S(T(0.3)), S(1), S(0));
       if (!any(live, live > S(T(0.5)))) break;
       before = missed;
       for (int r = 0; r < plan_.n_rows; ++r) missed_[r] = missed_[r] * live;
@@ -256,7 +261,7 @@ class LoopPv {
       answer.iterations = answer.iterations + live;
       missed = measure(problem);
     }
-    contradicts_ = select(missed <= scale * S(T(1e-2 * settings.tolerance)), S(0), S(1));
+    contradicts_ = select(missed <= scale_ * S(T(1e-2 * settings.tolerance)), S(0), S(1));
   }
 
   // The same factors, with what the rows miss for their target and nothing else: two light sweeps.
@@ -379,6 +384,7 @@ class LoopPv {
   Force<S>* p_;
   Motion<S>* steps_;
   S* da_;
+  S scale_;        // largest acceleration that a row asks for or an end sees
   S contradicts_;  // 1 where rows do
   S dependent_;    // 1 where some depend on others
   Careful careful_;

@@ -5,7 +5,7 @@
 //   Method(tree, constraints, arena)
 //   compute(problem, delta)      delta: lower triangle by rows, of the ends in compiled order
 #pragma once
-#include "linalg/packed_ldl.hpp"
+#include "rows/add_up.hpp"
 #include "rows/ends.hpp"
 #include "runtime/kernels.hpp"
 #include "runtime/lane_io.hpp"
@@ -55,15 +55,35 @@ class DelassusInputs {
   Watch<S> watch_;
 };
 
-// The damping of each row in compiled order, given as targets. An inactive row is all zeros: with one on the diagonal
-// it does not matter.
+// The matrix of rows of any kind, by a method that knows ends.
+template <class Method, class S>
+class RowMatrix {
+ public:
+  template <class C>
+  RowMatrix(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
+      : method_(tree, constraints, arena),
+        of_ends_(arena.take<S>(single_ends(constraints) ? 0 : triangle(constraints.n_ends, 0))) {}
+
+  template <class C>
+  void compute(const DelassusProblem<S, C>& problem, S* delta) {
+    const bool single = single_ends(problem.constraints);
+    method_.compute(problem, single ? delta : of_ends_);
+    if (!single) add_up_triangle(problem.constraints, of_ends_, delta);
+  }
+
+ private:
+  Method method_;
+  S* of_ends_;
+};
+
+// The damping of each row, given as targets. An inactive row is all zeros: with one on the diagonal it does not matter.
 template <class S, class T>
 FW_INLINE void load_damping(const Job<T>& job, const Pack& pack, const S* active, S* loaded, S* damping,
                             Watch<S>& watch) {
   const ConstraintRows<T>& constraints = *job.constraints;
-  load(job.targets, pack, constraints.n_ends, loaded, watch);
-  for (int r = 0; r < constraints.n_ends; ++r)
-    damping[r] = select(active[r] > S(0), loaded[constraints.ends[r].row], S(1));
+  load(job.targets, pack, constraints.n_rows, loaded, watch);
+  for (int k = 0; k < constraints.n_ends; ++k)
+    damping[row_of_end(constraints, k)] = select(active[k] > S(0), loaded[constraints.ends[k].row], S(1));
 }
 
 // The full matrix of the user's rows from the triangle of the ends.

@@ -45,11 +45,8 @@ class Held:
         return between(model, q, self.frame, self.to, axes=self.axes)
 
     def jacobian(self, model: ModelDescription, q: Array) -> Array:
-        """Of relative velocities in the world, turned to the axes of the frame: no rows, no ends."""
+        """Of relative velocities in the world, seen from the frame: no rows, no ends."""
         X_WA = reference.frame_placement(model, q, self.frame)
-        if self.point:
-            J = self._relative(model, q, "local_world_aligned")[:3]
-            return np.asarray(X_WA[:3, :3].T @ J)[list(self.axes)]
         return np.asarray(motion_transform(inverse(X_WA)) @ self._relative(model, q, "world"))[list(self.axes)]
 
     def _relative(self, model: ModelDescription, q: Array, axes_of: Reference) -> Array:

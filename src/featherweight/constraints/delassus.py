@@ -79,8 +79,8 @@ def delassus_inverse(
     acceleration per force [1/kg, 1/(kg m^2)]. It makes the inverse exist where rows depend on each other; with
     independent rows :func:`operational_space_inertia` needs none. Rows and columns of inactive constraints are zero.
     method:
-      "auto"          "dense" for up to 18 rows, "pv_osim_base" for more
-      "pv_osim_base"  limb by limb, each where it ends
+      "auto"          "dense" for up to 18 rows and for loops and couplings, else "pv_osim_base"
+      "pv_osim_base"  limb by limb, each where it ends; anchors only, as the next
       "caba_osim"     rows turn into springs of their links, O(n + m^2); those whose damping is below a hundredth of
                       their mobility would be too stiff for that, and are inverted, O(m^3)
       "dense"         the matrix by "pv_osimr", then inverted, O(m^3)
@@ -131,7 +131,7 @@ class DelassusOperator:
 
     Factorised once, for one configuration (nq,) or a batch (batch, nq), in O(n + m) where limbs can move all their
     rows; every product costs O(n + m) again and every solution less. damping R > 0: a number, one per row (n_rows,), or
-    per sample and row (batch, n_rows).
+    per sample and row (batch, n_rows). With loops or couplings the matrix is formed after all, and factorised.
 
     >>> robot = fw.models.quadruped()
     >>> feet = [fw.PointConstraint("front_left_foot"), fw.PointConstraint("front_right_foot")]
@@ -214,7 +214,7 @@ def inverse_kernel_of(method: InverseMethod, constraints: ConstraintSet) -> str:
     """The kernel by which a method inverts."""
     name = _known(method, InverseMethod)
     if name == "auto":
-        name = "dense" if constraints.n_rows <= _FEW_ROWS else "pv_osim_base"
+        name = "dense" if constraints.n_rows <= _FEW_ROWS or constraints.has_loops else "pv_osim_base"
     return _INVERSE_KERNELS.get(name, name)
 
 

@@ -45,6 +45,7 @@ from featherweight.reference.kinematics import (
 )
 from featherweight.reference.kkt import kkt
 from featherweight.reference.limb_pv import limb_pv
+from featherweight.reference.loop_pv import closure_rows, coupling_rows, loop_pv
 from featherweight.reference.ltl import ltl
 from featherweight.reference.minverse import minverse
 from featherweight.reference.prox_pv import prox_pv
@@ -70,9 +71,11 @@ __all__ = [
     "caba_osim",
     "center_of_mass",
     "centroidal_momentum",
+    "closure_rows",
     "constrained_aba",
     "constrained_inverse_dynamics",
     "contact_points",
+    "coupling_rows",
     "crba",
     "difference",
     "efpa",
@@ -91,6 +94,7 @@ __all__ = [
     "kjr",
     "kkt",
     "limb_pv",
+    "loop_pv",
     "ltl",
     "ltl_osim",
     "masses",
