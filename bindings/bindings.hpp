@@ -37,6 +37,8 @@ const Algorithm* find_delassus_inverse(const std::string& name);
 
 // Throws unless the constraints were compiled for this model.
 void check_model(const Model& model, const ConstraintSet& constraints);
+// And if there are loops or couplings, which what is called does not know.
+void check_single_links(const Model& model, const ConstraintSet& constraints);
 // Throws if there are loops or couplings and the method, of whatever kind, knows only rows on one link.
 void check_method(const ConstraintSet& constraints, const std::string& method);
 

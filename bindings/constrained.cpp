@@ -62,6 +62,13 @@ void check_model(const Model& model, const ConstraintSet& constraints) {
   if (&constraints.model() != &model) throw std::invalid_argument("constraints: compiled for another model");
 }
 
+void check_single_links(const Model& model, const ConstraintSet& constraints) {
+  check_model(model, constraints);
+  if (constraints.between_links())
+    throw std::invalid_argument(
+        "constraints: some are between two links or of joints; derivatives are known of anchors only");
+}
+
 void check_method(const ConstraintSet& constraints, const std::string& method) {
   if (!constraints.between_links()) return;
   for (const char* name : {"pv_early", "pv_soft", "constrained_aba"})

@@ -344,18 +344,3 @@ class TestBadInput:
     def test_constraints_of_another_model(self) -> None:
         others = fw.ConstraintSet(fw.models.quadruped(), FEET)
         refuse("constraints: compiled for another model", lambda: delassus(QUADRUPED, STANDING, others))
-
-
-LOOP: list[Constraint] = [fw.PointConstraint("front_left_foot", to="front_right_foot"), FEET[2]]
-V = np.zeros(QUADRUPED.nv)
-ONE_LINK_ONLY: dict[str, Callable[[fw.ConstraintSet], Any]] = {
-    "constrained_dynamics": lambda set_: fw.constrained_dynamics(QUADRUPED, STANDING, V, V, set_),
-    "impulse_dynamics": lambda set_: fw.impulse_dynamics(QUADRUPED, STANDING, V, set_),
-    "operation_counts": lambda set_: _testing.operation_counts(QUADRUPED, "pv", constraints=set_),
-}
-
-
-@pytest.mark.parametrize("name", ONE_LINK_ONLY)
-def test_forces_of_rows_between_two_links_are_refused(name: str) -> None:
-    compiled = fw.ConstraintSet(QUADRUPED, LOOP)
-    refuse("between two links", lambda: ONE_LINK_ONLY[name](compiled))

@@ -190,10 +190,7 @@ def test_bad_input_is_named() -> None:
         fw.delassus_inverse(model, q, constraints, damping=np.ones(5))
     with pytest.raises(ValueError, match="method: unknown 'magic'"):
         fw.delassus_inverse(model, q, constraints, method="magic")  # type: ignore[arg-type]
-    between = [fw.PointConstraint("front_left_foot", to="hind_left_foot")]
     for function in (fw.delassus_inverse, fw.operational_space_inertia, fw.DelassusOperator):
-        with pytest.raises(ValueError, match="between two links"):
-            function(model, q, between)
         with pytest.raises(ValueError, match="q"):
             function(model, np.full(model.nq, np.nan), constraints)
     operator = fw.DelassusOperator(model, np.tile(q, (3, 1)), constraints)
