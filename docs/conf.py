@@ -79,7 +79,7 @@ def as_written(app: Sphinx, what: str, name: str, thing: object, options: object
     for line in lines:
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         indent = len(line) - len(line.lstrip())
-        if not in_example and line.strip() and (indent > 0) != (depth > 0) and shown and shown[-1].strip():
+        if not in_example and line.strip() and indent != depth and shown and shown[-1].strip():
             shown.append("")
         if line.strip():
             depth = indent
