@@ -248,6 +248,12 @@ class ConstraintSet:
         """Number of constraints."""
 
     @property
+    def has_loops(self) -> bool:
+        """
+        Whether some rows are between links, or of joints: not all methods know such rows.
+        """
+
+    @property
     def limbs_inside(self) -> int:
         """
         Limbs that limb_pv ends on links that move on, where a singular posture asks for a careful solve.
