@@ -85,8 +85,11 @@ class ConstraintArguments {
   Measurable find(const std::string& name) const {
     if (!set_) return find_algorithm(name);
     if (const Algorithm* matrix = find_delassus_method(name)) return {*matrix, 1};
-    if (name == "constrained_derivatives") return {FW_DOUBLE_ALGORITHM(constrained_derivatives), 3};
     check_method(*set_, name);
+    if (name == "constrained_derivatives") {
+      check_single_links(set_->model(), *set_);
+      return {FW_DOUBLE_ALGORITHM(constrained_derivatives), 3};
+    }
     if (const Algorithm* inverse = find_delassus_inverse(name)) return {*inverse, 1};
     return {find_method(name), 3};
   }

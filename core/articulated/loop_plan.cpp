@@ -70,10 +70,12 @@ class Planner {
     for (int c = 0; c < constraints_.n_closures; ++c) {
       const Closure<double>& closure = constraints_.closures[c];
       const int first = constraints_.places[c].row;
+      const std::size_t before = plan_.rows.size();
       if (closure.b.link < 0 || closure.length > 0)
         for (int r = 0; r < closure.n_rows; ++r) carry(first + r, ends_of[at(first + r)]);
       else
         carry_closure(c, ends_of);
+      plan_.closures_reduced.push_back(plan_.rows.size() - before < at(closure.n_rows) ? 1 : 0);
     }
     for (int c = 0; c < constraints_.n_couplings; ++c) {
       const int row = constraints_.places[constraints_.n_closures + c].row;
@@ -325,8 +327,9 @@ LoopPlanStorage plan_loops(const Tree<double>& tree, const ConstraintRows<double
 
 LoopPlan LoopPlanStorage::view() const {
   const auto count = [](const auto& list) { return static_cast<int>(list.size()); };
-  return {count(rows), count(ends),   count(row_of),  n_triangle,     n_entries,       widest,        rows.data(),
-          ends.data(), blocks.data(), of_link.data(), sources.data(), starting.data(), places.data(), row_of.data()};
+  return {count(rows),    count(ends),     count(row_of), n_triangle,    n_entries,
+          widest,         rows.data(),     ends.data(),   blocks.data(), of_link.data(),
+          sources.data(), starting.data(), places.data(), row_of.data(), closures_reduced.data()};
 }
 
 }  // namespace featherweight

@@ -15,7 +15,7 @@ struct LoopPlanStorage {
   std::vector<LoopLink> of_link;
   std::vector<BlockSource> sources;
   std::vector<StartingEnd> starting;
-  std::vector<int> places, row_of;
+  std::vector<int> places, row_of, closures_reduced;
   int n_triangle = 0, n_entries = 0, widest = 0;
 
   LoopPlan view() const;

@@ -67,7 +67,8 @@ struct LoopPlan {
   const BlockSource* sources;
   const StartingEnd* starting;
   const int* places;
-  const int* row_of;  // of each slot the carried row
+  const int* row_of;            // of each slot the carried row
+  const int* closures_reduced;  // 1: fewer combinations of its rows are carried than it has; those are rigid
 };
 
 }  // namespace featherweight

@@ -335,23 +335,36 @@ class LoopPv {
         [&](int r) FW_LAMBDA_INLINE -> S& { return df_[row_of[r]]; });
   }
 
-  // Forces and residuals of the user's rows. What no combination of rows can move is missed altogether.
+  // Forces of the user's rows, and what they miss, also those of which no combination is carried.
   template <class C>
   void report(const ConstrainedProblem<S, C>& problem, ConstrainedAnswer<S>& answer) {
-    const int m = problem.constraints.n_rows;
-    S* const met = careful_forces_;  // free for now
-    for (int r = 0; r < m; ++r) answer.forces[r] = met[r] = S(0);
+    const ConstraintRows<C>& constraints = problem.constraints;
+    for (int r = 0; r < constraints.n_rows; ++r) answer.forces[r] = S(0);
     for (int r = 0; r < plan_.n_rows; ++r) {
       const CarriedRow& row = plan_.rows[r];
-      for (int k = 0; k < row.n; ++k) {
-        if (row.part[k] == 0) continue;
-        S &force = answer.forces[row.first + k], &part = met[row.first + k];
-        force = force + f_[r] * T(row.part[k]);
-        part = part + (k_[r] - missed_[r]) * T(row.part[k]);
-      }
+      for (int k = 0; k < row.n; ++k)
+        if (row.part[k] != 0) answer.forces[row.first + k] = answer.forces[row.first + k] + f_[r] * T(row.part[k]);
     }
     answer.residual = S(0);
-    for (int r = 0; r < m; ++r) answer.residual = larger(answer.residual, abs(any_.k[r] - met[r]));
+    for (int r = 0; r < plan_.n_rows; ++r) answer.residual = larger(answer.residual, abs(missed_[r]));
+    for (int c = 0; c < constraints.n_closures; ++c)
+      if (plan_.closures_reduced[c]) answer.residual = larger(answer.residual, missed_by_closure(problem, c));
+  }
+  template <class C>
+  S missed_by_closure(const ConstrainedProblem<S, C>& problem, int c) const {
+    const Closure<C>& closure = problem.constraints.closures[c];
+    const int first = problem.constraints.places[c].row;
+    const Pose<S> a = frame_in_world(closure.a, any_.ends.poses), &b = any_.ends.poses[closure.b.link];
+    const Mat3<S> b_axes{column(b.R, 0), column(b.R, 1), column(b.R, 2)};
+    const Motion<S> x = seen_from(mat3(closure.a.R), vec3(closure.a.p), aba_.motion[closure.a.link]),
+                    y = seen_from(b_axes * a.R, transposed_times(b.R, a.p - b.p), aba_.motion[closure.b.link]);
+    S largest(0);
+    for (int r = 0; r < closure.n_rows; ++r) {
+      const int axis = closure.axes[r];
+      const S reached = axis < 3 ? x.lin[axis] - y.lin[axis] : x.ang[axis - 3] - y.ang[axis - 3];
+      largest = larger(largest, abs(any_.k[first + r] - problem.active[first + r] * reached));
+    }
+    return largest;
   }
 
   // Lanes in which rows contradict each other take the answer of a method for such rows; those in which they depend on

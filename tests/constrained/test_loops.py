@@ -29,6 +29,8 @@ def errors(mechanism: Mechanism, seed: int, *, method: str = "auto", feasible: b
     exact = oracle.solve(model, q, v, tau, constraints)
     found = fw.constrained_dynamics(model, q, v, tau, constraints, method=method)  # type: ignore[arg-type]
     J = fw.constraint_jacobian(model, q, constraints)
+    missed = np.abs(fw.constraint_residual(model, q, v, found.a, constraints)).max()
+    assert abs(found.residual - missed) < 1e-9 * (1 + np.abs(exact.a).max())
     return error(found.a, exact.a), error(J.T @ found.forces, J.T @ exact.forces)
 
 
