@@ -289,7 +289,7 @@ def test_a_held_robot_stands_on_its_weight() -> None:
     [
         ({"constraints": []}, "at least one"),
         ({"constraints": [fw.PointConstraint("nose")]}, "unknown frame 'nose'"),
-        ({"constraints": ["front_left_foot"]}, "expected a PointConstraint"),
+        ({"constraints": ["front_left_foot"]}, "expected one of PointConstraint"),
         ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "rx"))]}, "rows must be distinct and among x, y, z"),
         ({"constraints": [fw.PointConstraint(FEET[0], rows=("x", "x"))]}, "rows must be distinct"),
         ({"constraints": [fw.PointConstraint(FEET[0], compliance=-1.0)]}, "compliance must not be negative"),

@@ -72,15 +72,14 @@ def test_stops_never_cost_more_than_they_save(problem: Problem) -> None:
 
 
 def dense_jacobian(model: fw.Model, q: Array, constraints: Sequence[Constraint]) -> Array:
-    """By frames; rows between two links are of points."""
+    """By frames; of rows between two links, both sides are taken at the origin of the first."""
     blocks = []
     for c in constraints:
         J = fw.jacobian(model, q, c.frame)
         if c.to is not None:
-            J = fw.frame_placement(model, q, c.frame)[:3, :3].T @ (
-                fw.jacobian(model, q, c.frame, reference="local_world_aligned")[:3]
-                - fw.jacobian(model, q, c.to, reference="local_world_aligned")[:3]
-            )
+            a, b = (fw.frame_placement(model, q, frame) for frame in (c.frame, c.to))
+            J_a, J_b = (fw.jacobian(model, q, frame, reference="local_world_aligned") for frame in (c.frame, c.to))
+            J = a[:3, :3].T @ (J_a[:3] - J_b[:3] - np.cross(J_b[3:].T, a[:3, 3] - b[:3, 3]).T)
         blocks.append(J[[ROWS.index(row) for row in c.rows]])
     return np.vstack(blocks)
 

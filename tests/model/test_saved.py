@@ -73,10 +73,11 @@ def test_contacts_motors_and_closures_survive() -> None:
     builder.joint("j", "fixed", "world", "a").joint(
         "k", "revolute", "a", "b", axis="x", stiffness=1 / 3, rest_position=-0.7, start=[1 / 7], parent_contact=True
     )
+    builder.link("c", mass=1.0, inertia=(1, 1, 1)).joint("l", "prismatic", "b", "c", axis="z")
     builder.actuator("m", "k", "position", gear=-2.0, kp=1 / 3, kd=0.1, ctrl_range=(-1, 1), force_range=(-0.0, 5e-324))
     builder.actuator("n", "k", "general", kp=-1 / 3, bias=(0.1, -0.2, 0.0))
     builder.actuator("o", "k", others=[("k", 1 / 7)])
-    builder.couple("follow", "k", None, [1 / 3, 0.1]).couple("other", "k", "k", [0.0, 1 / 3])
+    builder.couple("follow", "k", None, [1 / 3, 0.1]).couple("other", "l", "k", [0.0, 1 / 3])
     builder.tendon("t", {"k": 1 / 3}, range=(-1, 1), stiffness=0.1, rest_range=(0, 1 / 3), damping=0.2, friction=0.3)
     builder.keyframe("home", q={"k": [1 / 3]}, v={"k": [0.1]}, control={"n": 0.7})
     builder.exclude("a", "b")

@@ -21,7 +21,14 @@ Joints = Sequence[str] | NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoops(Record):
-    """Configurations found by :func:`close_loops`. Pickles, and compares by value."""
+    """Configurations found by :func:`close_loops`. Pickles, and compares by value.
+
+    >>> model = fw.models.four_bar(closed=False)
+    >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
+    >>> closed = fw.close_loops(model, np.zeros(3), [pin])
+    >>> bool(closed.converged), bool(closed.error < 1e-9)
+    (True, True)
+    """
 
     q: Array  # (..., nq)
     error: Array  # (...) largest position error of a row [m, rad]
@@ -31,7 +38,14 @@ class ClosedLoops(Record):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(Record):
-    """How a mechanism can move where it is, found by :func:`mobility`. Pickles, and compares by value."""
+    """How a mechanism can move where it is, found by :func:`mobility`. Pickles, and compares by value.
+
+    >>> model = fw.models.four_bar(closed=False)
+    >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
+    >>> found = fw.mobility(model, fw.close_loops(model, np.zeros(3), [pin]).q, [pin])
+    >>> int(found.dof), int(found.redundant)  # a planar loop: of three rows one says nothing new
+    (1, 1)
+    """
 
     dof: NDArray[np.int64]  # (...) degrees of freedom that constraints leave
     redundant: NDArray[np.int64]  # (...) rows that say nothing new
@@ -150,7 +164,14 @@ def project_velocity(
 
 
 def loop_error(model: Model, q: ArrayLike, constraints: Sequence[AnyConstraint] | ConstraintSet) -> Array:
-    """How far each constraint is from holding, (..., n_constraints): its largest position error [m, rad]."""
+    """How far each constraint is from holding, (..., n_constraints): its largest position error [m, rad].
+
+    >>> model = fw.models.four_bar(closed=False)
+    >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
+    >>> closed = fw.close_loops(model, np.zeros(3), [pin])
+    >>> bool(fw.loop_error(model, closed.q, [pin])[0] < 1e-9)
+    True
+    """
     compiled = compiled_for(model, constraints)
     errors = np.abs(constraint_position_error(model, q, compiled))
     return np.stack([errors[..., rows].max(axis=-1) for rows in compiled.slices], axis=-1)

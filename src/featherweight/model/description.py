@@ -382,7 +382,7 @@ class Closure(Record):
 
     ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
 
-    >>> builder = fw.ModelBuilder.from_description(fw.models.four_bar().description)
+    >>> builder = fw.ModelBuilder.from_description(fw.models.four_bar(closed=False).description)
     >>> model = builder.close("loop", "coupler", "rocker", placement=(0.35, 0, 0), to_placement=(0.25, 0, 0)).build()
     >>> [closure.name for closure in model.description.closures]
     ['loop']
