@@ -7,6 +7,7 @@
 #include "collision/shape.hpp"
 #include "rows/rows.hpp"
 #include "scene/actuation.hpp"
+#include "scene/held.hpp"
 #include "scene/medium.hpp"
 
 namespace featherweight {
@@ -94,6 +95,7 @@ struct Scene {
   const PairMaterial* materials;
   const JointRow* joint_rows;       // from the tips inward
   const Closure<double>* closures;  // axes of each in rising order
+  HeldPlan held;                    // its parts are the closures
   const Spring* springs;
   const Actuator* actuators;
   // The laws of actuators are these and then transmissions; controls are those of laws and then of activations.
@@ -110,7 +112,7 @@ struct Scene {
   const BoxDrag* boxes;
   const EllipsoidDrag* ellipsoids;
   int has_restitution;
-  int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows and, twice, of closures
+  int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows
   int most_contact_dofs;  // of one contact, likewise
 
   int n_laws() const { return n_actuators + n_transmissions; }

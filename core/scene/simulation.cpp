@@ -25,6 +25,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   find_paths();
   add_shapes(spec);
   add_rows(spec);
+  plan_held();
   add_springs(spec);
   add_inertia(spec);
   add_medium(spec);
@@ -154,13 +155,28 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.n_actuators = static_cast<int>(actuators_.size());
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_dof_[link]] + 1; };
   for (const JointRow& row : joint_rows_) scene_.n_row_dofs += path(row.term.link);
-  for (const Closure<double>& c : closures_) scene_.n_row_dofs += 2 * (path(c.a.link) + path(c.b.link));
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
   const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
   scene_.most_contact_dofs = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
   scene_.closures = closures_.data();
   scene_.actuators = actuators_.data();
+}
+
+// What is held is found on lanes for all environments; so are balls on planes, but without what holds them.
+void Simulation::plan_held() {
+  std::vector<HeldSpec> specs;
+  for (const Closure<double>& c : closures_) {
+    HeldSpec& spec = specs.emplace_back();
+    for (int link : {c.a.link, c.b.link})
+      if (link >= 0) spec.links.push_back(link);
+    for (int r = 0; r < c.n_rows; ++r) spec.units.push_back(c.axes[r] < 3 ? 0 : 1);
+  }
+  held_ = HeldStorage(scene_.tree, specs);
+  scene_.held = held_.plan();
+  if (specs.empty()) return;
+  scene_.n_balls = 0;
+  for (ScenePair& pair : pairs_) pair.ball = -1;
 }
 
 void Simulation::add_springs(const SceneSpec& spec) {

@@ -76,6 +76,7 @@ class Simulation {
   int coordinate_of_dof(int dof) const;  // -1: an axis of a ball or free joint
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
+  void plan_held();
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void add_medium(const SceneSpec& spec);
@@ -103,6 +104,7 @@ class Simulation {
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
   std::vector<Closure<double>> closures_;
+  HeldStorage held_;
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   std::vector<Transmission> transmissions_;

@@ -1,6 +1,6 @@
-// step/shake.hpp -- closures hold at the end of the step, and velocities know.
+// step/shake.hpp -- what is held holds at the end of the step, and velocities know.
 //   in    velocities without impulses; the errors of closures where the step begins
-//   out   w.opening: the velocity that the rows of closures must have, so that their errors are the same at the end
+//   out   w.opening: the velocity that rows must have, so that their errors are the same at the end
 //
 // Along the tangent J v = 0 closures open by the square of the step. Taken out of coordinates alone, what turned the
 // velocity is lost, and with it energy: a rod about a held end slows down by 3/8 w^3 dt. Instead the impulses, along
@@ -8,8 +8,7 @@
 //   J v = -opening,   opening = (g(q (+) dt v) - g(q)) / dt - J v
 // found by a few iterations with the matrix that there is. Oracle: energy over a minute; the twin.
 #pragma once
-#include "step/apply.hpp"
-#include "step/closure_system.hpp"
+#include "step/hold.hpp"
 #include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
@@ -54,10 +53,18 @@ void leave_others(const Scene& scene, S* x, const S* instead) {
       if (!is_integrable(scene.closures[c], r)) x[k] = instead ? instead[k] : S(0);
 }
 
+// The largest of what is given of rows that do not depend on others.
+template <class S>
+S largest_of(const HeldSystem<S>& held, const S* x) {
+  S largest(0);
+  for (int r = 0; r < held.plan().n_rows; ++r)
+    largest = larger(select(held.inverse_pivot(r) > S(0), abs(x[r]), S(0)), largest);
+  return largest;
+}
+
 // A first guess, from the velocities where the step begins: half the second difference of errors along them.
 template <class S>
 void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  closure_errors(scene, w.motion.pose, w.apart);
   for (int f = 0; f < scene.tree.nv; ++f) w.closed_v[f] = S(0);
   errors_after(scene, w.v, dt, w, w.opening);
   errors_after(scene, w.v, -dt, w, w.errors);
@@ -67,65 +74,77 @@ void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   leave_others<S>(scene, w.opening, nullptr);
 }
 
-// One environment's errors less those at the start, over dt, as its system takes them; the largest of them [m or rad].
+// Errors no larger than what goes in a step.
 template <class S>
-double take_openings(const RolloutJob& job, LaneOf<S> lane, StepWorkspace<S>& w) {
-  ClosureSystem& own = w.closures[lane.lane];
-  double largest = 0;
-  for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-    const double error = own.depends(k) ? 0 : lane(w.errors[k]) - lane(w.apart[k]), size = error < 0 ? -error : error;
-    largest = size > largest ? size : largest;
-    own.impulses()[k] = error / job.dt;
-  }
-  return largest;
+void limit_errors(const Scene& scene, const S& dt, S* errors) {
+  for (int c = 0, k = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
+    limit_errors(scene.closures[c], S(ClosureTuning::fastest) * dt, S(ClosureTuning::fastest_turn) * dt, errors + k);
 }
 
-// What was taken out directly, in the solution that was kept.
+// What is apart where the step begins comes together at a bounded speed, in coordinates: velocities do not know. Contacts
+// do (separate.hpp).
 template <class S>
-void keep_openings(const RolloutJob& job, LaneOf<S> lane, const double* impulses, std::size_t environment,
-                   StepWorkspace<S>& w) {
-  StepSolution& solution = job.solutions[environment];
-  for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-    if (w.closures[lane.lane].depends(k)) continue;
-    SolvedRow& row = solution.rows[k];
-    row.impulse = impulses[k];
-    row.shift = lane(w.opening[k]);
-    row.velocity = -row.shift;
-  }
+void find_drift(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  w.drifts = largest_of(w.held, w.apart);
+  if (!any(dt, w.drifts > S(SeparateTuning::negligible_drift))) return;
+  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.apart[r];
+  limit_errors(scene, dt, w.drift_impulse);
+  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.drift_impulse[r] / dt;
+  w.held.solve(w.drift_impulse);
+  for (int f = 0; f < scene.tree.nv; ++f) w.drifting[f] = S(0);
+  w.held.gather(w.drift_impulse, w.drifting);
+}
+
+// Before contacts are looked for.
+template <class S>
+void start_shaking(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  for (int f = 0; f < scene.tree.nv; ++f) w.unheld[f] = w.motion.v_free[f];
+  w.held.factorise(w.motion);
+  closure_errors(scene, w.motion.pose, w.apart);
+  guess_openings(scene, dt, w);
+  begin_holding(scene, w);
+  find_drift(scene, dt, w);
 }
 
 // Products of velocities at the mean of those at the start and, in w.closed_v, at the end, in the axes there: with
-// coordinates half a step between, that is the same forwards and backwards in time, and keeps energy from drifting. For
-// lanes where `moving` is positive; the largest change of velocity is left in `change`.
+// coordinates half a step between, that is the same forwards and backwards in time, and keeps energy from drifting.
+// Into w.x_next; the largest change of velocity.
 template <class S>
-void renew_products(const Scene& scene, const S& dt, const S& moving, StepWorkspace<S>& w, S& change) {
+S find_products(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
-  const auto here = moving > S(0);
   for (int f = 0; f < tree.nv; ++f) w.middle[f] = (w.v[f] + w.closed_v[f]) * S(0.5);
   products_of_middle(tree, w);
-  change = S(0);
-  for (int i = 0; i < tree.n_links; ++i) {
-    if (is_single_body(tree, i)) continue;
-    for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv; ++f) {
+  S change(0);
+  for (int i = 0; i < tree.n_links; ++i)
+    for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv && !is_single_body(tree, i); ++f)
       change = larger(abs(w.x_next[f] - w.x[f]) * dt, change);
-      w.x[f] = select(here, w.x_next[f], w.x[f]);
-    }
-  }
+  return change;
+}
+// Velocities with them, of lanes where `here`.
+template <class S, class Mask>
+void take_products(const Scene& scene, const S& dt, const Mask& here, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  for (int f = 0; f < tree.nv; ++f) w.x[f] = select(here, w.x_next[f], w.x[f]);
   turn_trees(tree, dt, here, w.v, w);
   for (int i = 0; i < tree.n_links; ++i)
     for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv && !is_single_body(tree, i); ++f)
-      w.motion.v_free[f] = select(here, w.turned[f] + w.forced[f] * dt, w.motion.v_free[f]);
+      w.unheld[f] = select(here, w.turned[f] + w.forced[f] * dt, w.unheld[f]);
 }
 
-// Environments with nothing but closures take what is still open out directly; others are solved again, and leave what
-// is then left to the coordinates. solve_again(lanes): with w.opening. Leaves the change of velocities in w.a.
+// Until closures close where the step ends. solve_again(lanes): contacts that find other velocities than before.
 template <class S, class SolveAgain>
-void close_openings(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, const SolveAgain& solve_again) {
+void shake(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, const SolveAgain& solve_again) {
   const Scene& scene = *job.scene;
-  const int nv = scene.tree.nv;
+  const int nv = scene.tree.nv, n_rows = scene.held.n_rows;
   double last[width_of<S>], last_change[width_of<S>];
-  for (int lane = 0; lane < width_of<S>; ++lane) last[lane] = last_change[lane] = 1e300;
-  S moving(1), change(0);
+  int stalls[width_of<S>] = {};
+  bool again[width_of<S>] = {};  // those whose contacts are solved again
+  S moving(0);
+  for (int lane = 0; lane < pack.count; ++lane) {
+    last[lane] = last_change[lane] = 1e300;
+    LaneOf<S>{lane}.set(moving, w.holds[lane] ? 1 : 0);
+    again[lane] = w.assembled[lane];
+  }
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     S speed(0);
     for (int f = 0; f < nv; ++f) {
@@ -135,39 +154,54 @@ void close_openings(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w
     }
     errors_after(scene, w.moved, S(job.dt), w, w.errors);
     leave_others<S>(scene, w.errors, w.apart);
-    renew_products(scene, S(job.dt), moving, w, change);
-    bool moves = false, again[width_of<S>] = {};
+    for (int r = 0; r < n_rows; ++r) w.errors[r] = w.errors[r] - w.apart[r];
+    const S error = largest_of(w.held, w.errors), change = find_products(scene, S(job.dt), w);
+    bool moves = false, solves[width_of<S>] = {};
     for (int lane = 0; lane < pack.count; ++lane) {
-      ClosureSystem& own = w.closures[lane];
       const LaneOf<S> here{lane};
-      const bool alone = w.closures_alone[lane];
-      const double error = own.empty() || here(moving) <= 0 ? 0 : take_openings(job, here, w);
-      const bool settled = error <= ClosureTuning::closed && here(change) <= ClosureTuning::same_products * here(speed);
-      const bool improves = error < ClosureTuning::least_progress * last[lane] ||
+      const bool settled =
+          here(error) <= ClosureTuning::closed && here(change) <= ClosureTuning::same_products * here(speed);
+      const bool improves = here(error) < ClosureTuning::least_progress * last[lane] ||
                             here(change) < ClosureTuning::least_progress * last_change[lane];
-      const bool goes_on =
-          !own.empty() && here(moving) > 0 && !settled && improves && (alone || iteration < ClosureTuning::most_solves);
-      last[lane] = error, last_change[lane] = here(change);
+      stalls[lane] += improves ? 0 : 1;
+      // contacts that change their mode again and again keep their impulses, and what is held closes around them
+      const bool is_undecided =
+          again[lane] && (stalls[lane] > ClosureTuning::most_stalls || iteration >= ClosureTuning::most_solves);
+      if (is_undecided) {
+        again[lane] = false, stalls[lane] = 0;
+        if (!settled) job.reports[pack.first + lane].last.unconverged = 1;
+      }
+      const bool goes_on = here(moving) > 0 && !settled && stalls[lane] <= ClosureTuning::most_stalls;
+      last[lane] = here(error), last_change[lane] = here(change);
       here.set(moving, goes_on ? 1 : 0);
-      if (!goes_on) continue;
-      moves = true;
-      for (int k = 0; k < scene.n_closure_rows; ++k) here.add(w.opening[k], own.impulses()[k]);
-      again[lane] = !alone;
-      if (!alone) continue;
-      own.solve();
-      add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), here, w.motion.response);
-      const std::size_t environment = pack.first + lane;
-      double* const kept = job.joint_impulses +
-                           environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows) +
-                           scene.n_joint_rows;
-      for (int k = 0; k < scene.n_closure_rows; ++k) kept[k] += own.impulses()[k];
-      if (job.solutions) keep_openings(job, here, kept, environment, w);
+      solves[lane] = goes_on && again[lane];
+      moves |= goes_on;
     }
     if (!moves) return;
     repeat_last_lane(pack, 1, &moving);
-    solve_again(again);
+    const auto here = moving > S(0);
+    take_products(scene, S(job.dt), here, w);
+    for (int r = 0; r < n_rows; ++r)
+      w.opening[r] = w.opening[r] + select(here, w.errors[r] * S(1 / job.dt), S(0));
+    for (int f = 0; f < nv; ++f) w.cause_before[f] = w.cause[f];
+    hold(scene, w);
+    solve_again(solves);
     repeat_last_lane(pack, nv, w.motion.response);
-    respond(scene, w.motion.response, w, w.a);
+    respond_held(scene, w.motion.response, w, w.a);
+  }
+}
+
+// Impulses of what is held, kept for whoever asks.
+template <class S>
+void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    if (!w.holds[lane]) continue;
+    double* const kept =
+        job.joint_impulses + (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows) +
+        scene.n_joint_rows;
+    for (int r = 0; r < scene.held.n_rows; ++r)
+      kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
   }
 }
 
@@ -175,12 +209,11 @@ void close_openings(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w
 template <class S>
 void report_errors(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   for (int lane = 0; lane < pack.count; ++lane) {
-    if (w.closures[lane].empty()) continue;
+    if (!w.holds[lane]) continue;
     const LaneOf<S> here{lane};
     double largest = 0, missed = 0;
-    for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-      const auto size = [](double x) { return x < 0 ? -x : x; };
-      const double error = size(here(w.errors[k])), off = size(here(w.errors[k]) - here(w.apart[k]));
+    for (int r = 0; r < job.scene->held.n_rows; ++r) {
+      const double error = magnitude(here(w.errors[r])), off = magnitude(here(w.errors[r]) - here(w.apart[r]));
       largest = error > largest ? error : largest;
       missed = off > missed ? off : missed;
     }
@@ -196,35 +229,34 @@ template <class S>
 void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
+  const int n_rows = scene.held.n_rows;
   double last[width_of<S>];
   for (double& error : last) error = 1e300;
-  for (int k = 0; k < scene.n_closure_rows; ++k) w.opening[k] = w.apart[k];
-  for (int c = 0, k = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
-    limit_errors(scene.closures[c], S(ClosureTuning::fastest * job.dt), S(ClosureTuning::fastest_turn * job.dt),
-                 w.opening + k);
-  for (int k = 0; k < scene.n_closure_rows; ++k) w.apart[k] = w.apart[k] - w.opening[k];  // what may stay
+  for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.apart[r];
+  limit_errors(scene, S(job.dt), w.closed_errors);
+  for (int r = 0; r < n_rows; ++r) w.apart[r] = w.apart[r] - w.closed_errors[r];  // what may stay
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     place_at(tree, w.q, w);
     closure_errors(scene, w.placed, w.errors);
-    for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
+    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
+    const S error = largest_of(w.held, w.closed_errors);
     bool moves = false;
     S moving(0);  // positive in the lanes that do
     for (int lane = 0; lane < pack.count; ++lane) {
-      ClosureSystem& own = w.closures[lane];
-      if (own.empty()) continue;
-      const double error = take_openings(job, LaneOf<S>{lane}, w);
-      const bool goes_on = error > ClosureTuning::closed && error < ClosureTuning::least_progress * last[lane];
-      last[lane] = goes_on ? error : 0;
-      if (!goes_on) continue;
-      moves = true;
-      LaneOf<S>{lane}.set(moving, 1);
-      own.solve();
-      add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
+      const double own = LaneOf<S>{lane}(error);
+      const bool goes_on =
+          w.holds[lane] && own > ClosureTuning::closed && own < ClosureTuning::least_progress * last[lane];
+      last[lane] = goes_on ? own : 0;
+      LaneOf<S>{lane}.set(moving, goes_on ? 1 : 0);
+      moves |= goes_on;
     }
     if (!moves) break;
-    repeat_last_lane(pack, tree.nv, w.motion.correct);
     repeat_last_lane(pack, 1, &moving);
-    respond(scene, w.motion.correct, w, w.moved);
+    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.closed_errors[r] * S(1 / job.dt);
+    w.held.solve(w.closed_errors);
+    for (int f = 0; f < tree.nv; ++f) w.closing[f] = S(0);
+    w.held.gather(w.closed_errors, w.closing);
+    respond(scene, w.closing, w, w.moved);
     for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
     for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.v[f];
     advance(tree, w.centers, w.moved, S(job.dt), w.q, w.v);
