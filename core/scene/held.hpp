@@ -1,7 +1,7 @@
 // scene/held.hpp -- what holds a mechanism together, planned: which degrees of freedom its rows move, and which of them
 // meet. Plain data for the step, and the planner.
 //
-// Rows of closures hold whatever else happens, so they belong to the mechanism and not to what touches it
+// Rows of closures and couplings hold whatever else happens, so they belong to the mechanism and not to what touches it
 // (step/held_system.hpp). Trees that they join are a cluster; rows of different clusters never meet. Row i of the
 // factors begins at the first row that it may meet, so that clusters side by side cost no more than their sum.
 #pragma once

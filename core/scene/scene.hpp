@@ -87,7 +87,7 @@ struct Scene {
   const int* touchable;   // of each link: 1 if something acts on its tree, be it contacts, limits or closures
   const int* limited;     // of each link: 1 if its joint has limits, so that it cannot go on turning
   int n_balls;            // pairs whose rows are found on lanes
-  int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_closure_rows, n_springs, n_actuators;
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_couplings, n_springs, n_actuators;
   const PlacedShape* shapes;
   const Shape* const* own_shapes;  // of each shape: one per environment in its place, or null; null: none
   const ScenePair* pairs;
@@ -95,7 +95,9 @@ struct Scene {
   const PairMaterial* materials;
   const JointRow* joint_rows;       // from the tips inward
   const Closure<double>* closures;  // axes of each in rising order
-  HeldPlan held;                    // its parts are the closures
+  const Coupling* couplings;
+  const CouplingTerm<double>* coupling_terms;
+  HeldPlan held;  // its parts are the closures, then the couplings
   const Spring* springs;
   const Actuator* actuators;
   // The laws of actuators are these and then transmissions; controls are those of laws and then of activations.

@@ -131,7 +131,13 @@ void Simulation::add_rows(const SceneSpec& spec) {
   }
   for (const ClosureSpec& c : spec.closures) {
     closures_.push_back(compile_closure(scene_.tree, c));
-    scene_.n_closure_rows += closures_.back().n_rows;
+  }
+  for (const CouplingSpec& c : spec.couplings) {
+    const std::string what = "coupling " + std::to_string(couplings_.size()) + ": ";
+    const auto terms = compile_coupling(scene_.tree, c, what);
+    couplings_.push_back({static_cast<int>(coupling_terms_.size()), 0});
+    coupling_terms_.insert(coupling_terms_.end(), terms.begin(), terms.end());
+    couplings_.back().end = static_cast<int>(coupling_terms_.size());
   }
   actuators_ = spec.actuators;
   for (std::size_t k = 0; k < actuators_.size(); ++k) {
@@ -160,6 +166,9 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.most_contact_dofs = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
   scene_.closures = closures_.data();
+  scene_.n_couplings = static_cast<int>(couplings_.size());
+  scene_.couplings = couplings_.data();
+  scene_.coupling_terms = coupling_terms_.data();
   scene_.actuators = actuators_.data();
 }
 
@@ -171,6 +180,11 @@ void Simulation::plan_held() {
     for (int link : {c.a.link, c.b.link})
       if (link >= 0) spec.links.push_back(link);
     for (int r = 0; r < c.n_rows; ++r) spec.units.push_back(c.axes[r] < 3 ? 0 : 1);
+  }
+  for (std::size_t k = 0; k < couplings_.size(); ++k) {
+    HeldSpec& spec = specs.emplace_back();
+    for (int t = couplings_[k].begin; t < couplings_[k].end; ++t) spec.links.push_back(coupling_terms_[t].link);
+    spec.units.push_back(2 + static_cast<int>(k));  // nothing to compare it with
   }
   held_ = HeldStorage(scene_.tree, specs);
   scene_.held = held_.plan();
@@ -321,6 +335,7 @@ void Simulation::find_touchable() {
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.term.link);
   for (const Closure<double>& c : closures_) touch(c.a.link), touch(c.b.link);
+  for (const CouplingTerm<double>& term : coupling_terms_) touch(term.link);
   for (std::size_t i = 0; i < links_.size(); ++i)
     touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
   scene_.touchable = touchable_.data();

@@ -14,7 +14,7 @@ ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
                           double reach, StepMemory& memory) {
   const Scene& scene = *job.scene;
   double* const joint_impulses =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   const int place = scene.held.n_rows ? lane.lane : 0;
   ContactList& contacts = job.contacts[environment];
   Approach* approaches = nullptr;

@@ -19,8 +19,8 @@ struct ConeRow {
   double compliance;
   double slack;    // what the position asks of the velocity [m/s],
   bool separates;  // if it does
-  int contact;   // whose normal it is, or -1
-  double* kept;  // where its impulse is kept from step to step
+  int contact;     // whose normal it is, or -1
+  double* kept;    // where its impulse is kept from step to step
 };
 
 // A contact or limit in a scene with restitution, rigid and one-sided (impacts.hpp).
@@ -107,8 +107,10 @@ class ConeRows {
       blocks = arena.take<Block>(most_blocks);
       rows = arena.take<ConeRow>(most_rows);
       g = arena.take<double>(most_rows);
-      forces = job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
-      pushes = job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
+      forces =
+          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
+      pushes =
+          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
     });
   }
 
@@ -200,10 +202,9 @@ class ConeRows {
     Rows sum = Rows{};
     for (int e = 0; e < quartet.n_ends; ++e) {
       const QuartetEnd& end = quartet.ends[e];
-      for_path(scene_, end.link, end.count,
-               [&](int k, int f) FW_LAMBDA_INLINE {
-                 sum += end.y[k] * (before ? lane_(cause[f]) - lane_(before[f]) : lane_(cause[f]));
-               });
+      for_path(scene_, end.link, end.count, [&](int k, int f) FW_LAMBDA_INLINE {
+        sum += end.y[k] * (before ? lane_(cause[f]) - lane_(before[f]) : lane_(cause[f]));
+      });
     }
     return sum;
   }

@@ -12,6 +12,7 @@
 #include "linalg/semidefinite_ldl.hpp"
 #include "memory/arena.hpp"
 #include "rows/closure.hpp"
+#include "rows/coupling.hpp"
 #include "step/free_motion.hpp"
 #include "step/quartets.hpp"
 #include "step/tuning.hpp"
@@ -40,6 +41,7 @@ class HeldSystem {
   void factorise(const FreeMotion<S>& motion) {
     for (std::size_t k = 0; k < plan_.n_numbers; ++k) y_[k] = S(0);
     for (int c = 0; c < scene_.n_closures; ++c) walk(scene_.closures[c], plan_.parts[c], motion);
+    for (int c = 0; c < scene_.n_couplings; ++c) walk(scene_.couplings[c], plan_.parts[scene_.n_closures + c], motion);
     couple();
     eliminate();
   }
@@ -78,8 +80,8 @@ class HeldSystem {
  private:
   const Scene& scene_;
   const HeldPlan& plan_;
-  S *y_, *F_;       // rows of L, with inverses of D on its diagonal
-  S* floors_;       // of each scale: smaller pivots are none
+  S *y_, *F_;  // rows of L, with inverses of D on its diagonal
+  S* floors_;  // of each scale: smaller pivots are none
   S *dense_, *path_;
 
   template <class F>
@@ -111,12 +113,30 @@ class HeldSystem {
       const Vec3<S> p = b.p - motion.pose[scene_.root[links[side]]].p;
       for (int r = 0; r < closure.n_rows; ++r) {
         const bool turns = closure.axes[r] >= 3;
-        const Vec3<S> axis = column(a.R, closure.axes[r] % 3) * S(side == 0 ? 1 : -1);
+        const Vec3<S> along = closure.length > 0 ? line_between(a, b).direction : column(a.R, closure.axes[r] % 3);
+        const Vec3<S> axis = along * S(side == 0 ? 1 : -1);
         const Vec3<S> lin = turns ? zero3<S>() : axis, ang = turns ? axis : cross(p, axis);
         walk_end(part.ends[e], {{lin[0], lin[1], lin[2], ang[0], ang[1], ang[2]}}, motion,
                  y_ + part.y + static_cast<std::size_t>(r) * part.n_dofs);
       }
       ++e;
+    }
+  }
+
+  // The forces of a coupling along one of its joints.
+  struct Motor {
+    int dof;
+    S along;
+    FW_INLINE void add(int f, S& t) const {
+      if (f == dof) t = t + along;
+    }
+  };
+  void walk(const Coupling& coupling, const HeldPart& part, const FreeMotion<S>& motion) {
+    const RowForces<S> none{{S(0), S(0), S(0), S(0), S(0), S(0)}};
+    for (int t = coupling.begin; t < coupling.end; ++t) {
+      const CouplingTerm<double>& term = scene_.coupling_terms[t];
+      const S along = coupling_entry(term, motion.q) * S(scene_.tree.links[term.link].sign);
+      walk_end(part.ends[t - coupling.begin], none, motion, y_ + part.y, Motor{term.dof, along});
     }
   }
 

@@ -63,7 +63,7 @@ class Broadphase;
 
 // Memory of one thread.
 struct StepMemory {
-  Memory workspace;    // of StepWorkspace: see Arena
+  Memory workspace;           // of StepWorkspace: see Arena
   Memory rows[8], matrix[8];  // of one environment's cone problem; of each lane's, where something is held
   Memory assembled[8];        // and those themselves
   Memory held[8];             // what is held of each lane

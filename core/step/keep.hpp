@@ -15,7 +15,7 @@ template <class S>
 void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environment, SolvedRow& out) {
   const Scene& scene = *job.scene;
   const double* const of_joints =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   const std::ptrdiff_t place = row.kept - of_joints;
   if (place >= 0 && place < scene.n_joint_rows) {
     out.source = RowSource::joint, out.index = static_cast<int>(place), out.component = 0;
@@ -37,7 +37,7 @@ inline void keep_no_rows(const RolloutJob& job, std::size_t environment) {
   make_room(job.solutions[environment], job.scene->held.n_rows);
 }
 
-// f(row, closure, its row, block): rows along axes are one block, those about them another.
+// f(row, closure or coupling, its row, block): rows along axes are one block, those about them another.
 template <class F>
 void for_held_rows(const Scene& scene, const F& f) {
   int row = 0, block = -1;
@@ -47,6 +47,7 @@ void for_held_rows(const Scene& scene, const F& f) {
       if (r == 0 || (axes[r] < 3) != (axes[r - 1] < 3)) ++block;
       f(row++, c, r, block);
     }
+  for (int c = 0; c < scene.n_couplings; ++c) f(row++, scene.n_closures + c, 0, ++block);
 }
 inline int n_held_blocks(const Scene& scene) {
   int n = 0;

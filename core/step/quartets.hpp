@@ -269,8 +269,7 @@ bool fall_apart(const Quartet* quartets, int n_quartets) {
     return k;
   };
   for (int i = 0; i < n_quartets; ++i) {
-    const int a = tree(quartets[i].ends[0].cluster),
-              b = quartets[i].n_ends > 1 ? tree(quartets[i].ends[1].cluster) : a;
+    const int a = tree(quartets[i].ends[0].cluster), b = quartets[i].n_ends > 1 ? tree(quartets[i].ends[1].cluster) : a;
     if (a < b) joined[b] = a;
     if (b < a) joined[a] = b;
   }
@@ -300,12 +299,10 @@ FW_INLINE TwoBlocks couple_two(const Scene& scene, const Quartet& a, const Quart
       h0 += y[k] * z0, h1 += y[k] * z1, h2 += y[k] * z2;
     }
   });
-  for_shared_reactions(a, c, [&](const Rows& x, const Rows& z) FW_LAMBDA_INLINE {
-    g0 -= x * z[0], g1 -= x * z[1], g2 -= x * z[2];
-  });
-  for_shared_reactions(b, c, [&](const Rows& y, const Rows& z) FW_LAMBDA_INLINE {
-    h0 -= y * z[0], h1 -= y * z[1], h2 -= y * z[2];
-  });
+  for_shared_reactions(
+      a, c, [&](const Rows& x, const Rows& z) FW_LAMBDA_INLINE { g0 -= x * z[0], g1 -= x * z[1], g2 -= x * z[2]; });
+  for_shared_reactions(
+      b, c, [&](const Rows& y, const Rows& z) FW_LAMBDA_INLINE { h0 -= y * z[0], h1 -= y * z[1], h2 -= y * z[2]; });
   return {{{g0, g1, g2, Rows{}}}, {{h0, h1, h2, Rows{}}}};
 }
 

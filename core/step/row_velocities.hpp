@@ -44,8 +44,7 @@ class WalkedVelocities {
     return sum;
   }
   FW_INLINE void add(int block, int row, double impulse) {
-    walk(rows_.blocks[block].first + row,
-         [&](int, double y, int f) FW_LAMBDA_INLINE { response_[f] += y * impulse; });
+    walk(rows_.blocks[block].first + row, [&](int, double y, int f) FW_LAMBDA_INLINE { response_[f] += y * impulse; });
   }
 
  private:
@@ -59,9 +58,8 @@ class WalkedVelocities {
   FW_INLINE void walk(int row, const F& f) {
     if (row < quartet_->first) quartet_ = rows_.quartets;
     while (row >= quartet_->first + quartet_->rows) ++quartet_;
-    for_walked(scene_, *quartet_, [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE {
-      f(sign, y[row - quartet_->first], place);
-    });
+    for_walked(scene_, *quartet_,
+               [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE { f(sign, y[row - quartet_->first], place); });
   }
 };
 

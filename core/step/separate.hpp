@@ -2,8 +2,9 @@
 //
 // By impulses mu whose velocities move the environment in this step and are then forgotten, so they add no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
-// for normals and limits; what is held reacts, and comes together meanwhile if it is apart. A few iterations of Gauss-Seidel; the next step takes what they
-// leave. Where nothing but a detour would help, overlaps stay (yielding.hpp).
+// for normals and limits; what is held reacts, and comes together meanwhile if it is apart. A few iterations of
+// Gauss-Seidel; the next step takes what they leave. Where nothing but a detour would help, overlaps stay
+// (yielding.hpp).
 #pragma once
 #include "step/row_velocities.hpp"
 #include "step/yielding.hpp"

@@ -13,14 +13,15 @@
 
 namespace featherweight::FW_ISA {
 
-// Of all rows of closures, with links at `poses`.
+// Of all rows that are held, with joints at q and links at `poses`.
 template <class S>
-void closure_errors(const Scene& scene, const Pose<S>* poses, S* errors) {
+void held_errors(const Scene& scene, const S* q, const Pose<S>* poses, S* errors) {
   for (int k = 0; k < scene.n_closures; ++k) {
     const Closure<double>& closure = scene.closures[k];
     position_errors(closure, frame_in_world(closure.a, poses), frame_in_world(closure.b, poses), errors);
     errors += closure.n_rows;
   }
+  for (int k = 0; k < scene.n_couplings; ++k) *errors++ = coupling_error(scene.couplings[k], scene.coupling_terms, q);
 }
 
 template <class S>
@@ -41,7 +42,7 @@ void errors_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>&
   for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
   advance(tree, w.centers, v, dt, w.closed_q, w.closed_v);
   place_at(tree, w.closed_q, w);
-  closure_errors(scene, w.placed, errors);
+  held_errors(scene, w.closed_q, w.placed, errors);
 }
 
 // Rows whose velocity is not the rate of their error keep to J v = 0, and coordinates take their error: they get
@@ -69,7 +70,7 @@ void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   errors_after(scene, w.v, dt, w, w.opening);
   errors_after(scene, w.v, -dt, w, w.errors);
   const S half_per_dt = S(0.5) / dt;
-  for (int k = 0; k < scene.n_closure_rows; ++k)
+  for (int k = 0; k < scene.held.n_rows; ++k)
     w.opening[k] = (w.opening[k] + w.errors[k] - w.apart[k] * S(2)) * half_per_dt;
   leave_others<S>(scene, w.opening, nullptr);
 }
@@ -77,12 +78,18 @@ void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
 // Errors no larger than what goes in a step.
 template <class S>
 void limit_errors(const Scene& scene, const S& dt, S* errors) {
-  for (int c = 0, k = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
-    limit_errors(scene.closures[c], S(ClosureTuning::fastest) * dt, S(ClosureTuning::fastest_turn) * dt, errors + k);
+  const S along = S(ClosureTuning::fastest) * dt, about = S(ClosureTuning::fastest_turn) * dt;
+  int k = 0;
+  for (int c = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
+    limit_errors(scene.closures[c], along, about, errors + k);
+  for (; k < scene.held.n_rows; ++k) {
+    const auto is_far = abs(errors[k]) > about;
+    errors[k] = select(is_far, select(errors[k] > S(0), about, -about), errors[k]);
+  }
 }
 
-// What is apart where the step begins comes together at a bounded speed, in coordinates: velocities do not know. Contacts
-// do (separate.hpp).
+// What is apart where the step begins comes together at a bounded speed, in coordinates: velocities do not know.
+// Contacts do (separate.hpp).
 template <class S>
 void find_drift(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   w.drifts = largest_of(w.held, w.apart);
@@ -100,7 +107,7 @@ template <class S>
 void start_shaking(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f) w.unheld[f] = w.motion.v_free[f];
   w.held.factorise(w.motion);
-  closure_errors(scene, w.motion.pose, w.apart);
+  held_errors(scene, w.q, w.motion.pose, w.apart);
   guess_openings(scene, dt, w);
   begin_holding(scene, w);
   find_drift(scene, dt, w);
@@ -181,8 +188,7 @@ void shake(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, const S
     repeat_last_lane(pack, 1, &moving);
     const auto here = moving > S(0);
     take_products(scene, S(job.dt), here, w);
-    for (int r = 0; r < n_rows; ++r)
-      w.opening[r] = w.opening[r] + select(here, w.errors[r] * S(1 / job.dt), S(0));
+    for (int r = 0; r < n_rows; ++r) w.opening[r] = w.opening[r] + select(here, w.errors[r] * S(1 / job.dt), S(0));
     for (int f = 0; f < nv; ++f) w.cause_before[f] = w.cause[f];
     hold(scene, w);
     solve_again(solves);
@@ -197,9 +203,9 @@ void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!w.holds[lane]) continue;
-    double* const kept =
-        job.joint_impulses + (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows) +
-        scene.n_joint_rows;
+    double* const kept = job.joint_impulses +
+                         (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows) +
+                         scene.n_joint_rows;
     for (int r = 0; r < scene.held.n_rows; ++r)
       kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
   }
@@ -237,7 +243,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
   for (int r = 0; r < n_rows; ++r) w.apart[r] = w.apart[r] - w.closed_errors[r];  // what may stay
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     place_at(tree, w.q, w);
-    closure_errors(scene, w.placed, w.errors);
+    held_errors(scene, w.q, w.placed, w.errors);
     for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
     const S error = largest_of(w.held, w.closed_errors);
     bool moves = false;

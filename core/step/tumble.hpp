@@ -231,7 +231,7 @@ void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask
 }
 
 // Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
-FW_INLINE double growth_borne(const Scene& scene) { return scene.n_closures ? -1 : 1; }
+FW_INLINE double growth_borne(const Scene& scene) { return scene.held.n_rows ? -1 : 1; }
 
 // Sets w.tumbles, whether anything turns so far that its products are not left to aba, and w.explicit_v.
 template <class S>

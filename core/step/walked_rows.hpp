@@ -59,9 +59,8 @@ class WalkedRows {
   }
   FW_INLINE Rows velocities(const Quartet& quartet) const {
     Rows four = Rows{};
-    for_walked(scene_, quartet, [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE {
-      four += y * (sign * response_[place]);
-    });
+    for_walked(scene_, quartet,
+               [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE { four += y * (sign * response_[place]); });
     return four;
   }
 

@@ -32,16 +32,16 @@ struct StepWorkspace {
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
-  Motion<S>* response;          // of links, about the roots of their trees
-  Pose<S>* placed;              // links at the end of the step, where there are closures
-  S *closed_q, *closed_v;       // likewise, of environments whose closures are closed
-  S *opening, *apart;           // of rows that are held: see shake.hpp; errors at the start of the step
-  S *errors, *closed_errors;    // others, and what of them is left to do
+  Motion<S>* response;        // of links, about the roots of their trees
+  Pose<S>* placed;            // links at the end of the step, where there are closures
+  S *closed_q, *closed_v;     // likewise, of environments whose closures are closed
+  S *opening, *apart;         // of rows that are held: see shake.hpp; errors at the start of the step
+  S *errors, *closed_errors;  // others, and what of them is left to do
   HeldSystem<S> held;
-  S* unheld;                   // velocities without any impulses, where something is held
-  S *cause, *cause_before;     // Y^T lambda that would cause the velocities with those of what is held
-  S* closing;                  // Y^T lambda of what is held
-  S *held_impulse, *reaction;  // of rows that are held: against velocities and openings; against all other impulses
+  S* unheld;                    // velocities without any impulses, where something is held
+  S *cause, *cause_before;      // Y^T lambda that would cause the velocities with those of what is held
+  S* closing;                   // Y^T lambda of what is held
+  S *held_impulse, *reaction;   // of rows that are held: against velocities and openings; against all other impulses
   S *drift_impulse, *drifting;  // of rows, and Y^T lambda: what brings together what is apart, in coordinates
   S drifts;                     // largest of that [m or rad]
   S* correction;                // of rows, against the impulses that separate
@@ -50,14 +50,14 @@ struct StepWorkspace {
   int* near_rows;   // and joint rows
   S* near_margin;
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
-  bool looks[width_of<S>];     // environments whose contacts are looked for
-  bool left_out[width_of<S>];  // those with contacts that open too fast to matter
-  bool strays[width_of<S>];    // those with contacts beyond what was looked at
-  bool doubts[width_of<S>];    // those with doubtful contacts,
-  bool changes[width_of<S>];   // of which some are judged otherwise than before
-  int n_pushes[width_of<S>];   // by them
-  bool holds[width_of<S>];              // environments in which something is held
-  bool drifts_along[width_of<S>];       // those in which what is apart comes together while contacts separate
+  bool looks[width_of<S>];               // environments whose contacts are looked for
+  bool left_out[width_of<S>];            // those with contacts that open too fast to matter
+  bool strays[width_of<S>];              // those with contacts beyond what was looked at
+  bool doubts[width_of<S>];              // those with doubtful contacts,
+  bool changes[width_of<S>];             // of which some are judged otherwise than before
+  int n_pushes[width_of<S>];             // by them
+  bool holds[width_of<S>];               // environments in which something is held
+  bool drifts_along[width_of<S>];        // those in which what is apart comes together while contacts separate
   Assembled<S>* assembled[width_of<S>];  // cone problems of environments; null: no rows
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
@@ -78,7 +78,7 @@ struct StepWorkspace {
         x_next(arena.take<S>(scene.tree.nv)),
         middle(arena.take<S>(scene.tree.nv)),
         no_tau(arena.take<S>(scene.tree.nv)),
-        forced(arena.take<S>(scene.n_closures ? scene.tree.nv : 0)),
+        forced(arena.take<S>(scene.held.n_rows ? scene.tree.nv : 0)),
         kept_q(arena.take<S>(scene.tree.nq)),
         kept_v(arena.take<S>(scene.tree.nv)),
         f_ext(has_forces ? arena.take<Force<S>>(scene.tree.n_links) : nullptr),
@@ -105,13 +105,13 @@ struct StepWorkspace {
     motion.response = arena.take<S>(tree.nv);
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
-    placed = arena.take<Pose<S>>(scene.n_closures ? tree.n_links : 0);
-    closed_q = arena.take<S>(scene.n_closures ? tree.nq : 0);
-    closed_v = arena.take<S>(scene.n_closures ? tree.nv : 0);
-    opening = arena.take<S>(scene.n_closure_rows);
-    apart = arena.take<S>(scene.n_closure_rows);
-    errors = arena.take<S>(scene.n_closure_rows);
-    closed_errors = arena.take<S>(scene.n_closure_rows);
+    placed = arena.take<Pose<S>>(scene.held.n_rows ? tree.n_links : 0);
+    closed_q = arena.take<S>(scene.held.n_rows ? tree.nq : 0);
+    closed_v = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
+    opening = arena.take<S>(scene.held.n_rows);
+    apart = arena.take<S>(scene.held.n_rows);
+    errors = arena.take<S>(scene.held.n_rows);
+    closed_errors = arena.take<S>(scene.held.n_rows);
     for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting})
       *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
     for (S** each : {&held_impulse, &reaction, &drift_impulse, &correction}) *each = arena.take<S>(scene.held.n_rows);

@@ -19,6 +19,12 @@ BUILT_IN: list[Callable[[], fw.Model]] = [
     fw.models.quadruped,
     fw.models.humanoid,
     fw.models.four_bar,
+    fw.models.n_four_bar,
+    fw.models.slider_crank,
+    fw.models.five_bar,
+    fw.models.stewart,
+    fw.models.delta,
+    fw.models.loop_biped,
     fw.models.box,
 ]
 

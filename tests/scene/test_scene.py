@@ -213,7 +213,7 @@ def test_constraints_hold_what_is_at_the_start() -> None:
 
 
 def test_closures_of_a_model_come_along() -> None:
-    bars = fw.models.four_bar()
+    bars = fw.models.four_bar(closed=False)
     builder = fw.ModelBuilder.from_description(bars.description)
     ends = [builder.describe().frames[k] for k in (0, 1)]
     at, to = (end.placement for end in ends)

@@ -15,7 +15,9 @@ import numpy as np
 from ..arrays import Array
 from .builder import ModelBuilder
 from .description import JOINT_SIZES, Geometry, Inertia, JointType
+from .mechanisms import delta, five_bar, four_bar, loop_biped, n_four_bar, slider_crank, stewart
 from .model import Model
+from .palette import BLUE, DARK, GREY, ORANGE
 from .poses import pose, rotation_from_quaternion
 from .solids import Shape, solid_inertia
 
@@ -23,21 +25,20 @@ __all__ = [
     "arm",
     "box",
     "chain",
+    "delta",
+    "five_bar",
     "four_bar",
     "free_body",
     "humanoid",
+    "loop_biped",
+    "n_four_bar",
     "pendulum",
     "quadruped",
     "random_tree",
+    "slider_crank",
+    "stewart",
     "tree",
 ]
-
-_GREY, _DARK, _BLUE, _ORANGE = (
-    (0.75, 0.75, 0.78, 1.0),
-    (0.25, 0.26, 0.3, 1.0),
-    (0.2, 0.45, 0.75, 1.0),
-    (0.9, 0.5, 0.2, 1.0),
-)
 
 
 # -- small mechanisms ----------------------------------------------------------------------------------------------
@@ -45,8 +46,8 @@ _GREY, _DARK, _BLUE, _ORANGE = (
 
 def pendulum(length: float = 1.0, mass: float = 1.0, damping: float = 0.0) -> Model:
     """A point mass on a massless rod, swinging about y: H = mass length^2, period 2 pi sqrt(length / g) when small."""
-    rod = Geometry("rod", "visual", "capsule", (0.01, length), pose((0.0, 0.0, -0.5 * length)), rgba=_GREY)
-    bob = Geometry("bob", "visual", "sphere", (0.05,), pose((0.0, 0.0, -length)), rgba=_BLUE)
+    rod = Geometry("rod", "visual", "capsule", (0.01, length), pose((0.0, 0.0, -0.5 * length)), rgba=GREY)
+    bob = Geometry("bob", "visual", "sphere", (0.05,), pose((0.0, 0.0, -length)), rgba=BLUE)
     builder = ModelBuilder("pendulum")
     builder.link("pendulum", mass=mass, com=(0.0, 0.0, -length), geometries=[rod, bob])
     builder.joint("hinge", "revolute", "world", "pendulum", axis="y", damping=damping)
@@ -70,7 +71,7 @@ def _regular_tree(name: str, n: int, branching: int, floating: bool) -> Model:
     length = 0.2
     builder = ModelBuilder(name)
     for i in range(n):
-        builder.solid(f"link_{i}", "capsule", (0.02, length), mass=0.5, placement=(0.0, 0.0, -0.5 * length), rgba=_BLUE)
+        builder.solid(f"link_{i}", "capsule", (0.02, length), mass=0.5, placement=(0.0, 0.0, -0.5 * length), rgba=BLUE)
         if i == 0 and floating:
             continue  # the base: build() gives it its free joint
         parent = "world" if i == 0 else f"link_{(i - 1) // branching}"
@@ -83,46 +84,10 @@ def _regular_tree(name: str, n: int, branching: int, floating: bool) -> Model:
     return builder.build(floating_base=floating)
 
 
-def four_bar() -> Model:
-    """A crank-rocker as an open tree, which closes when the frames "coupler_end" and "rocker_end" meet.
-
-    They do at q = 0. Both hinges of the crank, and that of the rocker, turn about y; the ground bar lies along x.
-    """
-    ground, crank, coupler, rocker = 0.4, 0.1, 0.35, 0.25
-    # At q = 0 the crank stands upright; its end and the far pivot fix the triangle of coupler and rocker.
-    crank_end, pivot = np.array([0.0, crank]), np.array([ground, 0.0])
-    span = float(np.hypot(*(pivot - crank_end)))
-    along = (coupler**2 - rocker**2 + span**2) / (2.0 * span)
-    direction = (pivot - crank_end) / span
-    meeting = crank_end + along * direction + math.sqrt(coupler**2 - along**2) * np.array([-direction[1], direction[0]])
-
-    def rising(vector: Array) -> float:
-        """Angle about y that takes x to ``vector`` in the x-z plane."""
-        return -math.atan2(vector[1], vector[0])
-
-    builder = ModelBuilder("four_bar")
-    builder.solid("ground", "box", (ground, 0.02, 0.02), mass=1.0, placement=(0.5 * ground, 0.0, 0.0), rgba=_GREY)
-    for name, length, mass in (("crank", crank, 0.1), ("coupler", coupler, 0.3), ("rocker", rocker, 0.2)):
-        lying = pose((0.5 * length, 0.0, 0.0), rpy=(0.0, 0.5 * math.pi, 0.0))
-        builder.solid(name, "capsule", (0.01, length), mass=mass, placement=lying, rgba=_BLUE)
-    crank_angle = rising(crank_end)
-    at_crank_end = pose((crank, 0.0, 0.0), rpy=(0.0, rising(meeting - crank_end) - crank_angle, 0.0))
-    at_pivot = pose((ground, 0.0, 0.0), rpy=(0.0, rising(meeting - pivot), 0.0))
-    at_crank = pose(rpy=(0.0, crank_angle, 0.0))
-    builder.joint("crank_hinge", "continuous", "ground", "crank", placement=at_crank, axis="y")
-    builder.joint("coupler_hinge", "continuous", "crank", "coupler", placement=at_crank_end, axis="y")
-    builder.joint("rocker_hinge", "continuous", "ground", "rocker", placement=at_pivot, axis="y")
-    for link, other in (("coupler", "rocker"), ("coupler", "ground"), ("crank", "rocker")):
-        builder.exclude(link, other)  # the bars of a real one pass beside each other
-    builder.frame("coupler_end", "coupler", (coupler, 0.0, 0.0))
-    builder.frame("rocker_end", "rocker", (rocker, 0.0, 0.0))
-    return builder.build()
-
-
 def free_body(shape: Shape, size: Sequence[float], mass: float = 1.0, *, name: str = "body") -> Model:
     """One free solid of uniform density; ``size`` as in :class:`featherweight.Geometry`."""
     builder = ModelBuilder(name)
-    builder.solid(name, shape, size, mass=mass, rgba=_ORANGE)
+    builder.solid(name, shape, size, mass=mass, rgba=ORANGE)
     return builder.build(floating_base=True)
 
 
@@ -137,7 +102,7 @@ def box(size: Sequence[float] = (0.1, 0.1, 0.1), mass: float = 1.0, *, name: str
 def arm() -> Model:
     """A seven-axis arm on a fixed base, 25 kg, reach 0.96 m, with the frame "flange" at its end."""
     builder = ModelBuilder("arm")
-    builder.solid("base", "cylinder", (0.1, 0.16), mass=5.0, placement=(0.0, 0.0, 0.08), rgba=_DARK)
+    builder.solid("base", "cylinder", (0.1, 0.16), mass=5.0, placement=(0.0, 0.0, 0.08), rgba=DARK)
     #        axis  height in the parent, length, radius, mass, limit, effort, speed, rotor
     segments: list[tuple[Any, float, float, float, float, float, float, float, float]] = [
         ("z", 0.16, 0.18, 0.075, 4.5, 2.9, 220.0, 2.0, 0.25),
@@ -152,7 +117,7 @@ def arm() -> Model:
     for i, (axis, height, length, radius, mass, limit, effort, speed, rotor) in enumerate(segments, start=1):
         link = f"link_{i}"
         middle = (0.0, 0.0, 0.5 * length)
-        builder.solid(link, "cylinder", (radius, length), mass=mass, placement=middle, rgba=(_GREY, _BLUE)[i % 2])
+        builder.solid(link, "cylinder", (radius, length), mass=mass, placement=middle, rgba=(GREY, BLUE)[i % 2])
         builder.joint(
             f"joint_{i}",
             "revolute",
@@ -176,7 +141,7 @@ def arm() -> Model:
 def quadruped(*, floating: bool = True) -> Model:
     """A 14 kg quadruped of twelve joints. Feet are the links "front_left_foot", "hind_right_foot", and so on."""
     builder = ModelBuilder("quadruped")
-    builder.solid("trunk", "box", (0.42, 0.2, 0.12), mass=8.0, rgba=_DARK)
+    builder.solid("trunk", "box", (0.42, 0.2, 0.12), mass=8.0, rgba=DARK)
     motor: dict[str, Any] = {
         "effort_limit": 35.0,
         "velocity_limit": 25.0,
@@ -189,10 +154,10 @@ def quadruped(*, floating: bool = True) -> Model:
             leg = f"{front}_{side}"
             hip, thigh, calf, foot = (f"{leg}_{part}" for part in ("hip", "thigh", "calf", "foot"))
             across = pose((0.0, 0.03 * y, 0.0), rpy=(0.5 * math.pi, 0.0, 0.0))
-            builder.solid(hip, "cylinder", (0.045, 0.06), mass=0.55, placement=across, rgba=_GREY)
-            builder.solid(thigh, "box", (0.05, 0.03, 0.22), mass=0.8, placement=(0.0, 0.0, -0.1), rgba=_BLUE)
-            builder.solid(calf, "capsule", (0.012, 0.17), mass=0.12, placement=(0.0, 0.0, -0.1), rgba=_GREY)
-            builder.solid(foot, "sphere", (0.022,), mass=0.04, rgba=_DARK)
+            builder.solid(hip, "cylinder", (0.045, 0.06), mass=0.55, placement=across, rgba=GREY)
+            builder.solid(thigh, "box", (0.05, 0.03, 0.22), mass=0.8, placement=(0.0, 0.0, -0.1), rgba=BLUE)
+            builder.solid(calf, "capsule", (0.012, 0.17), mass=0.12, placement=(0.0, 0.0, -0.1), rgba=GREY)
+            builder.solid(foot, "sphere", (0.022,), mass=0.04, rgba=DARK)
             builder.joint(
                 f"{hip}_joint",
                 "revolute",
@@ -236,7 +201,7 @@ def humanoid(*, floating: bool = True) -> Model:
     Legs have six joints, arms five, the waist three and the neck two.
     """
     builder = ModelBuilder("humanoid")
-    builder.solid("pelvis", "box", (0.16, 0.26, 0.12), mass=6.0, rgba=_DARK)
+    builder.solid("pelvis", "box", (0.16, 0.26, 0.12), mass=6.0, rgba=DARK)
     body = _Limb(builder, "pelvis")
     body.grow("waist_yaw", "z", (0, 0, 0.08), "cylinder", (0.06, 0.04), 1.0, (0, 0, 0.02), (-1.2, 1.2), 150.0)
     body.grow("waist_roll", "x", (0, 0, 0.04), "cylinder", (0.06, 0.04), 1.0, (0, 0, 0.02), (-0.4, 0.4), 150.0)
@@ -298,7 +263,7 @@ class _Limb:
         """Add link ``name`` with its hinge at ``at`` in the last link, its shape centred at ``center``."""
         link = self._prefix + name
         self._count += 1
-        colour = (_GREY, _BLUE)[self._count % 2]
+        colour = (GREY, BLUE)[self._count % 2]
         self._builder.solid(link, shape, size, mass=mass, placement=center, rgba=colour)
         self._builder.joint(
             f"{link}_joint",
