@@ -125,6 +125,85 @@ def models(rng: Rng) -> None:
     assert np.isfinite(fw.crba(model, model.neutral())).all()
 
 
+# -- drives and loops ------------------------------------------------------------------------------------------------
+
+
+@cache
+def driven_text() -> str:
+    """A model with every kind of actuator, a tendon, weight that is carried, and a keyframe."""
+    builder = fw.ModelBuilder("driven")
+    builder.link("a", mass=1.0, com=(0.1, 0, 0), inertia=(0.1, 0.1, 0.1), gravity_compensation=0.5)
+    builder.link("b", mass=1.0, com=(0.1, 0, 0), inertia=(0.1, 0.1, 0.1))
+    builder.joint("j", "continuous", "world", "a", axis="y").joint("k", "prismatic", "a", "b", axis="z")
+    builder.frame("tip", "b", (0.1, 0, 0))
+    builder.actuator("servo", "j", "position", kp=5.0, others=[("k", -0.5)], activation=fw.Activation("filter", (0.1,)))
+    builder.actuator(
+        "muscle", "k", "muscle", muscle=fw.Muscle(10.0, 0.0, 1.0), activation=fw.Activation("muscle", (0.1, 0.2, 0.3))
+    )
+    builder.actuator(
+        "grown", "j", "general", bias=(1.0, 0.5, 0.2), slopes=(1.0, 2.0), activation=fw.Activation("integrator")
+    )
+    builder.actuator(
+        "thrust", None, frame="tip", wrench=(0, 0, 1, 0, 0, 0.1), activation=fw.Activation("exact_filter", (0.1,))
+    )
+    builder.tendon("t", {"j": 0.5, "k": -1.0}, stiffness=3.0, rest_range=(-0.1, 0.2), damping=0.1)
+    builder.keyframe("home", activation={"servo": 0.5})
+    return saved_models.encode(builder.describe())
+
+
+def drives(rng: Rng) -> None:
+    document = json.loads(driven_text())
+    for part in ("actuators", "tendons", "keyframes", "links"):
+        if rng.random() < 0.5:
+            document[part] = damage_document(rng, document[part])
+    try:
+        model = fw.loads(json.dumps(document), "json")
+        sim = fw.Simulator(model, dt=float(choice(rng, (1e-3, 0.1))), integrator=choice(rng, ("implicit", "rk4")))
+    except ValueError as error:
+        assert str(error)
+        return
+    state = sim.state(choice(rng, (None, 3)), keyframe=next(iter(model.keyframes), None))
+    for _ in range(3):
+        control = float(choice(rng, (0.0, 1.0, -1e9, 1e200, np.nan))) * np.ones(sim.nu) if sim.nu else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            state = sim.step(state, control=control)
+        assert_sound(state)
+        assert np.isfinite(state.activation).all()
+
+
+LOOP: dict[str, Any] = {
+    "type": "hinge",
+    "link": "a",
+    "to": "b",
+    "xyz": [0, 0, 1],
+    "axis": [0, 1, 0],
+    "to_xyz": [0, 0, 0],
+}
+ROBOT = (
+    '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
+    '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
+    '<joint name="k" type="continuous"><parent link="b"/><child link="c"/></joint></robot>'
+)
+
+
+def loops(rng: Rng) -> None:
+    coupling = {"joint": "j", "to": "k", "polynomial": [0.1, 1.0]}
+    document = damage_document(rng, {"loops": [LOOP, LOOP | {"to": "world"}], "couplings": [coupling]})
+    data = json.dumps(document).encode()
+    path = folder() / "robot.urdf"
+    path.write_text(ROBOT)
+    suffix = choice(rng, (".json", ".yaml"))
+    beside = folder() / f"said{suffix}"
+    beside.write_bytes(damaged_bytes(rng, data) if rng.random() < 0.3 else data)
+    try:
+        model = fw.load(path, loops=beside)
+    except fw.ModelError as error:
+        assert str(error)
+        return
+    assert np.isfinite([closure.to_placement for closure in model.description.closures]).all()
+
+
 # -- states ----------------------------------------------------------------------------------------------------------
 
 
@@ -377,6 +456,8 @@ def scenes(rng: Rng) -> None:
 
 FUZZERS: dict[str, Fuzzer] = {
     "models": models,
+    "drives": drives,
+    "loops": loops,
     "states": states,
     "meshes": meshes,
     "functions": functions,

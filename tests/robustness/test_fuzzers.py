@@ -9,7 +9,7 @@ import pytest
 from helpers.fuzzing import FUZZERS
 
 #: Inputs of each, for some seconds in all.
-INPUTS = {"models": 400, "states": 400, "meshes": 300, "functions": 3000, "scenes": 300}
+INPUTS = {"drives": 150, "loops": 150, "models": 400, "states": 400, "meshes": 300, "functions": 3000, "scenes": 300}
 LONGEST = 2.0  # [s] of computing for one input; a tenth of it is usual
 
 

@@ -386,7 +386,7 @@ class ModelBuilder:
             raise ModelError(element, "the name is used twice")
         self._tendons[name] = Tendon(
             name,
-            tuple(joints),
+            tuple(checked_name(f"joint of {element}", joint) for joint in joints),
             tuple(number(element, f"coefficient of {joint!r}", x) for joint, x in joints.items()),
             checked_range(element, "range", range),
             not_negative(element, "stiffness", stiffness),

@@ -239,7 +239,10 @@ def _decode_model(document: object) -> ModelDescription:
         builder.couple(*ends, coupling.take("polynomial", _floats))
         coupling.finish()
     for tendon in tendons:
-        over = dict(zip(tendon.take("joints", list), tendon.take("coefficients", _floats), strict=False))
+        over_joints, coefficients = tendon.take("joints", _names), tendon.take("coefficients", _floats)
+        if len(over_joints) != len(coefficients) or len(set(over_joints)) != len(over_joints):
+            raise ModelError("tendon", f"needs a coefficient for each joint, got {over_joints} and {coefficients}")
+        over = dict(zip(over_joints, coefficients, strict=True))
         options: dict[str, Any] = {key: tendon.take(key, _number, 0.0) for key in ("stiffness", "damping", "friction")}
         options |= {key: tendon.take(key, _any, None) for key in ("range", "rest_range")}
         builder.tendon(tendon.take("name", str), over, **options)
@@ -458,6 +461,12 @@ def _numbers(value: object) -> Array:
     if result.size and result.dtype.kind not in "if":
         raise TypeError
     return result.astype(np.float64)
+
+
+def _names(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ModelError("file", f"expected a list of names, got {_short(value)}")
+    return value
 
 
 def _floats(value: object) -> list[float]:
