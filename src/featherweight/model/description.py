@@ -97,15 +97,17 @@ class Link(Record):
 
 @dataclass(frozen=True)
 class Coupling(Record):
-    """``q = polynomial(q_of(to))``, or a constant without ``to``: scenes hold it, functions of a model do not.
+    """``q = polynomial(q_of(to)) + sum of others``, without ``to`` a constant.
 
-    The joints have one degree of freedom; ``polynomial`` starts with the constant.
+    Scenes hold it, functions of a model do not. The joints have one degree of freedom; ``polynomial`` starts with the
+    constant.
     """
 
     name: str
     joint: str
     to: str | None
     polynomial: tuple[float, ...]
+    others: tuple[tuple[str, float], ...] = ()  # more joints, and by how much of their coordinates it is ahead
 
 
 @dataclass(frozen=True)
