@@ -40,9 +40,7 @@ class ClosedLinearisation : public StepLinearisation {
     find_corrections();
     set_zero(T_, m_), set_zero(J_, m_);
     add_contact_columns();
-    for (int i = 0; i < tree_.n_links; ++i)
-      if (const Link<double>& l = tree_.links[i]; l.nv > 1)
-        differentiate_advance(l.nv - 3, world_.center[i], moved_ + l.v, v_plus_ + l.v, job_.dt, balls_[i]);
+    differentiate_coordinates();
     set_end_rows();
     solve_closed();
   }
@@ -162,9 +160,7 @@ class ClosedLinearisation : public StepLinearisation {
     dynamics_.differentiate(middle_, x_, zero_motion<double>(), nullptr, nullptr);
     tumble_.turn_by(world_, smooth_.inertias, v_, x_);
     for (int f = 0; f < nv_; ++f) moved_[f] = v_plus_[f] + tumble_.bend[f];
-    for (int i = 0; i < tree_.n_links; ++i)
-      if (const Link<double>& l = tree_.links[i]; l.nv > 1)
-        differentiate_advance(l.nv - 3, world_.center[i], moved_ + l.v, v_plus_ + l.v, job_.dt, balls_[i]);
+    differentiate_coordinates();
     find_product_rates();
     // from v' + dt a' to what it is turned to
     for (int i = 0; i < tree_.n_links; ++i) {
