@@ -44,6 +44,7 @@ api_pages.write(ROOT / "docs" / "api")
 
 #: The order of the pages in the sidebar; titles are those of the pages.
 CONTENTS = {
+    "Tutorials": ("tutorials/own-urdf", "tutorials/pick-a-cube", "tutorials/closed-loops", "tutorials/gradients"),
     "To use it": (
         *("first-hour", "quickstart", "importing", "scene", "simulator", "actuators", "viewing", "control", "learning"),
         *("constraints", "which-algorithm", "delassus", "coming-from-mujoco", "coming-from-pinocchio", "notation"),

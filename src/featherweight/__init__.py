@@ -53,6 +53,7 @@ from .constraints.delassus import DelassusOperator, delassus, delassus_inverse, 
 from .constraints.dynamics import ConstrainedSolution, constrained_dynamics
 from .constraints.impulse_dynamics import ImpulseSolution, impulse_dynamics
 from .constraints.inverse_dynamics import InverseSolution, constrained_inverse_dynamics
+from .constraints.own import constraints_of
 from .constraints.terms import (
     constraint_bias,
     constraint_jacobian,
@@ -247,6 +248,7 @@ __all__ = [
     "constraint_position_error",
     "constraint_residual",
     "constraint_velocity",
+    "constraints_of",
     "convert",
     "convex",
     "crba",

@@ -69,7 +69,7 @@ def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.Cap
         "0",
         "0",
     ]
-    assert "1 change the motion" in out
+    assert "1 changes the motion" in out
 
 
 def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> None:

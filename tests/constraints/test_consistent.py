@@ -32,6 +32,29 @@ def test_batches_close_sample_by_sample() -> None:
     assert not apart.converged.any() and np.isfinite(apart.q).all() and (apart.error > 1.0).all()
 
 
+def test_every_sample_has_its_position() -> None:
+    """Samples that are done leave the rest with positions of their own; one start serves all of them."""
+    robot = fw.models.five_bar()
+    loop = fw.constraints_of(robot)
+    tip = fw.frame_placement(robot, robot.q0, "tip")[:3, 3]
+    wanted = tip + np.linspace(0.0, 0.1, 9)[:, None] * (1.0, 0.0, -1.0)
+    found = fw.close_loops(robot, robot.q0, [*loop, fw.PointConstraint("tip", ("x", "z"), position=wanted)])
+    assert found.converged.all() and found.iterations.min() < found.iterations.max()
+    assert np.abs(fw.frame_placement(robot, found.q, "tip")[:, :3, 3] - wanted).max() < 1e-10
+    alone = fw.close_loops(robot, robot.q0, [*loop, fw.PointConstraint("tip", ("x", "z"), position=wanted[4])])
+    assert np.abs(alone.q - found.q[4]).max() < 1e-10
+
+
+def test_what_a_model_holds_by_itself() -> None:
+    builder = fw.ModelBuilder.from_description(fw.models.four_bar().description)
+    builder.close("weld", "rocker", "world", rows=("x", "ry"), to_placement=(0.1, 0.0, 0.0))
+    builder.couple("gear", "rocker_hinge", "crank_hinge", [0.1, -2.0])
+    pin, weld, gear = fw.constraints_of(builder.build())
+    assert pin == fw.PointConstraint("coupler", ("x", "z"), (0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
+    assert isinstance(weld, fw.FrameConstraint) and np.asarray(weld.position)[0, 3] == 0.1
+    assert gear == fw.JointCoupling("rocker_hinge", "crank_hinge", (0.1, -2.0))
+
+
 def test_weights_say_who_moves() -> None:
     q0 = FOUR_BAR.neutral() + np.array([0.3, 0.0, 0.0])
     light, heavy = (fw.close_loops(FOUR_BAR, q0, PIN, weights={"crank_hinge": weight}).q - q0 for weight in (1e-3, 1e3))

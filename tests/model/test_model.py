@@ -213,7 +213,7 @@ def test_reprs_are_informative(model: fw.Model) -> None:
 
 def test_import_report_reads_like_a_table(model: fw.Model) -> None:
     report = model.import_report
-    assert repr(report) == "<ImportReport: 9 notes, 1 change the motion>"
+    assert repr(report) == "<ImportReport: 9 notes, 1 changes the motion>"
     assert len(report) == len(list(report)) == 9
     assert "MOTION     84  joint 'lift'" in str(report)
     assert str(fw.models.box().import_report) == "import report: nothing to report"

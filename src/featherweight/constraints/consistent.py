@@ -13,7 +13,7 @@ from ..model.model import Model
 from ..records import Record
 from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
 from .impulse_dynamics import impulse_dynamics
-from .terms import constraint_jacobian, constraint_position_error
+from .terms import constraint_jacobian, constraint_position_error, position_errors
 
 #: Joints by name, or a mask of degrees of freedom (nv,).
 Joints = Sequence[str] | NDArray[np.bool_]
@@ -65,10 +65,11 @@ def close_loops(
 ) -> ClosedLoops:
     """Configurations near q0 that satisfy the constraints: loops closed, couplings met, points at their positions.
 
-    q0: (nq,) or a batch (batch, nq). weights: how much joints mind moving, positive, by name (others: one) or one per
-    degree of freedom (nv,). fixed: joints that stay where they are, by name or as a mask (nv,). By damped Gauss-Newton
-    steps, each the least in the sense of the weights. Where loops cannot close ``converged`` is False, and q is where
-    the sum of squared errors is least nearby. tolerance: on the largest error [m, rad].
+    q0: (nq,) or a batch (batch, nq), as many as constraints have positions. weights: how much joints mind moving,
+    positive, by name (others: one) or one per degree of freedom (nv,). fixed: joints that stay where they are, by name
+    or as a mask (nv,). By damped Gauss-Newton steps, each the least in the sense of the weights. Where loops cannot
+    close ``converged`` is False, and q is where the sum of squared errors is least nearby. tolerance: on the largest
+    error [m, rad].
 
     >>> model = fw.models.four_bar()
     >>> pin = [fw.PointConstraint("coupler_end", ("x", "z"), to="rocker_end")]
@@ -82,6 +83,8 @@ def close_loops(
         raise ValueError(
             f"q0: expected finite numbers of shape ({model.nq},) or (batch, {model.nq}), got {start.shape}"
         )
+    if compiled.positions is not None and compiled.positions.ndim > 3 and start.ndim == 1:
+        start = np.tile(start, (len(compiled.positions), 1))
     scale = 1.0 / np.sqrt(_weights(model, weights))
     scale[_mask(model, "fixed", fixed)] = 0.0
     if not np.isfinite(tolerance) or tolerance <= 0:
@@ -102,7 +105,7 @@ def _gauss_newton(
     """Levenberg's steps for all samples at once; a sample that is done, or gains no more, keeps its bits."""
     n, m = len(q), constraints.n_rows
     q = q.copy()
-    errors = _errors(model, q, constraints)
+    errors = _errors(model, q, constraints, np.arange(n))
     damping, live, iterations = np.full(n, 1e-3), np.ones(n, dtype=bool), np.zeros(n, dtype=np.int64)
     for _ in range(max_iterations):
         live &= np.abs(errors).max(axis=1, initial=0.0) > 1e-3 * tolerance
@@ -116,7 +119,7 @@ def _gauss_newton(
         step = -np.einsum("bmn,bm->bn", A, np.linalg.solve(gram, errors[at][..., None])[..., 0]) * scale
         step /= np.maximum(1.0, np.abs(step).max(axis=1, initial=0.0) / 0.5)[:, None]
         tried = model.integrate(q[at], step)
-        found = _errors(model, tried, constraints)
+        found = _errors(model, tried, constraints, at)
         before, after = (np.einsum("bm,bm->b", e, e) for e in (errors[at], found))
         better = after < before
         q[at[better]], errors[at[better]] = tried[better], found[better]
@@ -128,8 +131,8 @@ def _gauss_newton(
     return q, np.asarray(np.abs(errors).max(axis=1, initial=0.0)), iterations
 
 
-def _errors(model: Model, q: Array, constraints: ConstraintSet) -> Array:
-    errors = constraint_position_error(model, q, constraints)
+def _errors(model: Model, q: Array, constraints: ConstraintSet, samples: NDArray[np.int64]) -> Array:
+    errors = position_errors(model, q, constraints, samples)
     return errors if errors.ndim == 2 else np.broadcast_to(errors, (len(q), constraints.n_rows)).copy()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
@@ -106,14 +106,26 @@ def constraint_position_error(
     >>> fw.constraint_position_error(fw.models.pendulum(), [0.0], tip).round(6) + 0.0
     array([ 0. ,  0. , -0.1])
     """
-    compiled = compiled_for(model, constraints)
-    for k, constraint in enumerate(compiled.constraints):
+    return position_errors(model, q, compiled_for(model, constraints), slice(None), num_threads)
+
+
+def position_errors(
+    model: Model,
+    q: ArrayLike,
+    constraints: ConstraintSet,
+    samples: slice | NDArray[np.int64],
+    num_threads: int | None = None,
+) -> Array:
+    """The same for the given samples of those that the constraints have positions for; q has only them."""
+    for k, constraint in enumerate(constraints.constraints):
         if getattr(constraint, "position", True) is None and getattr(constraint, "to", None) is None:
             raise ValueError(f"constraint {k} on {constraint.what}: has neither a position nor a second frame")
-    positions = compiled.positions
+    positions = constraints.positions
     if positions is None:
-        positions = np.tile(np.eye(4), (len(compiled.constraints), 1, 1))  # in the second frames
-    return _core.constraint_position_error(model, q, compiled, positions, num_threads)
+        positions = np.tile(np.eye(4), (len(constraints.constraints), 1, 1))  # in the second frames
+    elif positions.ndim > 3:
+        positions = positions[samples]
+    return _core.constraint_position_error(model, q, constraints, positions, num_threads)
 
 
 def row_targets(

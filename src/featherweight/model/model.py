@@ -147,6 +147,14 @@ class ModelFrame(Record):
         return f"<frame {self.name!r} on {self.link!r}>"
 
 
+def _notes(count: int) -> str:
+    return f"{count} note" if count == 1 else f"{count} notes"
+
+
+def _change(count: int) -> str:
+    return f"{count} changes" if count == 1 else f"{count} change"
+
+
 class ImportReport(Sequence[ImportNote]):
     """What an import decided or left out. Iterate over the notes, or print it for a table, the gravest first.
 
@@ -189,7 +197,7 @@ class ImportReport(Sequence[ImportNote]):
         return hash(self._notes)
 
     def __repr__(self) -> str:
-        return f"<ImportReport: {len(self)} notes, {len(self.not_honoured)} change the motion>"
+        return f"<ImportReport: {_notes(len(self))}, {_change(len(self.not_honoured))} the motion>"
 
     def __str__(self) -> str:
         if not self._notes:
@@ -201,8 +209,8 @@ class ImportReport(Sequence[ImportNote]):
                 rows.append((what, "" if note.line is None else str(note.line), note.element, note.message))
         a, b, c = (max(len(row[column]) for row in rows) for column in range(3))
         lines = [f"{what:<{a}}  {line:>{b}}  {element:<{c}}  {message}" for what, line, element, message in rows]
-        counts = ", ".join(f"{len(self.changing(severity))} change {_CHANGES[severity]}" for severity in Severity)
-        return f"import report: {len(self)} notes, {counts}\n" + "\n".join(lines)
+        counts = ", ".join(f"{_change(len(self.changing(severity)))} {_CHANGES[severity]}" for severity in Severity)
+        return f"import report: {_notes(len(self))}, {counts}\n" + "\n".join(lines)
 
 
 _CHANGES = {Severity.MOTION: "the motion", Severity.PICTURE: "the picture", Severity.NOTHING: "nothing"}

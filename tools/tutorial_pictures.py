@@ -1,0 +1,75 @@
+"""Pictures of the tutorials: runs the programs of their pages and films the motions they end with.
+
+python -m tools.tutorial_pictures [words of their names]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import matplotlib.pyplot as plt
+import numpy as np
+
+import featherweight as fw
+
+DOCS = Path(__file__).parents[1] / "docs"
+#: Page, picture, and what it shows side by side: motions by name in the program of the page, and times [s].
+PICTURES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
+    "own-urdf": ("tutorial_rover", (("motion", 0.0), ("motion", 1.5), ("motion", 3.0))),
+    "pick-a-cube": ("tutorial_cube", (("motion", 0.8), ("motion", 1.5), ("motion", 3.5))),
+    "closed-loops": ("tutorial_five_bar", (("motion", 0.2), ("motion", 1.3), ("motion", 2.6))),
+}
+
+
+def program_of(page: Path) -> dict[str, Any]:
+    """Names that the program of a page leaves behind."""
+    names: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S):
+        exec(compile(code, str(page), "exec"), names)
+    return names
+
+
+def film(motion: fw.Trajectory, time: float) -> Any:
+    """One frame (height, width, channels) of a motion."""
+    motion.video("frame_%04d.png", fps=10.0, size=(480, 360))
+    frames = sorted(Path().glob("frame_*.png"))
+    image = matplotlib.image.imread(frames[min(round(10.0 * time), len(frames) - 1)])[..., :3]
+    for frame in frames:
+        frame.unlink()
+    return image
+
+
+def throw(names: dict[str, Any], file: Path) -> None:
+    """How the ball flies before and after the throw is aimed."""
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    for motion, style in ((names["first"], "0.6"), (names["motion"], "C0")):
+        axes.plot(motion.q[:, 0], motion.q[:, 2], color=style)
+    axes.plot(*names["mark"][[0, 2]], "rx")
+    axes.axhline(0.0, color="0.3")
+    axes.set(xlabel="x [m]", ylabel="z [m]", aspect="equal")
+    axes.legend(["first throw", "after Newton's method", "the mark"], frameon=False)
+    figure.savefig(file, dpi=110)
+
+
+def main(words: list[str]) -> None:
+    images = DOCS / "images"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for page, (picture, shown) in PICTURES.items():
+            if all(word in page for word in words):
+                names = program_of(DOCS / "tutorials" / f"{page}.md")
+                frames = [film(names[name], time) for name, time in shown]
+                matplotlib.image.imsave(images / f"{picture}.png", np.concatenate(frames, axis=1))
+        if all(word in "gradients" for word in words):
+            throw(program_of(DOCS / "tutorials" / "gradients.md"), images / "tutorial_throw.png")
+        os.chdir(DOCS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
