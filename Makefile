@@ -41,6 +41,9 @@ lint: $(STAMPS)/package $(STAMPS)/extra-lint $(STAMPS)/extra-test
 	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(BIN)/mypy
 	$(BIN)/python -m tools.check_stubs
+	$(BIN)/python -m tools.typed_examples build/typed/program.py
+	$(BIN)/mypy --strict --config-file= build/typed/program.py
+	$(BIN)/basedpyright --level error --pythonpath $(BIN)/python build/typed/program.py
 
 format: $(STAMPS)/extra-lint
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

@@ -17,9 +17,9 @@ def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
 
     >>> model = fw.models.five_bar()
     >>> loops = fw.constraints_of(model)
-    >>> loops[0].frame, loops[0].to, loops[0].rows
-    ('left_rod', 'right_rod', ('x', 'z'))
-    >>> fw.mobility(model, model.neutral(), loops).dof
+    >>> len(loops), isinstance(loops[0], fw.PointConstraint)
+    (1, True)
+    >>> int(fw.mobility(model, model.neutral(), loops).dof)
     2
     """
     description = model.description

@@ -49,7 +49,7 @@ def load(
     ``robot.loops.json`` beside ``robot.urdf``, if it is there.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
-    >>> model = load("robot.urdf", floating_base=True)  # doctest: +SKIP
+    >>> model = fw.load("robot.urdf", floating_base=True)  # doctest: +SKIP
     """
     path = Path(path)
     text = files.read(path)

@@ -132,8 +132,8 @@ class Mimic(Record):
     >>> links = [builder.link(name, mass=1.0, inertia=np.ones(3)) for name in "abc"]
     >>> first = builder.joint("first", "continuous", "a", "b", axis="z")
     >>> second = builder.joint("second", "continuous", "b", "c", axis="z", mimic=fw.Mimic("first", multiplier=2.0))
-    >>> builder.build().joint("second").mimic.multiplier
-    2.0
+    >>> builder.build().joint("second").mimic == fw.Mimic("first", multiplier=2.0)
+    True
     """
 
     joint: str

@@ -140,7 +140,8 @@ class PairTable(Record):
 
     >>> scene = fw.Scene(ground=fw.Plane())
     >>> balls = [scene.add(fw.sphere(0.1), pose=(k, 0, 1)) for k in range(3)]
-    >>> len(scene.compile().pair_table())
+    >>> table = scene.compile().pair_table()
+    >>> 0 if table is None else len(table)
     6
     """
 

@@ -58,8 +58,9 @@ class NamedSensor(Record):
 def named_sensors(simulator: Simulator) -> dict[str, NamedSensor]:
     """The sensors of all models in a scene, by name: "robot/gyro".
 
+    >>> sim = fw.Simulator(fw.load("robot.xml"))  # doctest: +SKIP
     >>> sensors = fw.named_sensors(sim)  # doctest: +SKIP
-    >>> sensors["robot/gyro"].read(state)  # doctest: +SKIP
+    >>> sensors["gyro"].read(sim.state())  # doctest: +SKIP
     """
     described = simulator.model.description.sensors
     return {sensor.name: NamedSensor(sensor.name, sensor.quantity, sensor.of) for sensor in described}

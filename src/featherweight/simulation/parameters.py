@@ -27,7 +27,7 @@ class Parameters(Record):
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> state = sim.state(batch=2).randomised(gravity=[(0, 0, -9.81), (0, 0, -1.62)])
-    >>> state.parameters.gravity[1]
+    >>> np.asarray(state.parameters.gravity)[1]
     array([ 0.  ,  0.  , -1.62])
     """
 

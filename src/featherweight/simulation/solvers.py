@@ -50,8 +50,9 @@ class Automatic(_Solver):
     max_iterations: of Gauss-Seidel, and as many of ADMM. pile_iterations: of Gauss-Seidel in a pile; the bound makes
     the time of a step linear in its contacts.
 
-    >>> fw.Simulator(fw.models.arm(), solver=fw.Automatic(pile_iterations=100)).solver.pile_iterations
-    100
+    >>> sim = fw.Simulator(fw.models.arm(), solver=fw.Automatic(pile_iterations=100))
+    >>> sim.solver == fw.Automatic(pile_iterations=100)
+    True
     """
 
     name: ClassVar[str] = "auto"

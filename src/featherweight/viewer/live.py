@@ -23,8 +23,9 @@ class LiveView:
 
     ``url`` is where it is shown. A view closes with :meth:`close`, or at the end of a ``with`` block.
 
-    >>> live = fw.view(fw.Simulator(fw.models.arm()), live=True)  # doctest: +SKIP
-    >>> live.update(state)  # doctest: +SKIP
+    >>> sim = fw.Simulator(fw.models.arm())
+    >>> live = fw.view(sim, live=True)  # doctest: +SKIP
+    >>> live.update(sim.state())  # doctest: +SKIP
     """
 
     def __init__(self, world: World, q: Array, *, host: str = "127.0.0.1", port: int | None = None) -> None:

@@ -6,6 +6,7 @@ import os
 import tempfile
 import webbrowser
 from pathlib import Path
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,45 @@ from .animation import Animated, Animation
 from .live import LiveView
 from .page import save_page
 from .world import World
+
+
+@overload
+def view(
+    what: Model | Animated,
+    q: ArrayLike | None = None,
+    *,
+    live: Literal[False] = False,
+    path: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+) -> Path: ...
+
+
+@overload
+def view(
+    what: Model | Animated,
+    q: ArrayLike | None = None,
+    *,
+    live: Literal[True],
+    path: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+) -> LiveView: ...
+
+
+@overload
+def view(
+    what: Model | Animated,
+    q: ArrayLike | None = None,
+    *,
+    live: bool,
+    path: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    open_browser: bool = True,
+) -> Path | LiveView: ...
 
 
 def view(
