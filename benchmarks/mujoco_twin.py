@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from benchmarks.mjcf import to_mjcf
 from benchmarks.motions import DT, Motion
 from benchmarks.race import relative_error
 from benchmarks.robots import Array, Samples
@@ -40,7 +39,7 @@ class MujocoTwin:
         self.mujoco: Any = importlib.import_module("mujoco")
         rollout: Any = importlib.import_module("mujoco.rollout")
         self.motion = motion
-        self.model = self.mujoco.MjModel.from_xml_string(to_mjcf(motion.scene, DT))
+        self.model = self.mujoco.MjModel.from_xml_string(fw.to_mjcf(motion.scene, dt=DT, strict=True, fuse=True))
         ours = motion.scene.model
         if (self.model.nq, self.model.nv, self.model.na) != (ours.nq, ours.nv, 0):
             raise ValueError(

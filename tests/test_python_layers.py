@@ -21,6 +21,7 @@ LAYERS = [
     "constraints",
     "derivatives",
     "scene",
+    "export",
     "viewer",
     "simulation",
     "sensors",

@@ -84,6 +84,7 @@ from .derivatives.whole_body import (
     centroidal_momentum_derivatives,
 )
 from .errors import ModelError, ModelImportError, SimulationWarning
+from .export.mjcf import to_mjcf
 from .io.load import load, loads
 from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
 from .kinematics.logarithms import (
@@ -300,6 +301,7 @@ __all__ = [
     "rotation_from_quaternion",
     "solid_inertia",
     "sphere",
+    "to_mjcf",
     "torque_regressor",
     "view",
 ]

@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ import pytest
 import featherweight as fw
 from benchmarks import update_docs
 from benchmarks.main import main
-from benchmarks.mjcf import to_mjcf
-from benchmarks.motions import DT, GROUND, LEGGED, Motion, legged_motion, load_motions, stack
+from benchmarks.motions import DT, LEGGED, Motion, legged_motion, load_motions, stack
 from benchmarks.mujoco_twin import MujocoTwin
 from benchmarks.race import equal_turns
 from benchmarks.robots import load_robots
@@ -107,47 +105,6 @@ def test_a_motion_does_not_depend_on_the_size_of_its_batch() -> None:
     one = QUADRUPED.first(1)
     assert one.control is not None
     np.testing.assert_array_equal(Ours(one).trajectory.q, Ours(QUADRUPED).trajectory.q[0])
-
-
-def test_fixed_links_become_part_of_what_carries_them() -> None:
-    names = [body.get("name") for body in ElementTree.fromstring(to_mjcf(QUADRUPED.scene, DT)).iter("body")]
-    assert len(names) == 13
-    assert "robot/front_left_foot" not in names
-
-
-@pytest.mark.filterwarnings("ignore:.*no collision shapes")
-def test_springs_are_exported() -> None:
-    builder = fw.ModelBuilder("slider").link("a", mass=1.0)
-    builder.joint("j", "prismatic", "world", "a", axis="x", stiffness=1 / 3, rest_position=-0.7)
-    scene = fw.Scene(ground=fw.Plane(material=GROUND))
-    scene.add(builder.build(), name="s")
-    [joint] = ElementTree.fromstring(to_mjcf(scene.compile(), DT)).iter("joint")
-    assert (float(joint.get("stiffness", "")), float(joint.get("springref", ""))) == (1 / 3, -0.7)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (fw.box((1, 1, 1)), "friction of its own"),
-        (fw.box((1, 1, 1), friction=0.5, restitution=0.5), "rigid surface"),
-        (fw.convex(np.eye(4)[:, :3], material=GROUND), "assets"),
-        (fw.models.random_tree(0, 3, types=["helical"]), "no counterpart"),
-    ],
-    ids=["undecided friction", "restitution", "hull", "helical joint"],
-)
-@pytest.mark.filterwarnings("ignore:.*no collision shapes")
-def test_what_mujoco_would_do_otherwise_is_not_exported(content: fw.Body | fw.Model, message: str) -> None:
-    scene = fw.Scene(ground=fw.Plane(material=GROUND))
-    scene.add(content)
-    with pytest.raises(ValueError, match=message):
-        to_mjcf(scene.compile(), DT)
-
-
-def test_pairs_that_bits_do_not_decide_are_not_exported() -> None:
-    scene = fw.Scene(ground=fw.Plane(material=GROUND))
-    scene.add(fw.models.quadruped(), self_collision=False)
-    with pytest.raises(ValueError, match="self_collision=False"):
-        to_mjcf(scene.compile(), DT)
 
 
 def test_turns_are_equally_long() -> None:

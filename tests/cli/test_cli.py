@@ -394,7 +394,7 @@ def test_doctor_finds_the_package_well_and_says_what_to_install(
     code, out, _ = run(capsys, "doctor")
     assert code == 0
     assert fw.build_info()["isa"] in out and "free fall of a quadruped: right" in out
-    assert "wings      no   flight (needs no_such_module_of_anybody)" in out
+    assert "wings        no   flight (needs no_such_module_of_anybody)" in out
     install = next(line for line in out.splitlines() if 'pip install "featherweight[' in line)
     assert "wings" in install
 

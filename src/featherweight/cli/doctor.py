@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mjcf": ("MJCF files", ("mujoco",)),
     "mesh": ("collision meshes", ("trimesh", "scipy", "collada")),
     "xacro": ("xacro files", ("xacro",)),
+    "descriptions": ("robots by name", ("robot_descriptions",)),
     "yaml": ("loops and couplings in files beside a URDF", ("yaml",)),
     "decompose": ("concave meshes as convex pieces", ("coacd", "trimesh")),
     "plot": ("pictures and curves", ("matplotlib",)),
@@ -40,7 +41,7 @@ def examination() -> tuple[list[str], bool]:
     missing = []
     for extra, (purpose, modules) in EXTRAS.items():
         absent = [name for name in modules if importlib.util.find_spec(name) is None]
-        lines.append(f"  {extra:<10} {'yes' if not absent else 'no':<4} {purpose}{_versions(modules, absent)}")
+        lines.append(f"  {extra:<12} {'yes' if not absent else 'no':<4} {purpose}{_versions(modules, absent)}")
         missing += [extra] if absent else []
     browser = next((found for name in ("chromium", "google-chrome", "firefox") if (found := shutil.which(name))), None)
     lines.append(

@@ -37,6 +37,8 @@ def find_model(
         model: Model = getattr(fw.models, name)()
         return model
     path = Path(name)
+    if name.endswith("_description") and not path.exists():
+        return fw.load(name, floating_base=floating_base, strict=strict, package_dirs=package_dirs)
     if not path.suffix and not path.exists():
         hint = close_names(name, builtin_models()) or f": the models are {', '.join(builtin_models())}"
         raise ValueError(f"{name!r} is neither a file nor a built-in model{hint}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import numpy as np
 
 import featherweight as fw
 
+from .. import files
 from ..model.model import Model
 from ..progress import ProgressBar
 from ..scene.decomposition import decomposed
@@ -103,6 +105,12 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--no-browser", action="store_true", help="save the page only")
     view.set_defaults(run=_view)
 
+    text = "Write a robot as MJCF (.xml, .mjcf) or as a file of our own (.json), whatever it comes from."
+    convert = commands.add_parser("convert", help="a robot from one kind of file to another", description=text)
+    _add_model_options(convert)
+    convert.add_argument("out", type=Path, metavar="FILE", help="what to write: .xml, .mjcf or .json")
+    convert.set_defaults(run=_convert)
+
     text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
     demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
     demo.add_argument("--out", type=Path, default=Path("out/free_fall.png"), help="picture to write (%(default)s)")
@@ -142,6 +150,7 @@ _EXAMPLES = {
         "robot.xml --keyframe home --video out/robot.mp4",
     ),
     "view": ("robot.urdf", "out/quadruped.npz", "arm --out arm.html --no-browser"),
+    "convert": ("robot.urdf robot.xml", "robot.xml robot.json --strict"),
     "demo": ("", "--batch 4096 --seconds 2"),
     "scoreboard": ("", "--case incline"),
     "bench": ("", "--help"),
@@ -192,6 +201,30 @@ def _model_of(options: argparse.Namespace) -> Model:
 def _info(options: argparse.Namespace, rest: list[str]) -> int:
     print(describe(_model_of(options)))
     sys.stdout.flush()  # here, so that a closed pipe is noticed here
+    return 0
+
+
+# -- convert -------------------------------------------------------------------------------------------------------
+
+
+def _convert(options: argparse.Namespace, rest: list[str]) -> int:
+    suffix = options.out.suffix.lower()
+    if suffix not in (".xml", ".mjcf", ".json"):
+        raise ValueError(f"{options.out}: written are .xml, .mjcf and .json files, not {suffix or 'files without'!r}")
+    model = _model_of(options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if suffix == ".json":
+            model.save(options.out)
+        else:
+            with files.replacing(options.out) as file:
+                file.write(fw.to_mjcf(model, strict=options.strict).encode())
+    if model.import_report.not_honoured:
+        count = len(model.import_report.not_honoured)
+        print(f"{count} things in {options.model} change the motion and are not honoured: see featherweight info")
+    for warning in caught:
+        print(warning.message)
+    print(f"{model!r}: {options.out}")
     return 0
 
 

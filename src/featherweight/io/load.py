@@ -16,7 +16,7 @@ from ..model import saved
 from ..model.builder import ModelBuilder
 from ..model.description import ModelDescription, Severity
 from ..model.model import Model
-from . import loops_file, mjcf, remedies, sdf, urdf, xacro, xml
+from . import descriptions, loops_file, mjcf, remedies, sdf, urdf, xacro, xml
 from .meshes import PackageDirs
 
 __all__ = ["load", "loads"]
@@ -38,7 +38,8 @@ def load(
     loops: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Load a robot, or a world of them, from a file: URDF (.urdf), SDF (.sdf, .world), xacro (.xacro), MJCF (.xml,
-    .mjcf) or a saved model (.json); .xml may hold any of the first three as well.
+    .mjcf) or a saved model (.json); .xml may hold any of the first three as well. Or by its name in the package
+    robot_descriptions ("go2_description"), from its cache: nothing is downloaded.
 
     floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
     strict: raise on the first thing because of which the robot would not move as the file says, instead of listing all
@@ -51,6 +52,10 @@ def load(
 
     >>> model = fw.load("robot.urdf", floating_base=True)  # doctest: +SKIP
     """
+    if descriptions.is_name(path):
+        found = descriptions.find(str(path))
+        path, arguments = found.path, {**found.arguments, **(arguments or {})} or None
+        package_dirs = (*_each(package_dirs), *found.package_dirs)
     path = Path(path)
     text = files.read(path)
     format, directory = _format(path, text), path.absolute().parent
@@ -84,6 +89,12 @@ def loads(
     where = None if directory is None else Path(directory).absolute()
     data, format = _expanded(data, format, None, package_dirs, where, arguments)
     return _model(data, format, None, floating_base, strict, package_dirs, where)
+
+
+def _each(package_dirs: PackageDirs) -> tuple[str | os.PathLike[str], ...]:
+    if package_dirs is None:
+        return ()
+    return (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
 
 
 def _expanded(

@@ -15,6 +15,8 @@ from ..model.medium import FluidShape
 from .mjcf_shapes import ShapeTranslation
 from .mjcf_source import MjcfSource, given, mjcf_pose, new_names
 
+_FAR = 1e10  # MuJoCo takes no larger number for one
+
 
 class TreeTranslation:
     """The kinematic tree."""
@@ -162,7 +164,10 @@ class TreeTranslation:
             return {}
         low, up = (float(x) for x in m.jnt_range[joint])
         margin = min(float(m.jnt_margin[joint]), 0.5 * (up - low))  # MuJoCo pushes back from there on
-        return {"lower": low + margin, "upper": up - margin} if margin > 0.0 else {"lower": low, "upper": up}
+        if margin > 0.0:
+            low, up = low + margin, up - margin
+        # its limits have two sides: one that is as far as numbers go is none
+        return {"lower": low if low > -_FAR else -np.inf, "upper": up if up < _FAR else np.inf}
 
     def _effort_limit(self, joint: int) -> dict[str, Any]:
         m = self._m

@@ -1,0 +1,1 @@
+"""Models and scenes as files of other tools."""
