@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "articulated/survey.hpp"
-
 namespace featherweight {
 namespace {
 
@@ -28,8 +26,8 @@ struct Group {
 
 class Planner {
  public:
-  Planner(const Tree<double>& tree, const ConstraintRows<double>& constraints)
-      : tree_(tree), constraints_(constraints), survey_(tree), arriving_(at(tree.n_links + 1)) {
+  Planner(const Tree<double>& tree, const ConstraintRows<double>& constraints, Survey& survey)
+      : tree_(tree), constraints_(constraints), survey_(survey), arriving_(at(tree.n_links + 1)) {
     plan_.of_link.resize(at(tree.n_links + 1), {-1, 0, 0, 0, 0, 0, -1});
   }
 
@@ -62,7 +60,6 @@ class Planner {
     arrive(i, ends, joins);
     const bool floating = tree_.links[i].kind == JointKind::free && tree_.links[i].parent < 0;
     if (floating && !ends.empty()) plan_.of_link[at(i)].base = plan_.n_bases++;
-    survey_.project_out(i);
     if (group < 0) return;
 
     LinkGroups& at_link = plan_.of_link[at(i)];
@@ -72,7 +69,7 @@ class Planner {
     plan_.n_entries += static_cast<int>(groups_[at(group)].rows.size()) * tree_.links[i].nv;
     for (int k = 0; k < Survey::n_postures; ++k) {
       Group::State& state = groups_[at(group)].in[at(k)];
-      survey_.pass_joint(i, k, state.rows, state.L);
+      survey_.pass_joint(i, k, state.rows.data(), static_cast<int>(state.rows.size()), state.L.data());
     }
     arriving_[at(tree_.links[i].parent < 0 ? tree_.n_links : tree_.links[i].parent)].push_back(group);
   }
@@ -167,7 +164,7 @@ class Planner {
 
   const Tree<double>& tree_;
   const ConstraintRows<double>& constraints_;
-  Survey survey_;
+  Survey& survey_;
   std::vector<Group> groups_;
   std::vector<std::vector<int>> arriving_;  // per link, and for the world last
   LimbPlanStorage plan_;
@@ -175,8 +172,8 @@ class Planner {
 
 }  // namespace
 
-LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double>& constraints) {
-  return Planner(tree, constraints).plan();
+LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double>& constraints, Survey& survey) {
+  return Planner(tree, constraints, survey).plan();
 }
 
 LimbPlan LimbPlanStorage::view() const {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "articulated/limbs.hpp"
+#include "articulated/survey.hpp"
 #include "model/tree.hpp"
 #include "rows/rows.hpp"
 
@@ -19,6 +20,6 @@ struct LimbPlanStorage {
 };
 
 // The mobility of the rows must be known.
-LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double>& constraints);
+LimbPlanStorage plan_limbs(const Tree<double>& tree, const ConstraintRows<double>& constraints, host::Survey& survey);
 
 }  // namespace featherweight

@@ -54,7 +54,6 @@ RowSurvey survey_rows(const Tree<double>& tree, const ConstraintRows<double>& co
   const std::size_t nv = at(tree.nv);
   const std::vector<std::vector<double>> samples = configurations(tree);
   Survey survey(tree, samples);
-  for (int i = tree.n_links - 1; i >= 0; --i) survey.project_out(i);
   found.mobility.assign(at(constraints.n_rows), 0.0);
   for (int k = 0; k < Survey::n_postures; ++k) {
     RowSurvey::Posture posture{jacobian(tree, constraints, samples[at(k)].data()), {}};

@@ -23,16 +23,14 @@ Survey::Survey(const Tree<double>& tree, const std::vector<std::vector<double>>&
   for (const std::vector<double>& q : configurations) {
     auto owned = std::make_unique<double[]>(measure.used() / sizeof(double));
     Arena arena(owned.get());
-    Posture posture{std::move(owned), AbaWorkspace<double>(tree, arena), {}};
+    Posture posture{std::move(owned), AbaWorkspace<double>(tree, arena)};
     move_outward(tree, q.data(), none_.data(), posture.aba);
+    Outboard<double> carry;
+    for (int i = tree.n_links - 1; i >= 0; --i)
+      project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr), posture.aba,
+                   carry);
     postures_.push_back(std::move(posture));
   }
-}
-
-void Survey::project_out(int i) {
-  for (Posture& posture : postures_)
-    project_link(tree_, i, none_.data(), none_.data(), static_cast<const Force<double>*>(nullptr), posture.aba,
-                 posture.carry);
 }
 
 void Survey::respond(int posture, const double* tau, double* a) {
@@ -60,11 +58,11 @@ void Survey::respond(int posture, const double* tau, double* a) {
   }
 }
 
-void Survey::pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L) {
+void Survey::pass_joint(int i, int posture, Row<double>* rows, int n, double* L) {
   const Link<double>& l = tree_.links[i];
   AbaWorkspace<double>& aba = postures_[static_cast<std::size_t>(posture)].aba;
-  G_.resize(rows.size() * static_cast<std::size_t>(l.nv));
-  const RowBlock<int, int, double> block{static_cast<int>(rows.size()), 0, rows.data(), L.data(), G_.data()};
+  G_.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(l.nv));
+  const RowBlock<int, int, double> block{n, 0, rows, L, G_.data()};
   visit(l.kind, [&](auto joint) {
     host::pass_joint(joint, l, aba.state + l.state, factor_of(joint, l, aba.factors), AtRest{}, block);
   });

@@ -18,20 +18,16 @@ class Survey {
   explicit Survey(const Tree<double>& tree);
   Survey(const Tree<double>& tree, const std::vector<std::vector<double>>& configurations);
 
-  // Projects out link i in all postures; links must come in inward order.
-  void project_out(int i);
-
-  // The accelerations H^-1 tau, once all links have been projected out.
+  // The accelerations H^-1 tau.
   void respond(int posture, const double* tau, double* a);
 
-  // Rows on link i pass its joint, once it has been projected out. L: their lower triangle.
-  void pass_joint(int i, int posture, std::vector<Row<double>>& rows, std::vector<double>& L);
+  // n rows on link i pass its joint. L: their lower triangle.
+  void pass_joint(int i, int posture, Row<double>* rows, int n, double* L);
 
  private:
   struct Posture {
     std::unique_ptr<double[]> memory;
     AbaWorkspace<double> aba;
-    Outboard<double> carry;
   };
   const Tree<double>& tree_;
   std::vector<double> none_;  // velocities, joint forces

@@ -21,8 +21,9 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     rows_.set_loops(&loop_plan_);
     return;
   }
-  rows_.set_mobility(mobilities(model.tree<double>(), rows_.compiled()));
-  limbs_ = plan_limbs(model.tree<double>(), rows_.compiled());
+  host::Survey survey(model.tree<double>());
+  rows_.set_mobility(mobilities(model.tree<double>(), rows_.compiled(), survey));
+  limbs_ = plan_limbs(model.tree<double>(), rows_.compiled(), survey);
   limb_plan_ = limbs_.view();
   rows_.set_limbs(&limb_plan_);
 }

@@ -24,7 +24,7 @@ unsigned KernelOf<T>::constrained_inverse(const Tree<T>& tree, const Job<T>& job
     InverseAnswer<S> answer{out, out + nv, S(0), S(1)};
     inverse.solve(tree, constraints, in.q, in.v, in.x, in.f_ext, active, settings, answer);
     out[nv + m] = answer.residual;
-    out[nv + m + 1] = answer.converged;
+    out[nv + m + 1] = where_finite(out, nv + m + 1, answer.converged);
     store(out, n_out, pack, job.out, job.out_stride);
   });
 }

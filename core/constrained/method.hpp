@@ -33,7 +33,7 @@ struct ConstrainedAnswer {
   S* forces;     // per row, in the order of the problem
   S residual;    // largest |J a + gamma + R f - target| of a row [m/s^2, rad/s^2]
   S iterations;  // solves with one factor
-  S converged;   // 1 or 0
+  S converged;   // 1 or 0; of a sample that overflowed it becomes 0
 };
 
 // A sample's result: accelerations, forces in the user's order of rows, then residual, iterations, converged.
@@ -71,7 +71,7 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
     for (int r = 0; r < m; ++r) out[nv + (sorted ? constraints.ends[r].row : r)] = forces[r];
     out[nv + m] = answer.residual;
     out[nv + m + 1] = answer.iterations;
-    out[nv + m + 2] = answer.converged;
+    out[nv + m + 2] = where_finite(out, nv + m + 2, answer.converged);
     store(out, n_out, pack, job.out, job.out_stride);
   });
   return faults & fault::memory ? faults : faults | (watch.finite() ? 0 : fault::targets);

@@ -96,6 +96,14 @@ FW_INLINE void store(const S* x, int n, const Pack& pack, T* out, std::ptrdiff_t
       [&](int k, int lane) FW_LAMBDA_INLINE { sample[lane][k] = static_cast<T>(ScalarTraits<S>::get(x[k], lane)); });
 }
 
+// `value` in lanes where all of x is finite, zero in others.
+template <class S>
+FW_INLINE S where_finite(const S* x, int n, const S& value) {
+  S poison(0);
+  for (int k = 0; k < n; ++k) poison = poison + x[k] * S(0);
+  return select(poison <= S(0), value, S(0));  // false for NaN
+}
+
 // External forces on the user's links, summed on the compiled links that carry them.
 template <class S, class T, class C>
 FW_INLINE void load_forces(const Tree<C>& tree, const Input<T>& in, const Pack& pack, Force<S>* f, S* scratch,

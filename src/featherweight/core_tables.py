@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -215,24 +214,33 @@ class ContactTable:
 # -- solutions under constraints -------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def _constrained(nv: int, n_rows: int) -> Layout:
-    return Layout(motion=(nv,), forces=(n_rows,), residual=(), iterations=(), converged=())
-
-
 def constrained_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
     """(..., nv + n_rows + 3) of constrained and impulse dynamics by name."""
-    return _judged(_constrained(nv, n_rows).split(result), result)
+    end = _width(result, nv + n_rows + 3) - 3
+    return {
+        "motion": result[..., :nv],
+        "forces": result[..., nv:end],
+        "residual": result[..., end],
+        "iterations": result[..., end + 1],
+        "converged": result[..., end + 2],
+    }
 
 
 def inverse_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
     """(..., nv + n_rows + 2) of constrained inverse dynamics by name."""
-    return _judged(Layout(tau=(nv,), forces=(n_rows,), residual=(), converged=()).split(result), result)
+    end = _width(result, nv + n_rows + 2) - 2
+    return {
+        "tau": result[..., :nv],
+        "forces": result[..., nv:end],
+        "residual": result[..., end],
+        "converged": result[..., end + 1],
+    }
 
 
-def _judged(parts: dict[str, Array], result: Array) -> dict[str, Array]:
-    """What overflowed has not converged, whatever the method thought of it."""
-    return parts | {"converged": parts["converged"] * np.isfinite(result).all(axis=-1)}
+def _width(table: Array, expected: int) -> int:
+    if table.shape[-1] != expected:
+        raise ValueError(f"a table of {table.shape[-1]} columns, expected {expected}")
+    return expected
 
 
 def inverted_matrix(result: Array, n_rows: int) -> dict[str, Array]:

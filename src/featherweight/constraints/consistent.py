@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Array
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 from .impulse_dynamics import impulse_dynamics
 from .terms import constraint_jacobian, constraint_position_error, position_errors
 

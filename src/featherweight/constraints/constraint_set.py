@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import accumulate
+from math import isfinite
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,11 +44,17 @@ class _Held(Record):
         """What it is on, for messages."""
         return repr(getattr(self, "frame", None))
 
+    @cached_property
+    def fingerprint(self) -> tuple[type, str]:
+        """The same for constraints of one kind with the same values, bit for bit, and for no others."""
+        values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
+        return type(self), repr([(x.shape, x.tobytes()) if isinstance(x, np.ndarray) else x for x in values])
+
 
 def _kept(value: Any) -> Any:
     """Numbers as a float, a tuple or a read-only array; anything else unchanged, for ConstraintSet to refuse."""
-    if value is None:
-        return None
+    if value is None or type(value) is float or (type(value) is tuple and all(type(x) is float for x in value)):
+        return value
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -259,6 +268,8 @@ class ConstraintSet(_core.ConstraintSet):
     damping: Array  # (n_rows,) [1/s]
     positions: Array | None  # (n_constraints, 4, 4) or (batch, n_constraints, 4, 4), if any constraint has one
     slices: tuple[slice, ...]  # where the rows of each constraint are in the vector of all rows
+    is_stiff: bool  # whether any row is
+    is_damped: bool
 
     def __init__(self, model: Model, constraints: Sequence[AnyConstraint]) -> None:
         self.model = model
@@ -266,14 +277,19 @@ class ConstraintSet(_core.ConstraintSet):
         if not self.constraints:
             raise ValueError("constraints: expected at least one; without any, use fw.aba")
         checked = [_checked(model, k, constraint) for k, constraint in enumerate(self.constraints)]
-        check_couplings([(f"constraint {k} on {each.what}", each) for k, each in enumerate(self.constraints)])
+        check_couplings(
+            [
+                (f"constraint {k} on {each.what}", each)
+                for k, each in enumerate(self.constraints)
+                if isinstance(each, JointCoupling | JointCombination)
+            ]
+        )
         super().__init__(model, [each.specification for each in checked])
-        self.targets = _frozen(np.concatenate([each.acceleration for each in checked]))
-        self.compliance = _frozen(np.concatenate([each.compliance for each in checked]))
-        self.stiffness = _frozen(np.concatenate([each.stiffness for each in checked]))
-        self.damping = _frozen(np.concatenate([each.damping for each in checked]))
-        self.positions = _positions([each.position for each in checked], bool(self.stiffness.any()))
-        ends = np.cumsum([len(each.acceleration) for each in checked]).tolist()
+        columns = [[x for part in parts for x in part] for parts in zip(*[each[1:5] for each in checked], strict=True)]
+        self.targets, self.compliance, self.stiffness, self.damping = _frozen(np.array(columns, dtype=np.float64))
+        self.is_stiff, self.is_damped = any(columns[2]), any(columns[3])
+        self.positions = _positions([each.position for each in checked], self.is_stiff)
+        ends = list(accumulate(len(each.acceleration) for each in checked))
         self.slices = tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
 
     def __eq__(self, other: object) -> bool:
@@ -301,11 +317,6 @@ def _unpickled(kind: type[ConstraintSet], state: object) -> ConstraintSet:
     return kind(**unpacked(kind, state, ("model", "constraints")))
 
 
-def compiled_for(model: Model, constraints: Sequence[AnyConstraint] | ConstraintSet) -> ConstraintSet:
-    """The constraints as a set, which they may already be."""
-    return constraints if isinstance(constraints, ConstraintSet) else ConstraintSet(model, constraints)
-
-
 #: What the core takes of a closure: frame, offset, whether it is a point, axes, compliance, the second frame and its
 #: offset, the length of a rod; and of a coupling: degree of freedom and polynomial of each joint, compliance.
 _ClosureTuple: TypeAlias = tuple[
@@ -316,14 +327,17 @@ _CouplingTuple: TypeAlias = tuple[list[tuple[int, list[float]]], float]
 
 class _Checked(NamedTuple):
     specification: _ClosureTuple | _CouplingTuple
-    acceleration: Array  # per row, as all that follow
-    compliance: Array
-    stiffness: Array
-    damping: Array
+    acceleration: list[float]  # per row, as all that follow
+    compliance: list[float]
+    stiffness: list[float]
+    damping: list[float]
     position: Array | None = None  # (4, 4) or (batch, 4, 4)
 
 
 def _checked(model: Model, k: int, constraint: AnyConstraint) -> _Checked:
+    known = getattr(constraint, "_checked", None)  # of frames and points, which depend on no model
+    if type(known) is _Checked:
+        return known
     if not isinstance(constraint, _KINDS):
         kinds = ", ".join(kind.__name__ for kind in _KINDS)
         raise ValueError(f"constraint {k}: expected one of {kinds}, got {constraint!r}")
@@ -332,7 +346,8 @@ def _checked(model: Model, k: int, constraint: AnyConstraint) -> _Checked:
         return _checked_coupling(model, what, constraint)
     if isinstance(constraint, DistanceConstraint):
         return _checked_rod(model, what, constraint)
-    return _checked_frames(what, constraint)
+    checked = constraint.__dict__["_checked"] = _checked_frames(what, constraint)
+    return checked
 
 
 def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | HingeConstraint) -> _Checked:
@@ -348,8 +363,8 @@ def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | H
         raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {given!r}")
     pose = _placed_points if point else _poses
     offset = _offset(what, "offset", constraint.offset, pose)
-    to_offset = np.eye(4) if constraint.to_offset is None else _offset(what, "to_offset", constraint.to_offset, pose)
-    if constraint.to is None and np.any(to_offset != np.eye(4)):
+    to_offset = _IDENTITY if constraint.to_offset is None else _offset(what, "to_offset", constraint.to_offset, pose)
+    if constraint.to is None and to_offset != _IDENTITY:
         raise ValueError(
             f"{what}: to_offset is {'a point' if point else 'a pose'} of the second frame, which is not given"
         )
@@ -358,12 +373,11 @@ def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | H
         raise ValueError(f"{what}: a position in the world means nothing to a motion relative to {constraint.to!r}")
     position = None if wanted is None else pose(what, "position", wanted)
     gains = _gains(what, constraint, len(rows))
-    if position is None and constraint.to is None and gains["stiffness"].any():
+    if position is None and constraint.to is None and any(gains["stiffness"]):
         raise ValueError(f"{what}: stiffness draws the frame to a position, which is not given")
     axes = [ROWS.index(row) for row in rows]
     specification = (
-        constraint.frame, offset.ravel().tolist(), point, axes, gains["compliance"].tolist(),
-        constraint.to, to_offset.ravel().tolist(), 0.0,
+        constraint.frame, offset, point, axes, gains["compliance"], constraint.to, to_offset, 0.0,
     )  # fmt: skip
     return _Checked(specification, **gains, position=position)
 
@@ -375,7 +389,7 @@ def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Ch
     if constraint.length is None:
         start = model.neutral()
         ends = [
-            (np.eye(4) if frame is None else _core.frame_placement(model, start, frame)) @ place
+            (np.eye(4) if frame is None else _core.frame_placement(model, start, frame)) @ np.reshape(place, (4, 4))
             for frame, place in ((constraint.frame, offset), (constraint.to, to_offset))
         ]
         length = float(np.linalg.norm(ends[0][:3, 3] - ends[1][:3, 3]))
@@ -389,8 +403,7 @@ def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Ch
             raise ValueError(f"{what}: length must be positive, got {constraint.length!r}")
     gains = _gains(what, constraint, 1)
     specification = (
-        constraint.frame, offset.ravel().tolist(), True, [0], gains["compliance"].tolist(),
-        constraint.to, to_offset.ravel().tolist(), length,
+        constraint.frame, offset, True, [0], gains["compliance"], constraint.to, to_offset, length,
     )  # fmt: skip
     return _Checked(specification, **gains)
 
@@ -420,7 +433,7 @@ def _checked_coupling(model: Model, what: str, constraint: JointCoupling | Joint
             raise ValueError(f"{what}: joint {name!r} is coupled to itself")
     gains = _gains(what, constraint, 1)
     dofs = [(_dof(model, what, name), polynomial) for name, polynomial in terms]
-    return _Checked((dofs, float(gains["compliance"][0])), **gains)
+    return _Checked((dofs, gains["compliance"][0]), **gains)
 
 
 def _coefficients(what: str, polynomial: ArrayLike) -> list[float]:
@@ -443,7 +456,7 @@ def _dof(model: Model, what: str, name: str) -> int:
     return int(joint.v_slice.start)
 
 
-def _gains(what: str, constraint: AnyConstraint, n: int) -> dict[str, Array]:
+def _gains(what: str, constraint: AnyConstraint, n: int) -> dict[str, list[float]]:
     """Per row what all kinds of constraints have."""
     return {
         "acceleration": _per_row(what, "acceleration", constraint.acceleration, n),
@@ -453,11 +466,20 @@ def _gains(what: str, constraint: AnyConstraint, n: int) -> dict[str, Array]:
     }
 
 
-def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> Array:
+#: A pose, by rows.
+_IDENTITY = np.eye(4).ravel().tolist()
+_IDENTITY_BYTES = np.eye(4).tobytes()
+
+
+def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> list[float]:
+    """A pose, by rows."""
+    if pose is _placed_points and type(value) is tuple and len(value) == 3 and all(map(isfinite, value)):
+        x, y, z = value  # as constraints keep them: the usual case, at a tenth of the cost
+        return [1.0, 0.0, 0.0, x, 0.0, 1.0, 0.0, y, 0.0, 0.0, 1.0, z, 0.0, 0.0, 0.0, 1.0]
     offset = pose(what, name, value)
     if offset.ndim > 2:
         raise ValueError(f"{what}: {name} must be the same for all samples, got shape {np.shape(value)}")
-    return offset
+    return cast(list[float], offset.ravel().tolist())
 
 
 def _positions(positions: list[Array | None], are_needed: bool) -> Array | None:
@@ -487,13 +509,17 @@ def _numbers(what: str, name: str, value: ArrayLike, shape: tuple[int, ...], bat
     return array
 
 
-def _per_row(what: str, name: str, value: ArrayLike, n: int) -> Array:
-    return np.full(n, _numbers(what, name, value, ())) if np.ndim(value) == 0 else _numbers(what, name, value, (n,))
+def _per_row(what: str, name: str, value: ArrayLike, n: int) -> list[float]:
+    if type(value) is float and isfinite(value):  # as constraints keep them
+        return [value] * n
+    one = np.ndim(value) == 0
+    numbers: list[float] = _numbers(what, name, value, () if one else (n,)).ravel().tolist()
+    return numbers * n if one else numbers
 
 
-def _not_negative(what: str, name: str, value: ArrayLike, n: int) -> Array:
+def _not_negative(what: str, name: str, value: ArrayLike, n: int) -> list[float]:
     numbers = _per_row(what, name, value, n)
-    if numbers.min() < 0:
+    if min(numbers) < 0:
         raise ValueError(f"{what}: {name} must not be negative, got {value!r}")
     return numbers
 
@@ -508,6 +534,8 @@ def _placed_points(what: str, name: str, value: ArrayLike) -> Array:
 
 def _poses(what: str, name: str, value: ArrayLike) -> Array:
     poses = _numbers(what, name, value, (4, 4), batch=True)
+    if poses.tobytes() == _IDENTITY_BYTES:
+        return poses
     R = poses[..., :3, :3]
     off = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max()
     if off > 1e-9 or np.linalg.det(R).min() < 0 or (poses[..., 3, :] != (0, 0, 0, 1)).any():

@@ -13,7 +13,8 @@ from .. import _core
 from ..arrays import Array
 from ..core_tables import inverted_matrix
 from ..model.model import Model
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 from .dynamics import activity
 
 DelassusMethod = Literal["auto", "ltl", "kjr", "efpa", "pv_osim", "pv_osimr", "pv_osim_base"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,10 +15,12 @@ from ..arrays import Array
 from ..core_tables import constrained_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 from .terms import row_targets
 
 Method = Literal["auto", "limb_pv", "pv", "prox_pv", "pv_early", "constrained_aba", "pv_soft", "ltl", "kkt"]
+_METHODS = get_args(Method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +111,9 @@ def constrained_dynamics(
 
 
 def check_settings(method: str, tolerance: float, max_iterations: int) -> None:
-    if method not in get_args(Method):
-        raise ValueError(f"method: expected one of {', '.join(get_args(Method))}, got {method!r}")
-    if not np.isfinite(tolerance) or tolerance <= 0:
+    if method not in _METHODS:
+        raise ValueError(f"method: expected one of {', '.join(_METHODS)}, got {method!r}")
+    if not (isinstance(tolerance, float) and 0.0 < tolerance < inf) and (not np.isfinite(tolerance) or tolerance <= 0):
         raise ValueError(f"tolerance: expected a positive number, got {tolerance!r}")
     if not isinstance(max_iterations, int) or max_iterations < 1:
         raise ValueError(f"max_iterations: expected a positive integer, got {max_iterations!r}")

@@ -13,7 +13,8 @@ from ..arrays import Array
 from ..core_tables import constrained_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 from .dynamics import Method, activity, check_method, check_settings, resolved
 
 

@@ -13,7 +13,8 @@ from ..arrays import Array
 from ..core_tables import inverse_solution
 from ..model.model import Model
 from ..records import Record
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 from .dynamics import activity, check_settings
 
 

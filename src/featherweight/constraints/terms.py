@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from ..arrays import Array
 from ..model.model import Model
-from .constraint_set import AnyConstraint, ConstraintSet, compiled_for
+from .compiled_sets import compiled_for
+from .constraint_set import AnyConstraint, ConstraintSet
 
 
 def constraint_jacobian(
@@ -133,10 +134,10 @@ def row_targets(
 ) -> Array:
     """The accelerations desired of the rows: those of the constraints, plus their feedback."""
     targets = constraints.targets
-    if constraints.positions is not None and constraints.stiffness.any():
+    if constraints.positions is not None and constraints.is_stiff:
         error = _core.constraint_position_error(model, q, constraints, constraints.positions, num_threads)
         targets = targets - constraints.stiffness * error
-    if constraints.damping.any():
+    if constraints.is_damped:
         velocity = _core.constraint_velocity(model, q, v, constraints, num_threads)
         targets = targets - constraints.damping * velocity
     return targets

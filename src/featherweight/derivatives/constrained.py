@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
+from ..constraints.compiled_sets import compiled_for
 from ..constraints.constraint_set import (
     ROWS,
     AnyConstraint,
@@ -17,7 +18,6 @@ from ..constraints.constraint_set import (
     ConstraintSet,
     FrameConstraint,
     PointConstraint,
-    compiled_for,
 )
 from ..constraints.dynamics import Method, activity, constrained_dynamics
 from ..constraints.impulse_dynamics import impulse_dynamics, per_row
