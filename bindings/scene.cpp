@@ -26,8 +26,9 @@ using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind
 // friction, torsional, rolling, restitution, compliance, damping, margin, dim, tangential restitution
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int, double>;
 using JointRowTuple = std::tuple<std::string, int, double, double>;  // kind, degree of freedom, bound, restitution
-using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>>;
-using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stiffness, rest
+using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>, double>;  // length of a rod last
+using CouplingTuple = std::vector<std::tuple<int, std::vector<double>>>;  // degrees of freedom and polynomials
+using SpringTuple = std::tuple<int, double, double>;                      // degree of freedom, stiffness, rest
 // degree of freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 using Three = std::array<double, 3>;
@@ -88,13 +89,13 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
     check_index("joint row: degree of freedom", dof, model.nv(), false);
     spec.joint_rows.push_back({row_kind(kind), dof, bound, restitution});
   }
-  for (const auto& [a, pose_a, b, pose_b, axes] : closures) {
+  for (const auto& [a, pose_a, b, pose_b, axes, length] : closures) {
     check_index("closure: link", a, model.n_links(), true);
     check_index("closure: link", b, model.n_links(), true);
     for (std::size_t k = 0; k < axes.size(); ++k)
       if (axes[k] < 0 || axes[k] > 5 || (k > 0 && axes[k] <= axes[k - 1]))
         throw std::invalid_argument("closure: axes must be rising numbers from 0 to 5");
-    spec.closures.push_back({a, pose_a, b, pose_b, true, axes, {}});
+    spec.closures.push_back({a, pose_a, b, pose_b, true, axes, {}, length});
   }
   for (const auto& [dof, stiffness, rest] : springs) {
     check_index("spring: degree of freedom", dof, model.nv(), false);
@@ -132,6 +133,16 @@ void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTu
     spec.activations.push_back({is_muscle ? Activation::muscle : Activation::linear, linear[0], linear[1], times[0],
                                 times[1], times[2], range[0], range[1], is_early});
   for (const auto& [activation, law, gain] : laws) spec.activated_laws.push_back({activation, law, gain});
+}
+
+void couple(SceneSpec& spec, const Model& model, const std::vector<CouplingTuple>& couplings) {
+  for (const CouplingTuple& terms : couplings) {
+    CouplingSpec& coupling = spec.couplings.emplace_back();
+    for (const auto& [dof, polynomial] : terms) {
+      check_index("coupling: degree of freedom", dof, model.nv(), false);
+      coupling.terms.push_back({dof, polynomial});
+    }
+  }
 }
 
 void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
@@ -183,8 +194,9 @@ void bind_scene(nb::module_& m) {
              const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
              const std::vector<EllipsoidTuple>& ellipsoids, const std::vector<TransmissionTuple>& transmissions,
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
-             const std::vector<LiftTuple>& lifts) {
+             const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
+            couple(spec, model, couplings);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
             spec.inertias = std::move(inertias);
@@ -200,7 +212,7 @@ void bind_scene(nb::module_& m) {
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
-          nb::arg("activated_laws"), nb::arg("lifts"))
+          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

@@ -141,7 +141,7 @@ nb::object get_read_impulses(Environments& self, nb::handle num_threads) {
   without_gil([&] { read = read_impulses(self, n_threads); });
   const Scene& scene = self.simulation().scene();
   const std::size_t batch = self.batch(), nv = static_cast<std::size_t>(scene.tree.nv);
-  const std::size_t n_closure_rows = static_cast<std::size_t>(scene.n_closure_rows);
+  const std::size_t n_closure_rows = static_cast<std::size_t>(scene.held.n_rows);
   std::vector<double> limits(batch * nv), friction(batch * nv), servos(batch * nv), closures;
   const double* next = read.joints.data();
   for (std::size_t k = 0; k < batch; ++k) {
@@ -159,7 +159,7 @@ nb::object get_read_impulses(Environments& self, nb::handle num_threads) {
 }
 
 nb::object get_closure_errors(Environments& self) {
-  const std::size_t n = static_cast<std::size_t>(self.simulation().scene().n_closure_rows);
+  const std::size_t n = static_cast<std::size_t>(self.simulation().scene().held.n_rows);
   return doubles({self.batch(), n}, closure_errors(self));
 }
 

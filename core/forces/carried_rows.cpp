@@ -5,6 +5,7 @@
 
 #include "articulated/dofs.hpp"
 #include "rows/closure.hpp"
+#include "rows/coupling.hpp"
 #include "step/advance.hpp"
 
 namespace featherweight {
@@ -236,22 +237,50 @@ void CarriedRows::add_closures(double* impulses) {
       LoadBlock& block = begin_block(LoadBlock::any, ends, n);
       const double length = length_at(ends, n);
       for (int r = 0; r < closure.n_rows; ++r) {
-        const bool turns = closure.axes[r] >= 3;
-        add_row(block, column(frames[0].R, closure.axes[r] % 3), turns, turns ? length : 1.0, ends, n, impulses + r);
+        const bool turns = closure.length == 0 && closure.axes[r] >= 3;
+        const Vec3<double> axis = closure.length > 0 ? line_between(frames[0], frames[1]).direction
+                                                     : column(frames[0].R, closure.axes[r] % 3);
+        add_row(block, axis, turns, turns ? length : 1.0, ends, n, impulses + r);
       }
     }
     impulses += closure.n_rows;
   }
+  for (int k = 0; k < scene_.n_couplings; ++k) add_coupling(scene_.couplings[k], impulses++);
+}
+
+// Its impulse is in the unit of its first joint.
+void CarriedRows::add_coupling(const Coupling& coupling, double* impulse) {
+  const CouplingTerm<double>* const terms = scene_.coupling_terms;
+  const int first = terms[coupling.begin].link;
+  const double length = unit_of_joint(first);
+  LoadBlock block{};
+  block.law = LoadBlock::any;
+  block.first = static_cast<int>(all_.impulses.size()), block.rows = 1;
+  block.dofs = all_.dofs.size(), block.jacobian = all_.jacobian.size();
+  for (int t = coupling.begin; t < coupling.end; ++t) {
+    join(first, terms[t].link);
+    all_.dofs.push_back(terms[t].dof), ++block.n_dofs;
+    all_.jacobian.push_back(coupling_entry(terms[t], step_.q) * length);
+  }
+  rows_.push_back({impulse, length});
+  all_.impulses.push_back(*impulse / length);
+  all_.blocks.push_back(block);
+  root_of_.push_back(scene_.root[first]);
+}
+
+// By which impulses along a joint are divided [m].
+double CarriedRows::unit_of_joint(int link) const {
+  const JointKind kind = scene_.tree.links[link].kind;
+  const bool travels = kind == JointKind::prismatic_x || kind == JointKind::prismatic_y ||
+                       kind == JointKind::prismatic_z || kind == JointKind::prismatic_turned;
+  return travels ? 1.0 : lengths_[index(scene_.root[link])];
 }
 
 void CarriedRows::add_joint_rows(double* impulses) {
   for (int k = 0; k < scene_.n_joint_rows; ++k) {
     const JointRow& row = scene_.joint_rows[k];
     const int f = row.term.dof, link = row.term.link;
-    const JointKind kind = scene_.tree.links[link].kind;
-    const bool travels = kind == JointKind::prismatic_x || kind == JointKind::prismatic_y ||
-                         kind == JointKind::prismatic_z || kind == JointKind::prismatic_turned;
-    const double length = travels ? 1.0 : lengths_[index(scene_.root[link])];
+    const double length = unit_of_joint(link);
     const double sigma = row.term.coefficient * v_end_[index(f)],
                  gap = row.term.coefficient * (step_.q[row.term.q] - row.bound);
     LoadBlock block{};

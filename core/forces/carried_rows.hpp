@@ -102,6 +102,8 @@ class CarriedRows {
   void drop_block();
   void add_friction(LoadBlock& block, int rows, double bound, double returned, unsigned char bit, std::size_t contact);
   void add_closures(double* impulses);
+  void add_coupling(const Coupling& coupling, double* impulse);
+  double unit_of_joint(int link) const;
   void add_joint_rows(double* impulses);
   void add_contact(std::size_t k, double* impulse);
 };

@@ -7,6 +7,7 @@
 #include "forces/carried_rows.hpp"
 #include "forces/least_norm.hpp"
 #include "rows/closure.hpp"
+#include "rows/coupling.hpp"
 #include "runtime/denormals.hpp"
 #include "runtime/thread_pool.hpp"
 
@@ -36,7 +37,7 @@ ReadImpulses read_impulses(Environments& environments, int n_threads) {
   const std::size_t batch = environments.batch();
   const Scene& scene = environments.simulation().scene();
   const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv);
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   ReadImpulses read;
   read.joints = environments.impulses();
   std::vector<std::size_t> first{0};
@@ -92,7 +93,7 @@ Mode mode_of(const SolvedRow& row, const double* contact, unsigned char sliding)
 }  // namespace
 
 void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments& environments, KeptSolutions& kept) {
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   std::size_t first = 0;
   for (std::size_t k = 0; k < kept.of.size(); ++k) {
     const double* const joints = read.joints.data() + k * n_kept;
@@ -107,7 +108,7 @@ void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments
         if (scene.joint_rows[row.index].is_limit()) row.mode = row.impulse > 0.0 ? Mode::sticking : Mode::open;
       } else {
         int place = scene.n_joint_rows + row.component;
-        for (int c = 0; c < row.index; ++c) place += scene.closures[c].n_rows;
+        place += scene.held.parts[row.index].first;
         row.impulse = joints[place];
       }
     }
@@ -120,11 +121,11 @@ std::vector<double> closure_errors(Environments& environments) {
   const Scene& scene = environments.simulation().scene();
   const Tree<double>& tree = scene.tree;
   const Pose<double> world = identity_pose<double>();
-  std::vector<double> errors(environments.batch() * static_cast<std::size_t>(scene.n_closure_rows));
+  std::vector<double> errors(environments.batch() * static_cast<std::size_t>(scene.held.n_rows));
   std::vector<double> state(static_cast<std::size_t>(tree.n_states));
   std::vector<Pose<double>> poses(static_cast<std::size_t>(tree.n_links));
   double* next = errors.data();
-  for (std::size_t k = 0; scene.n_closures && k < environments.batch(); ++k) {
+  for (std::size_t k = 0; scene.held.n_rows && k < environments.batch(); ++k) {
     const double* const q = environments.q().data() + k * static_cast<std::size_t>(tree.nq);
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
@@ -138,6 +139,7 @@ std::vector<double> closure_errors(Environments& environments) {
       position_errors(closure, frame_in_world(closure.a, poses.data()), frame_in_world(closure.b, poses.data()), next);
       next += closure.n_rows;
     }
+    for (int c = 0; c < scene.n_couplings; ++c) *next++ = coupling_error(scene.couplings[c], scene.coupling_terms, q);
   }
   return errors;
 }

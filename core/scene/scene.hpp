@@ -7,6 +7,7 @@
 #include "collision/shape.hpp"
 #include "rows/rows.hpp"
 #include "scene/actuation.hpp"
+#include "scene/held.hpp"
 #include "scene/medium.hpp"
 
 namespace featherweight {
@@ -98,7 +99,7 @@ struct Scene {
   const int* touchable;   // of each link: 1 if something acts on its tree, be it contacts, limits or closures
   const int* limited;     // of each link: 1 if its joint has limits, so that it cannot go on turning
   int n_balls;            // pairs whose rows are found on lanes
-  int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_closure_rows, n_springs, n_actuators;
+  int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_couplings, n_springs, n_actuators;
   const PlacedShape* shapes;
   const Shape* const* own_shapes;  // of each shape: one per environment in its place, or null; null: none
   const ScenePair* pairs;
@@ -106,6 +107,9 @@ struct Scene {
   const PairMaterial* materials;
   const JointRow* joint_rows;       // from the tips inward
   const Closure<double>* closures;  // axes of each in rising order
+  const Coupling* couplings;
+  const CouplingTerm<double>* coupling_terms;
+  HeldPlan held;  // its parts are the closures, then the couplings
   const Spring* springs;
   const Actuator* actuators;
   // The laws of actuators are these and then transmissions; controls are those of laws and then of activations.
@@ -122,14 +126,14 @@ struct Scene {
   const BoxDrag* boxes;
   const EllipsoidDrag* ellipsoids;
   int has_restitution;
-  int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows and, twice, of closures
+  int n_row_dofs;         // degrees of freedom inboard of the links of all joint rows
   int most_contact_dofs;  // of one contact, likewise
 
   int n_laws() const { return n_actuators + n_transmissions; }
   int n_controls() const { return n_laws() + n_activations; }
   bool is_verlet() const { return integrator == Integrator::verlet; }
   // Whether forces depend on what impulses do, so that environments are solved again.
-  bool iterates() const { return n_closures > 0 || is_verlet(); }
+  bool iterates() const { return held.n_rows > 0 || is_verlet(); }
 };
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.

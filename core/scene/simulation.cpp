@@ -28,6 +28,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_shapes(spec);
   find_damped(spec);
   add_rows(spec);
+  plan_held();
   add_springs(spec);
   add_inertia(spec);
   add_medium(spec);
@@ -138,7 +139,13 @@ void Simulation::add_rows(const SceneSpec& spec) {
   }
   for (const ClosureSpec& c : spec.closures) {
     closures_.push_back(compile_closure(scene_.tree, c));
-    scene_.n_closure_rows += closures_.back().n_rows;
+  }
+  for (const CouplingSpec& c : spec.couplings) {
+    const std::string what = "coupling " + std::to_string(couplings_.size()) + ": ";
+    const auto terms = compile_coupling(scene_.tree, c, what);
+    couplings_.push_back({static_cast<int>(coupling_terms_.size()), 0});
+    coupling_terms_.insert(coupling_terms_.end(), terms.begin(), terms.end());
+    couplings_.back().end = static_cast<int>(coupling_terms_.size());
   }
   actuators_ = spec.actuators;
   for (std::size_t k = 0; k < actuators_.size(); ++k) {
@@ -162,13 +169,36 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.n_actuators = static_cast<int>(actuators_.size());
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_dof_[link]] + 1; };
   for (const JointRow& row : joint_rows_) scene_.n_row_dofs += path(row.term.link);
-  for (const Closure<double>& c : closures_) scene_.n_row_dofs += 2 * (path(c.a.link) + path(c.b.link));
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
   const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
   scene_.most_contact_dofs = (some_roll ? 2 : 1) * 2 * deepest;
   scene_.joint_rows = joint_rows_.data();
   scene_.closures = closures_.data();
+  scene_.n_couplings = static_cast<int>(couplings_.size());
+  scene_.couplings = couplings_.data();
+  scene_.coupling_terms = coupling_terms_.data();
   scene_.actuators = actuators_.data();
+}
+
+// What is held is found on lanes for all environments; so are balls on planes, but without what holds them.
+void Simulation::plan_held() {
+  std::vector<HeldSpec> specs;
+  for (const Closure<double>& c : closures_) {
+    HeldSpec& spec = specs.emplace_back();
+    for (int link : {c.a.link, c.b.link})
+      if (link >= 0) spec.links.push_back(link);
+    for (int r = 0; r < c.n_rows; ++r) spec.units.push_back(c.axes[r] < 3 ? 0 : 1);
+  }
+  for (std::size_t k = 0; k < couplings_.size(); ++k) {
+    HeldSpec& spec = specs.emplace_back();
+    for (int t = couplings_[k].begin; t < couplings_[k].end; ++t) spec.links.push_back(coupling_terms_[t].link);
+    spec.units.push_back(2 + static_cast<int>(k));  // nothing to compare it with
+  }
+  held_ = HeldStorage(scene_.tree, specs);
+  scene_.held = held_.plan();
+  if (specs.empty()) return;
+  scene_.n_balls = 0;
+  for (ScenePair& pair : pairs_) pair.ball = -1;
 }
 
 void Simulation::add_springs(const SceneSpec& spec) {
@@ -340,6 +370,7 @@ void Simulation::find_touchable() {
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.term.link);
   for (const Closure<double>& c : closures_) touch(c.a.link), touch(c.b.link);
+  for (const CouplingTerm<double>& term : coupling_terms_) touch(term.link);
   for (std::size_t i = 0; i < links_.size(); ++i)
     touchable_.push_back(tree[static_cast<std::size_t>(root_[i])] ? 1 : 0);
   scene_.touchable = touchable_.data();

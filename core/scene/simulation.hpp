@@ -41,8 +41,9 @@ struct SceneSpec {
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
-  std::vector<Spring> springs;        // q is filled in
-  std::vector<Actuator> actuators;    // q and is_row are filled in
+  std::vector<CouplingSpec> couplings;
+  std::vector<Spring> springs;      // q is filled in
+  std::vector<Actuator> actuators;  // q and is_row are filled in
   std::vector<TransmissionSpec> transmissions;
   std::vector<Activation> activations;
   std::vector<ActivatedLaw> activated_laws;
@@ -65,7 +66,7 @@ class Simulation {
   const Model& model() const { return model_; }
   const Scene& scene() const { return scene_; }
   double dt() const { return dt_; }
-  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.n_closure_rows; }
+  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.held.n_rows; }
   // Whether the gains of actuators are part of the inertia.
   bool has_servo_inertia() const { return !servo_inertias_.empty(); }
   // Inertias of all compiled links (see RolloutJob) with factors on those of the user's links and on the gains of
@@ -79,6 +80,7 @@ class Simulation {
   void set_rates(Actuator& actuator) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
+  void plan_held();
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void add_medium(const SceneSpec& spec);
@@ -107,6 +109,9 @@ class Simulation {
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
   std::vector<Closure<double>> closures_;
+  std::vector<Coupling> couplings_;
+  std::vector<CouplingTerm<double>> coupling_terms_;
+  HeldStorage held_;
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   std::vector<Transmission> transmissions_;

@@ -72,6 +72,40 @@ void respond(const Scene& scene, const S* impulse, StepWorkspace<S>& w, S* chang
   }
 }
 
+// The inverse of `respond`: the Y^T lambda that would cause velocities `change`.
+template <class S>
+void find_cause(const Scene& scene, const S* change, StepWorkspace<S>& w, S* impulse) {
+  const Tree<double>& tree = scene.tree;
+  const Motion<S> rest = zero_motion<S>();
+  for (int i = 0; i < tree.n_links; ++i) {
+    const Link<double>& l = tree.links[i];
+    if (!scene.touchable[i]) {
+      for (int k = l.v; k < l.v + l.nv; ++k) impulse[k] = S(0);
+      continue;
+    }
+    const Motion<S> parent = l.parent < 0 ? rest : w.response[l.parent];
+    const Vec3<S> r = w.motion.pose[i].p - w.motion.pose[scene.root[i]].p;
+    const Dof<S>* const dofs = w.motion.dofs + l.v;
+    Motion<S> own;
+    visit(l.kind, [&](auto joint) { own = joint_motion(joint, l, change + l.v, w.motion.pose[i], r, dofs); });
+    w.response[i] = {parent.lin + own.lin, parent.ang + own.ang};
+    // along axes of which each is, in the link's axes, a unit vector and some of the ones before
+    for (int k = l.nv - 1; k >= 0; --k) {
+      S rate = change[l.v] * l.sign;
+      if (l.nv > 1) {
+        const bool turns = k >= l.nv - 3;
+        const Vec3<S> axis = column(w.motion.pose[i].R, turns ? k - (l.nv - 3) : k);
+        rate = dot(axis, turns ? own.ang : own.lin - cross(r, own.ang));
+        add_scaled(own.lin, dofs[k].axis.lin, -rate);
+        add_scaled(own.ang, dofs[k].axis.ang, -rate);
+      }
+      if (l.parent >= 0) rate = rate + dot(dofs[k].carry.lin, parent.lin) + dot(dofs[k].carry.ang, parent.ang);
+      const auto moves = dofs[k].weight > S(0);  // else nothing does
+      impulse[l.v + k] = select(moves, rate / select(moves, dofs[k].weight, S(1)), S(0));
+    }
+  }
+}
+
 // New velocities. A zero has no sign, or it would say whether neighbours of the pack touch.
 template <class S>
 void apply(const RolloutJob& job, bool touched, StepWorkspace<S>& w) {

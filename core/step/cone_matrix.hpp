@@ -32,7 +32,7 @@ class ConeMatrix {
                         (rows.m > ProblemSizes::least_island_rows && options.solver == Solver::automatic &&
                          fall_apart<ProblemSizes::most_dense_rows>(rows.quartets, rows.n_quartets));
     if (sparse || rows.has_others) rows.unpack_balls();
-    if (options.matrix_free)
+    if (options.matrix_free && scene.held.n_rows == 0)  // what is held has no part in the trees
       fill_for_products(kernels, options, memory);
     else if (sparse)
       fill_sparse(kernels, options, memory);
@@ -41,6 +41,9 @@ class ConeMatrix {
     for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept;
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
+
+  // In room that is kept.
+  static void* operator new(std::size_t, void* room) { return room; }
 
   // Of degrees of freedom, where the matrix is not formed: scratch between products.
   double* of_dofs() const { return of_dofs_; }

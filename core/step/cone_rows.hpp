@@ -1,27 +1,26 @@
 // step/cone_rows.hpp -- the rows of one environment's cone problem, as they are being added.
 //
-// Closures, joints and contacts add theirs, in this order (closure_rows.hpp, joint_rows.hpp, contact_rows.hpp).
-// Velocities are those at the end of the step.
+// Joints and contacts add theirs, in this order (joint_rows.hpp, contact_rows.hpp). Velocities are those at the end of
+// the step, with the impulses of what is held.
 #pragma once
 #include "cones/problem.hpp"
 #include "memory/arena.hpp"
 #include "step/ball_points.hpp"
+#include "step/held_lane.hpp"
 #include "step/job.hpp"
 #include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
 
-// What to do about the position of a row.
-enum class Slack : int { none, one_sided, both_sided };
-
 // What a row has beside its place in the problem.
 struct ConeRow {
   double velocity;  // without impulses [m/s]
+  double shift;     // of its law, as it was added
   double compliance;
-  double slack;  // what the position asks of the velocity [m/s]
-  Slack slack_kind;
-  int contact;   // whose normal it is, or -1
-  double* kept;  // where its impulse is kept from step to step
+  double slack;    // what the position asks of the velocity [m/s],
+  bool separates;  // if it does
+  int contact;     // whose normal it is, or -1
+  double* kept;    // where its impulse is kept from step to step
 };
 
 // A contact or limit in a scene with restitution, rigid and one-sided (impacts.hpp).
@@ -34,7 +33,7 @@ struct Strike {
   int row;                         // its normal
   int first, last;                 // its rows, friction included, [first, last); tangents come before the normal
   int a, b;                        // links, or for a limit its degree of freedom and -2
-  int root;                        // of a tree it acts on
+  int root;                        // of the cluster that it acts on
   double gap;                      // [m] or [rad]
   double open_shift;               // of its law where it does not strike [m/s]
   double restitution, tangential;  // along the normal, along the tangents
@@ -85,7 +84,6 @@ class ConeRows {
   double scale;             // [m/s]
   double deepest = 0;       // overlap of a contact [m]
   double beyond = 0;        // what a limit is exceeded by [m or rad]
-  double drift = 0;         // of closures [m]
   bool left_out = false;    // some contacts open too fast to matter
   bool is_soft = false;     // some rows have compliance
   bool has_others = false;  // than those of balls
@@ -99,22 +97,31 @@ class ConeRows {
     scale = fall > 0 ? fall : scene_.kick;
     const std::size_t n = n_contacts;
     const std::size_t n_y = scene_.n_row_dofs + n * scene_.most_contact_dofs;
-    const std::size_t most_quartets = 2 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
-    const std::size_t most_blocks = 3 * n + scene_.n_joint_rows + 2 * scene_.n_closures;
-    const std::size_t most_rows = 6 * n + scene_.n_joint_rows + scene_.n_closure_rows;
+    const std::size_t most_strikes = scene_.has_restitution ? n + scene_.n_joint_rows : 0;
+    const std::size_t most_quartets = 2 * n + scene_.n_joint_rows;
+    const std::size_t most_blocks = 3 * n + scene_.n_joint_rows;
+    const std::size_t most_rows = 6 * n + scene_.n_joint_rows;
     carve_out(memory, [&](Arena& arena) FW_LAMBDA_INLINE {
       next_y_ = arena.take<Rows>(n_y);
       spare_y_ = arena.take<Rows>(scene_.most_contact_dofs);
       more(arena);
       quartets = arena.take<Quartet>(most_quartets);
-      strikes = arena.take<Strike>(scene_.has_restitution ? n + scene_.n_joint_rows : 0);
+      next_held_ = arena.take<Rows>(most_quartets * scene_.held.n_rows);
+      spare_held_ = arena.take<Rows>(scene_.held.n_rows);
+      strikes = arena.take<Strike>(most_strikes);
+      strikes_before_ = arena.take<Strike>(scene_.held.n_rows ? most_strikes : 0);
       blocks = arena.take<Block>(most_blocks);
       rows = arena.take<ConeRow>(most_rows);
       g = arena.take<double>(most_rows);
-      forces = job.options.matrix_free ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
-      pushes = job.options.matrix_free ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
+      forces =
+          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
+      pushes =
+          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
     });
   }
+
+  // In room that is kept.
+  static void* operator new(std::size_t, void* room) { return room; }
 
   const Scene& scene() const { return scene_; }
   const FreeMotion<S>& motion() const { return motion_; }
@@ -131,20 +138,13 @@ class ConeRows {
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
     g[m] = velocity + shift;
-    rows[m++] = {velocity, softness, 0, Slack::none, -1, impulse};
+    rows[m++] = {velocity, shift, softness, 0, false, -1, impulse};
     is_soft |= softness != 0;
   }
   // Of the row added last.
-  FW_INLINE void ask_position(double velocity, Slack kind) {
+  FW_INLINE void ask_position(double velocity) {
     rows[m - 1].slack = velocity;
-    rows[m - 1].slack_kind = kind;
-  }
-  // A row that nothing moves stays without an impulse. softness: what it would have yielded.
-  FW_INLINE void leave_out(int row, double softness) {
-    g[row] = rows[row].velocity = 0;
-    rows[row].compliance = softness;
-    rows[row].slack_kind = Slack::none;
-    is_soft = true;
+    rows[m - 1].separates = true;
   }
   FW_INLINE Block& add_block(Law law, int rows) {
     Block& b = blocks[n_blocks++];
@@ -154,6 +154,7 @@ class ConeRows {
   FW_INLINE Quartet& add_quartet(int rows) {
     Quartet& quartet = quartets[n_quartets++];
     quartet.first = m, quartet.rows = rows, quartet.n_ends = 0, quartet.ball = -1;
+    quartet.held_first = quartet.held_end = 0, quartet.held = nullptr;
     return quartet;
   }
   // The forces of a quartet at one of its ends go to the root.
@@ -167,9 +168,51 @@ class ConeRows {
   // count: of the degrees of freedom from the root to the link.
   FW_INLINE QuartetEnd& place_end(Quartet& quartet, int link, int count) {
     QuartetEnd& end = quartet.ends[quartet.n_ends++];
-    end = {link, scene_.root[link], count, next_y_};
+    end = {link, scene_.held.cluster[link], count, next_y_};
     next_y_ += count;
     return end;
+  }
+
+  // What is held reacts to all rows that were added.
+  void hold(const HeldLane& held) {
+    held_ = held;
+    for (int k = 0; k < n_strikes; ++k) strikes_before_[k] = strikes[k];
+    for (int i = 0; i < n_quartets; ++i) {
+      Quartet& quartet = quartets[i];
+      held.find_rows(quartet, quartet.held_first, quartet.held_end);
+      quartet.held = next_held_;
+      next_held_ += quartet.held_end - quartet.held_first;
+      held.react(quartet, quartet.held_first, quartet.held_end, quartet.held);
+      leave_out_immobile(quartet);
+    }
+  }
+  // The same of rows that are walked to look at something, in room for one quartet.
+  FW_INLINE void hold_spare(Quartet& quartet) const {
+    if (scene_.held.n_rows == 0) return;
+    held_.find_rows(quartet, quartet.held_first, quartet.held_end);
+    quartet.held = spare_held_;
+    held_.react(quartet, quartet.held_first, quartet.held_end, quartet.held);
+  }
+  // To be solved again: the laws are those that were added, and velocities change by those that `cause` has more than
+  // `before`, both Y^T lambda.
+  void start_again(const S* cause, const S* before) {
+    for (int i = 0; i < n_quartets; ++i) {
+      const Rows more = seen(quartets[i], cause, before);
+      for (int r = 0; r < quartets[i].rows; ++r) rows[quartets[i].first + r].velocity += more[r];
+    }
+    for (int i = 0; i < m; ++i) g[i] = rows[i].velocity + rows[i].shift;
+    for (int k = 0; k < n_strikes; ++k) strikes[k] = strikes_before_[k];
+  }
+  // What a quartet sees of `cause` less `before`, of which there may be none.
+  FW_INLINE Rows seen(const Quartet& quartet, const S* cause, const S* before) const {
+    Rows sum = Rows{};
+    for (int e = 0; e < quartet.n_ends; ++e) {
+      const QuartetEnd& end = quartet.ends[e];
+      for_path(scene_, end.link, end.count, [&](int k, int f) FW_LAMBDA_INLINE {
+        sum += end.y[k] * (before ? lane_(cause[f]) - lane_(before[f]) : lane_(cause[f]));
+      });
+    }
+    return sum;
   }
 
   FW_INLINE void add_strike(const Strike& strike) {
@@ -201,12 +244,36 @@ class ConeRows {
   }
 
  private:
+  // Rows that what is held leaves no mobility have no impulse: it carries what they would, and what is left of their
+  // mobility is rounding. Others yield a little, so that those that contradict what is held have a bounded one.
+  void leave_out_immobile(Quartet& quartet) {
+    const Block4 mobility = couple(scene_, quartet, quartet);
+    Rows taken = Rows{};
+    for_shared_reactions(quartet, quartet, [&](const Rows& x, const Rows&) FW_LAMBDA_INLINE { taken += x * x; });
+    for (int r = 0; r < quartet.rows; ++r) {
+      const double open = mobility.columns[r][r] + taken[r];
+      if (!(taken[r] > 0)) continue;
+      rows[quartet.first + r].compliance += ClosureTuning::yields * open;
+      is_soft = true;
+      if (mobility.columns[r][r] > ClosureTuning::immobile * open) continue;
+      for (int e = 0; e < quartet.n_ends; ++e)
+        for (int k = 0; k < quartet.ends[e].count; ++k) quartet.ends[e].y[k][r] = 0;
+      for (int k = 0; k < quartet.held_end - quartet.held_first; ++k) quartet.held[k][r] = 0;
+      ConeRow& row = rows[quartet.first + r];
+      g[quartet.first + r] = row.velocity = row.shift = 0;
+      row.compliance += open;
+      row.separates = false;
+    }
+  }
+
   const Scene& scene_;
   const FreeMotion<S>& motion_;
   BallPoints<S>& balls_;
   LaneOf<S> lane_;
   double per_dt_;
-  Rows *next_y_, *spare_y_;
+  Rows *next_y_, *spare_y_, *next_held_, *spare_held_;
+  HeldLane held_;
+  Strike* strikes_before_;  // as they were added
 };
 
 }  // namespace featherweight::FW_ISA

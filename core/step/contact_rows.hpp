@@ -209,7 +209,7 @@ class ContactRows {
     const int a = scene_.shapes[c.a].link, b = scene_.shapes[c.b].link;
     const bool was_apart = c.gap > ImpactTuning::touching && !c.was_loaded;
     rows_.add_strike({normal.strikes ? Strike::strikes : Strike::rests, row, first, rows_.m, a, b,
-                      scene_.root[a < 0 ? b : a], c.gap, normal.open_shift, material.restitution,
+                      scene_.held.cluster[a < 0 ? b : a], c.gap, normal.open_shift, material.restitution,
                       material.tangential_restitution, was_apart});
   }
   FW_INLINE void add_tangents(double velocity_1, double velocity_2, double shift_1, double shift_2, double* impulse) {
@@ -221,7 +221,7 @@ class ContactRows {
     rows_.add_row(velocity, normal.shift, normal.softness, c.impulse + 2);
     rows_.see(velocity);
     if (normal.softness != 0) return;
-    rows_.ask_position(rows_.wanted(c.gap), Slack::one_sided);
+    rows_.ask_position(rows_.wanted(c.gap));
     rows_.rows[rows_.m - 1].contact = static_cast<int>(&c - rows_.contacts);
   }
   FW_INLINE void add_disc(int rows, int normal, double mu) {

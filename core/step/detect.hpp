@@ -15,7 +15,9 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   for (int lane = 0; lane < pack.count; ++lane) {
     w.looks[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
     w.touches[lane] = w.strikes[lane] = w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
-    if (scene.n_closures) w.closures[lane] = {};
+    w.is_held[lane] = scene.held.n_rows > 0 && w.looks[lane];
+    w.drifts_along[lane] = false;
+    w.assembled[lane] = nullptr;
   }
 }
 

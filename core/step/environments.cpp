@@ -29,10 +29,11 @@ struct ThreadMemory {
     release(memory.bounds);
     release(memory.workspace);
     for (Memory& each : memory.rows) release(each);
-    for (Memory& each : memory.closures) release(each);
+    for (Memory& each : memory.matrix) release(each);
+    for (Memory& each : memory.assembled) release(each);
+    for (Memory& each : memory.held) release(each);
     for (Memory& each : memory.starts) release(each);
     for (Memory& each : memory.solved) release(each);
-    release(memory.matrix);
     release(memory.impacts);
     release(memory.next), release(memory.spare);
     for (ContactList& each : memory.aside) release(each);

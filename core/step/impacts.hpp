@@ -115,7 +115,7 @@ class Impacts {
     };
     for (int k = 0; k < rows_.n_quartets; ++k) {
       const Quartet& quartet = rows_.quartets[k];
-      if (quartet.n_ends == 2) tree_[first(quartet.ends[0].root)] = first(quartet.ends[1].root);
+      if (quartet.n_ends == 2) tree_[first(quartet.ends[0].cluster)] = first(quartet.ends[1].cluster);
     }
     for (int i = 0; i < n_links; ++i) tree_[i] = first(i);
   }

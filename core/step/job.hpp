@@ -70,13 +70,13 @@ struct FirstHalf {
 
 // Memory of one thread.
 struct StepMemory {
-  Memory workspace;    // of StepWorkspace: see Arena
-  Memory rows[8];      // of one environment's rows; of each lane's, where there are closures
-  Memory closures[8];  // their factors
-  Memory starts[8];    // impulses kept from the step before, and those solved for, of the same (again.hpp)
-  Memory solved[8];
-  Memory matrix;              // of one environment's cone problem
+  Memory workspace;           // of StepWorkspace: see Arena
+  Memory rows[8], matrix[8];  // of one environment's cone problem; of each lane's, where something is held
+  Memory assembled[8];        // and those themselves
+  Memory held[8];             // what is held of each lane
   Memory impacts;             // of its rounds
+  Memory starts[8];           // of each lane: impulses at the start of the step,
+  Memory solved[8];           // and what was solved for, where it is solved again
   ContactList next, spare;    // contacts being found, and sorted out
   ContactList aside[8];       // those that the motion of each lane misses (verify.hpp)
   Memory pushes[8];           // of each lane's doubtful contacts

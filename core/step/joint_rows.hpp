@@ -131,9 +131,9 @@ class JointRows {
       rows_.add_row(velocity, strikes ? row.restitution * before : shift, 0, impulse);
       if (scene_.has_restitution && !motion_.holds)
         rows_.add_strike({strikes ? Strike::strikes : Strike::rests, rows_.m - 1, rows_.m - 1, rows_.m, f, -2,
-                          scene_.root[row.term.link], gap, shift, row.restitution, 0,
+                          scene_.held.cluster[row.term.link], gap, shift, row.restitution, 0,
                           gap > ImpactTuning::touching && !was_loaded});
-      rows_.ask_position(rows_.wanted(gap), Slack::one_sided);
+      rows_.ask_position(rows_.wanted(gap));
       rows_.see_limit(gap);
     }
   }

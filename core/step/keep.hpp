@@ -15,13 +15,10 @@ template <class S>
 void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environment, SolvedRow& out) {
   const Scene& scene = *job.scene;
   const double* const of_joints =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows);
+      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   const std::ptrdiff_t place = row.kept - of_joints;
   if (place >= 0 && place < scene.n_joint_rows) {
     out.source = RowSource::joint, out.index = static_cast<int>(place), out.component = 0;
-  } else if (place >= 0 && place < scene.n_joint_rows + scene.n_closure_rows) {
-    out.source = RowSource::closure, out.index = 0, out.component = static_cast<int>(place) - scene.n_joint_rows;
-    while (out.component >= scene.closures[out.index].n_rows) out.component -= scene.closures[out.index++].n_rows;
   } else {
     const char* const contacts = reinterpret_cast<const char*>(job.contacts[environment].data);
     const std::ptrdiff_t bytes = reinterpret_cast<const char*>(row.kept) - contacts;
@@ -30,13 +27,63 @@ void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environm
   }
 }
 
+inline void make_room(StepSolution& solution, int n_rows) {
+  reserve(solution.memory, static_cast<std::size_t>(n_rows) * sizeof(SolvedRow));
+  solution.rows = static_cast<SolvedRow*>(solution.memory.data);
+  solution.n_rows = n_rows;
+}
+// Rows that are held come first; keep_held_rows fills them in.
+inline void keep_no_rows(const RolloutJob& job, std::size_t environment) {
+  make_room(job.solutions[environment], job.scene->held.n_rows);
+}
+
+// f(row, closure or coupling, its row, block): rows along axes are one block, those about them another.
+template <class F>
+void for_held_rows(const Scene& scene, const F& f) {
+  int row = 0, block = -1;
+  for (int c = 0; c < scene.n_closures; ++c)
+    for (int r = 0; r < scene.closures[c].n_rows; ++r) {
+      const int* const axes = scene.closures[c].axes;
+      if (r == 0 || (axes[r] < 3) != (axes[r - 1] < 3)) ++block;
+      f(row++, c, r, block);
+    }
+  for (int c = 0; c < scene.n_couplings; ++c) f(row++, scene.n_closures + c, 0, ++block);
+}
+inline int n_held_blocks(const Scene& scene) {
+  int n = 0;
+  for_held_rows(scene, [&](int, int, int, int block) { n = block + 1; });
+  return n;
+}
+
+// Rows that depend on others do nothing, however far they would yield.
+template <class S>
+void keep_held_rows(const RolloutJob& job, const Pack& pack, bool separated, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const LaneOf<S> here{lane};
+    for_held_rows(scene, [&](int row, int closure, int component, int block) {
+      SolvedRow& out = job.solutions[pack.first + lane].rows[row];
+      out = {RowSource::closure, closure, component, block, Law::equality, Mode::sticking, 0, 0, 0, 0, 0, 0};
+      if (!w.is_held[lane]) return;
+      const double floor = here(w.held.floor(row)) / ClosureTuning::dependent;
+      if (here(w.held.inverse_pivot(row)) == 0) {
+        out.compliance = floor > 0 ? floor : 1;
+        return;
+      }
+      out.impulse = here(w.held_impulse[row]) + here(w.reaction[row]);
+      out.shift = here(w.opening[row]);
+      out.velocity = -out.shift;
+      out.correction = separated ? here(w.correction[row]) : 0;
+    });
+  }
+}
+
 template <class S>
 void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<S>& matrix, bool separates,
                std::size_t environment) {
   StepSolution& solution = job.solutions[environment];
-  reserve(solution.memory, static_cast<std::size_t>(rows.m) * sizeof(SolvedRow));
-  solution.rows = static_cast<SolvedRow*>(solution.memory.data);
-  solution.n_rows = rows.m;
+  const int n_held = job.scene->held.n_rows;
+  make_room(solution, n_held + rows.m);
   const ConeProblem problem = matrix.problem();
   const double* const lambda = matrix.lambda;
   double* const sigma = matrix.sigma;
@@ -45,10 +92,10 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
     const Block& block = rows.blocks[b];
     const Mode mode = mode_of(block, mean_diagonal(diagonal_block(problem, b), block.rows), lambda, sigma);
     for (int i = block.first; i < block.first + block.rows; ++i) {
-      SolvedRow& out = solution.rows[i];
+      SolvedRow& out = solution.rows[n_held + i];
       const ConeRow& row = rows.rows[i];
       name_source<S>(job, row, environment, out);
-      out.block = b, out.law = block.law, out.mode = mode;
+      out.block = n_held_blocks(*job.scene) + b, out.law = block.law, out.mode = mode;
       out.impulse = lambda[i];
       out.shift = rows.g[i] - row.velocity;
       out.compliance = row.compliance;
@@ -62,7 +109,7 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
   for (int k = 0; k < rows.n_strikes; ++k) {
     const Strike& strike = rows.strikes[k];
     if (strike.state != Strike::strikes && !strike.struck) continue;
-    for (int i = strike.first; i <= strike.row; ++i) solution.rows[i].strikes = true;
+    for (int i = strike.first; i <= strike.row; ++i) solution.rows[n_held + i].strikes = true;
   }
 }
 
@@ -78,8 +125,14 @@ void keep_motion(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
     const Link<double>& l = scene.tree.links[i];
     for (int k = dof_numbers * l.v; k < dof_numbers * (l.v + l.nv); ++k) dofs[k] = S(0);
   }
-  store(w.motion.v_free, nv, pack, job.v_free, nv);
+  store(scene.held.n_rows ? w.unheld : w.motion.v_free, nv, pack, job.v_free, nv);
   store(dofs, dof_numbers * nv, pack, job.dofs, dof_numbers * nv);
+}
+
+template <class S>
+void keep_step(const RolloutJob& job, const Pack& pack, bool separated, StepWorkspace<S>& w) {
+  keep_motion(job, pack, w);
+  keep_held_rows(job, pack, separated, w);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -1,6 +1,6 @@
 // step/kick.hpp -- half a step of forces at coordinates that stay, as steps of second order take them (verlet.hpp).
 //   in    q, v; w.tau, w.f_ext; in renewing, what impulses change velocities by
-//   out   w.motion.v_free; w.bend of single bodies that tumble; w.motion.v_before
+//   out   velocities without impulses; w.bend of single bodies that tumble; w.motion.v_before
 //
 //   v' = v + h a(q, m),   m = (v + v') / 2   with what impulses add to v'
 // for products of velocities and drag: the same forwards and backwards in time. Springs, servos and dampers are linear,
@@ -48,9 +48,9 @@ void settle_kick(const Scene& scene, const S* impulses, const S& moving, StepWor
   }
 }
 
-// From accelerations w.x to velocities; those of single bodies that tumble are turned with what impulses add.
+// From accelerations w.x to velocities v_free; those of single bodies that tumble are turned with what impulses add.
 template <class S>
-void set_free_velocities(const RolloutJob& job, const S* impulses, StepWorkspace<S>& w) {
+void set_free_velocities(const RolloutJob& job, const S* impulses, StepWorkspace<S>& w, S* v_free) {
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
   const S kick(scene.kick);
@@ -59,30 +59,39 @@ void set_free_velocities(const RolloutJob& job, const S* impulses, StepWorkspace
     for (int f = tree.links[i].v; f < tree.links[i].v + 6 && is_single_body(tree, i); ++f)
       w.middle[f] = w.tumbles ? w.explicit_v[f] : w.v[f];
   add_turning_of_axes(tree, w.centers, w.middle, kick, w.forced);
-  for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.forced[f];
+  for (int f = 0; f < tree.nv; ++f) v_free[f] = w.forced[f];
   for (int f = 0; f < tree.nv; ++f) w.earlier[f] = w.v[f] * S(2) - w.forced[f];
   if (!w.tumbles || w.motion.holds) return;
   for (int f = 0; f < tree.nv; ++f) w.middle[f] = impulses ? w.forced[f] + impulses[f] : w.forced[f];
   turn_bodies(tree, S(job.dt), w.middle, w);
   for (int f = 0; f < tree.nv; ++f) {
     const auto turns = abs(w.turned[f] - w.middle[f]) > S(0);  // else nothing is added that would round
-    w.motion.v_free[f] = select(turns, impulses ? w.turned[f] - impulses[f] : w.turned[f], w.motion.v_free[f]);
+    v_free[f] = select(turns, impulses ? w.turned[f] - impulses[f] : w.turned[f], v_free[f]);
   }
 }
 
-// With the impulses there are, in lanes where `moving` is positive; the largest change is left in `change`.
+// Velocities without any impulses.
 template <class S>
-void renew_kick(const RolloutJob& job, const S& moving, StepWorkspace<S>& w, S& change) {
-  const Tree<double>& tree = job.scene->tree;
-  const auto here = moving > S(0);
-  for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.motion.v_free[f];
-  settle_kick(*job.scene, w.a, moving, w);
-  set_free_velocities(job, w.a, w);
-  change = S(0);
-  for (int f = 0; f < tree.nv; ++f) {
-    change = larger(abs(w.motion.v_free[f] - w.closed_v[f]), change);
-    w.motion.v_free[f] = select(here, w.motion.v_free[f], w.closed_v[f]);
-  }
+FW_INLINE S* unheld_velocities(const Scene& scene, StepWorkspace<S>& w) {
+  return scene.held.n_rows ? w.unheld : w.motion.v_free;
+}
+
+// With the impulses there are, in lanes where `moving` is positive, into w.renewed; the largest change.
+template <class S>
+S find_kick(const RolloutJob& job, const S& moving, StepWorkspace<S>& w) {
+  const int nv = job.scene->tree.nv;
+  const S* const before = unheld_velocities(*job.scene, w);
+  for (int f = 0; f < nv; ++f) w.impelled[f] = w.a[f] + (w.motion.v_free[f] - before[f]);
+  settle_kick(*job.scene, w.impelled, moving, w);
+  set_free_velocities(job, w.impelled, w, w.renewed);
+  S change(0);
+  for (int f = 0; f < nv; ++f) change = larger(abs(w.renewed[f] - before[f]), change);
+  return change;
+}
+template <class S, class Mask>
+void take_kick(const Scene& scene, const Mask& here, StepWorkspace<S>& w) {
+  S* const v = unheld_velocities(scene, w);
+  for (int f = 0; f < scene.tree.nv; ++f) v[f] = select(here, w.renewed[f], v[f]);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -72,10 +72,10 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const S* const v = w.tumbles ? w.explicit_v : w.v;
   aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.forces, w.aba, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
-  for (int f = 0; f < tree.nv && scene.n_closures; ++f) w.forced[f] = w.a[f];
+  for (int f = 0; f < tree.nv && scene.held.n_rows; ++f) w.forced[f] = w.a[f];
   if (w.tumbles) {
-    turn_by_midpoint(scene, dt, turn, scene.n_closures ? w.v : w.motion.v_free, w);
-    for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = scene.n_closures ? w.turned[f] + w.a[f] * dt : w.turned[f];
+    turn_by_midpoint(scene, dt, turn, scene.held.n_rows ? w.v : w.motion.v_free, w);
+    for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = scene.held.n_rows ? w.turned[f] + w.a[f] * dt : w.turned[f];
   }
   add_turning_of_axes(tree, w.centers, v, dt, w.motion.v_free);
 }

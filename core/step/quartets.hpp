@@ -4,6 +4,7 @@
 // link; walking an end to its root leaves one number per row and degree of freedom, y. Two ends share the degrees of
 // freedom inboard of their links' common ancestor, which are the first of both, so
 //   G(quartet a, quartet b) = sum over ends of both, sum over the degrees of freedom they share, y_a y_b^T.
+// What holds the mechanism together takes away from that: the same sum over the rows that are held (held_lane.hpp).
 // Cost: 12 multiplications of registers per degree of freedom, whatever the joints. Oracle: fw.delassus.
 #pragma once
 #include "articulated/dofs.hpp"
@@ -16,9 +17,9 @@ typedef double Rows __attribute__((vector_size(32)));
 typedef double LooseRows __attribute__((vector_size(32), aligned(8), may_alias));
 
 struct QuartetEnd {
-  int link, root;  // root of the link's tree
-  int count;       // degrees of freedom from the root to the link
-  Rows* y;         // of each of them
+  int link, cluster;  // of the trees that hold together with the link's: the root of the first
+  int count;          // degrees of freedom from the root to the link
+  Rows* y;            // of each of them
 };
 // f(place on the path, degree of freedom) from a link to its root, `count` of them.
 template <class F>
@@ -31,6 +32,8 @@ struct Quartet {
   int n_ends;
   int ball;  // whose rows these are (ball_points.hpp), or -1
   QuartetEnd ends[2];
+  int held_first = 0, held_end = 0;  // rows that are held and react to these,
+  Rows* held = nullptr;              // and how (held_lane.hpp)
 };
 
 // A row that acts along a degree of freedom of an axis joint: 1 or -1 times its force.
@@ -199,6 +202,14 @@ FW_INLINE void for_shared_paths(const Scene& scene, const Quartet& a, const Quar
     }
 }
 
+// f(how a reacts, how b reacts) for the rows that are held and react to both.
+template <class F>
+FW_INLINE void for_shared_reactions(const Quartet& a, const Quartet& b, const F& f) {
+  const int first = a.held_first > b.held_first ? a.held_first : b.held_first;
+  const int end = a.held_end < b.held_end ? a.held_end : b.held_end;
+  for (int r = first; r < end; ++r) f(a.held[r - a.held_first], b.held[r - b.held_first]);
+}
+
 // G(a, b) by columns: column c has the rows of a. Most quartets have three rows.
 template <bool fourth>
 FW_INLINE Block4 couple_columns(const Scene& scene, const Quartet& a, const Quartet& b) {
@@ -216,17 +227,32 @@ FW_INLINE Block4 couple_columns(const Scene& scene, const Quartet& a, const Quar
     for (; k + 1 < n; k += 2) add(k, g[0]), add(k + 1, g[1]);
     if (k < n) add(k, g[0]);
   });
+  for_shared_reactions(a, b, [&](const Rows& x, const Rows& y) FW_LAMBDA_INLINE {
+    for (int c = 0; c < (fourth ? 4 : 3); ++c) g[0][c] -= x * y[c];
+  });
   return {{g[0][0] + g[1][0], g[0][1] + g[1][1], g[0][2] + g[1][2], g[0][3] + g[1][3]}};
 }
 FW_INLINE Block4 couple(const Scene& scene, const Quartet& a, const Quartet& b) {
   return b.rows == 4 ? couple_columns<true>(scene, a, b) : couple_columns<false>(scene, a, b);
 }
 
-// Whether they act on a tree in common.
+// f(sign, y, place) along the paths of a quartet and the reactions of what is held, places being those of Y^T lambda:
+// degrees of freedom, then rows that are held.
+template <class F>
+FW_INLINE void for_walked(const Scene& scene, const Quartet& quartet, const F& f) {
+  for (int e = 0; e < quartet.n_ends; ++e) {
+    const QuartetEnd& end = quartet.ends[e];
+    for_path(scene, end.link, end.count, [&](int k, int dof) FW_LAMBDA_INLINE { f(1, end.y[k], dof); });
+  }
+  for (int r = quartet.held_first; r < quartet.held_end; ++r)
+    f(-1, quartet.held[r - quartet.held_first], scene.tree.nv + r);
+}
+
+// Whether they act on a tree in common, or on trees that hold together.
 FW_INLINE bool share_a_tree(const Quartet& a, const Quartet& b) {
   bool shared = false;
   for (int i = 0; i < a.n_ends; ++i)
-    for (int j = 0; j < b.n_ends; ++j) shared |= a.ends[i].root == b.ends[j].root;
+    for (int j = 0; j < b.n_ends; ++j) shared |= a.ends[i].cluster == b.ends[j].cluster;
   return shared;
 }
 
@@ -243,7 +269,7 @@ bool fall_apart(const Quartet* quartets, int n_quartets) {
     return k;
   };
   for (int i = 0; i < n_quartets; ++i) {
-    const int a = tree(quartets[i].ends[0].root), b = quartets[i].n_ends > 1 ? tree(quartets[i].ends[1].root) : a;
+    const int a = tree(quartets[i].ends[0].cluster), b = quartets[i].n_ends > 1 ? tree(quartets[i].ends[1].cluster) : a;
     if (a < b) joined[b] = a;
     if (b < a) joined[a] = b;
   }
@@ -273,6 +299,10 @@ FW_INLINE TwoBlocks couple_two(const Scene& scene, const Quartet& a, const Quart
       h0 += y[k] * z0, h1 += y[k] * z1, h2 += y[k] * z2;
     }
   });
+  for_shared_reactions(
+      a, c, [&](const Rows& x, const Rows& z) FW_LAMBDA_INLINE { g0 -= x * z[0], g1 -= x * z[1], g2 -= x * z[2]; });
+  for_shared_reactions(
+      b, c, [&](const Rows& y, const Rows& z) FW_LAMBDA_INLINE { h0 -= y * z[0], h1 -= y * z[1], h2 -= y * z[2]; });
   return {{{g0, g1, g2, Rows{}}}, {{h0, h1, h2, Rows{}}}};
 }
 

@@ -11,9 +11,14 @@ namespace featherweight::FW_ISA {
 template <class S>
 class KeptVelocities {
  public:
-  KeptVelocities(const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
+  // cause: Y^T lambda of other impulses; null: none.
+  KeptVelocities(const ConeRows<S>& rows, const ConeMatrix<S>& matrix, const S* cause)
       : problem_(matrix.problem()), sigma_(matrix.sigma) {
     for (int i = 0; i < rows.m; ++i) sigma_[i] = rows.rows[i].velocity;
+    for (int i = 0; cause && i < rows.n_quartets; ++i) {
+      const Rows seen = rows.seen(rows.quartets[i], cause, nullptr);
+      for (int r = 0; r < rows.quartets[i].rows; ++r) sigma_[rows.quartets[i].first + r] += seen[r];
+    }
   }
   FW_INLINE double operator()(int block, int row) const { return sigma_[problem_.blocks[block].first + row]; }
   FW_INLINE void add(int block, int row, double impulse) { add_column(problem_, block, row, impulse, sigma_); }
@@ -27,17 +32,19 @@ class KeptVelocities {
 template <class S>
 class WalkedVelocities {
  public:
-  WalkedVelocities(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix)
+  WalkedVelocities(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix, const S* cause)
       : scene_(scene), rows_(rows), response_(matrix.of_dofs()), quartet_(rows.quartets) {
-    for (int f = 0; f < scene.tree.nv; ++f) response_[f] = 0;
+    for (int f = 0; f < scene.tree.nv + scene.held.n_rows; ++f)
+      response_[f] = cause && f < scene.tree.nv ? rows.lane()(cause[f]) : 0;
   }
   FW_INLINE double operator()(int block, int row) {
     double sum = rows_.rows[rows_.blocks[block].first + row].velocity;
-    walk(rows_.blocks[block].first + row, [&](double y, int f) FW_LAMBDA_INLINE { sum += y * response_[f]; });
+    walk(rows_.blocks[block].first + row,
+         [&](int sign, double y, int f) FW_LAMBDA_INLINE { sum += sign * y * response_[f]; });
     return sum;
   }
   FW_INLINE void add(int block, int row, double impulse) {
-    walk(rows_.blocks[block].first + row, [&](double y, int f) FW_LAMBDA_INLINE { response_[f] += y * impulse; });
+    walk(rows_.blocks[block].first + row, [&](int, double y, int f) FW_LAMBDA_INLINE { response_[f] += y * impulse; });
   }
 
  private:
@@ -46,16 +53,13 @@ class WalkedVelocities {
   double* response_;        // Y^T lambda
   const Quartet* quartet_;  // of the last row: the next one is near
 
-  // f(y, degree of freedom) along the paths of a row.
+  // f(sign, y, place) along the paths of a row.
   template <class F>
   FW_INLINE void walk(int row, const F& f) {
     if (row < quartet_->first) quartet_ = rows_.quartets;
     while (row >= quartet_->first + quartet_->rows) ++quartet_;
-    for (int e = 0; e < quartet_->n_ends; ++e) {
-      const QuartetEnd& end = quartet_->ends[e];
-      for_path(scene_, end.link, end.count,
-               [&](int k, int dof) FW_LAMBDA_INLINE { f(end.y[k][row - quartet_->first], dof); });
-    }
+    for_walked(scene_, *quartet_,
+               [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE { f(sign, y[row - quartet_->first], place); });
   }
 };
 

@@ -2,15 +2,16 @@
 //
 // By impulses mu whose velocities move the environment in this step and are then forgotten, so they add no energy:
 //   0 <= mu _|_ sigma + G mu + slack >= 0,   slack: the gap, or half the overlap, divided by the step
-// for normals and limits, and equality for closures. A few iterations of Gauss-Seidel; the next step takes what they
-// leave. Where nothing but a detour would help, overlaps stay (yielding.hpp).
+// for normals and limits; what is held reacts, and comes together meanwhile if it is apart. A few iterations of
+// Gauss-Seidel; the next step takes what they leave. Where nothing but a detour would help, overlaps stay
+// (yielding.hpp).
 #pragma once
 #include "step/row_velocities.hpp"
 #include "step/yielding.hpp"
 
 namespace featherweight::FW_ISA {
 
-// By how much each row yields, per impulse. Closures do a little to those they contradict.
+// By how much each row yields, per impulse.
 template <class S>
 void set_give(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
   const ConeProblem problem = matrix.problem();
@@ -18,14 +19,9 @@ void set_give(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& 
   for (int b = 0; b < rows.n_blocks; ++b) {
     const Block& block = rows.blocks[b];
     const DiagonalBlock G = diagonal_block(problem, b);
-    double largest = 0;
-    for (int c = 0; c < block.rows; ++c) largest = G(c, c) > largest ? G(c, c) : largest;
     for (int c = 0; c < block.rows; ++c) {
       const int i = block.first + c;
-      const Slack kind = rows.rows[i].slack_kind;
-      matrix.give[i] = kind == Slack::both_sided  ? SeparateTuning::closures_yield * largest
-                       : kind == Slack::one_sided ? yielding.of(i, G(c, c))
-                                                  : 0;
+      matrix.give[i] = rows.rows[i].separates ? yielding.of(i, G(c, c)) : 0;
     }
   }
 }
@@ -48,13 +44,12 @@ void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix
       for (int c = 0; c < rows.blocks[b].rows; ++c) {
         const int i = rows.blocks[b].first + c;
         const ConeRow& row = rows.rows[i];
-        if (row.slack_kind == Slack::none) continue;
-        const bool one_sided = row.slack_kind == Slack::one_sided;
+        if (!row.separates) continue;
         const double give = matrix.give[i];
         const double G_ii = diagonal_block(problem, b)(c, c) + give;
         if (!(G_ii > 0)) continue;  // nothing moves
         const double x = mu[i] - (velocities(b, c) + give * mu[i] + row.slack) / G_ii;
-        const double next = one_sided && x < 0 ? 0 : x, step = next - mu[i];
+        const double next = x < 0 ? 0 : x, step = next - mu[i];
         if (step == 0) continue;
         mu[i] = next;
         velocities.add(b, c, step);
@@ -66,16 +61,16 @@ void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix
   }
 }
 
-// Leaves the impulses in matrix.mu. False if there is nothing to do.
+// Leaves the impulses in matrix.mu. False if there is nothing to do. drifting: Y^T lambda of what comes together; null:
+// nothing does.
 template <class S>
-bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix) {
+bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix, const S* drifting) {
   const double deepest = rows.beyond > rows.deepest ? rows.beyond : rows.deepest;
-  const bool drifts = rows.drift > SeparateTuning::negligible_drift && rows.m > scene.n_closure_rows;  // else shake.hpp
-  if (!(deepest > SeparateTuning::negligible_overlap || drifts)) return false;
+  if (!(deepest > SeparateTuning::negligible_overlap || drifting)) return false;
   if (matrix.G.products)
-    iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix));
+    iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix, drifting));
   else
-    iterate_apart(scene, rows, matrix, KeptVelocities<S>(rows, matrix));
+    iterate_apart(scene, rows, matrix, KeptVelocities<S>(rows, matrix, drifting));
   return true;
 }
 

@@ -1,28 +1,26 @@
-// step/shake.hpp -- closures hold at the end of the step, and velocities know.
+// step/shake.hpp -- what is held holds at the end of the step, and velocities know.
 //   in    velocities without impulses; the errors of closures where the step begins
-//   out   w.opening: the velocity that the rows of closures must have, so that their errors are the same at the end
+//   out   w.opening: the velocity that rows must have, so that their errors are the same at the end
 //
 // Along the tangent J v = 0 closures open by the square of the step. Taken out of coordinates alone, what turned the
 // velocity is lost, and with it energy: a rod about a held end slows down by 3/8 w^3 dt. Instead the impulses, along
 // the rows where the step began, are those after which coordinates close (SHAKE, [Ryckaert et al. 1977]):
 //   J v = -opening,   opening = (g(q (+) dt v) - g(q)) / dt - J v
-// found by a few iterations with the matrix that there is. Oracle: energy over a minute; the twin.
+// found by a few iterations with the matrix that there is (settle.hpp). Oracle: energy over a minute; the twin.
 #pragma once
-#include "step/apply.hpp"
-#include "step/carried_contacts.hpp"
-#include "step/closure_system.hpp"
-#include "step/kick.hpp"
+#include "step/hold.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Of all rows of closures, with links at `poses`.
+// Of all rows that are held, with joints at q and links at `poses`.
 template <class S>
-void closure_errors(const Scene& scene, const Pose<S>* poses, S* errors) {
+void held_errors(const Scene& scene, const S* q, const Pose<S>* poses, S* errors) {
   for (int k = 0; k < scene.n_closures; ++k) {
     const Closure<double>& closure = scene.closures[k];
     position_errors(closure, frame_in_world(closure.a, poses), frame_in_world(closure.b, poses), errors);
     errors += closure.n_rows;
   }
+  for (int k = 0; k < scene.n_couplings; ++k) *errors++ = coupling_error(scene.couplings[k], scene.coupling_terms, q);
 }
 
 template <class S>
@@ -46,7 +44,7 @@ void place_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& 
 template <class S>
 void errors_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& w, S* errors) {
   place_after(scene, v, dt, w, w.placed);
-  closure_errors(scene, w.placed, errors);
+  held_errors(scene, w.closed_q, w.placed, errors);
 }
 
 // Rows whose velocity is not the rate of their error keep to J v = 0, and coordinates take their error: they get
@@ -58,161 +56,80 @@ void leave_others(const Scene& scene, S* x, const S* instead) {
       if (!is_integrable(scene.closures[c], r)) x[k] = instead ? instead[k] : S(0);
 }
 
+// The largest of what is given of rows that do not depend on others.
+template <class S>
+S largest_of(const HeldSystem<S>& held, const S* x) {
+  S largest(0);
+  for (int r = 0; r < held.plan().n_rows; ++r)
+    largest = larger(select(held.inverse_pivot(r) > S(0), abs(x[r]), S(0)), largest);
+  return largest;
+}
+
 // A first guess, from the velocities where the step begins: half the second difference of errors along them.
 template <class S>
 void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  closure_errors(scene, w.motion.pose, w.apart);
   for (int f = 0; f < scene.tree.nv; ++f) w.closed_v[f] = S(0);
   errors_after(scene, w.v, dt, w, w.opening);
   errors_after(scene, w.v, -dt, w, w.errors);
   const S half_per_dt = S(0.5) / dt;
-  for (int k = 0; k < scene.n_closure_rows; ++k)
+  for (int k = 0; k < scene.held.n_rows; ++k)
     w.opening[k] = (w.opening[k] + w.errors[k] - w.apart[k] * S(2)) * half_per_dt;
   leave_others<S>(scene, w.opening, nullptr);
 }
 
-// One environment's errors less those at the start, over dt, as its system takes them; the largest of them [m or rad].
+// Errors no larger than what goes in a step.
 template <class S>
-double take_openings(const RolloutJob& job, LaneOf<S> lane, StepWorkspace<S>& w) {
-  ClosureSystem& own = w.closures[lane.lane];
-  double largest = 0;
-  for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-    const double error = own.depends(k) ? 0 : lane(w.errors[k]) - lane(w.apart[k]), size = error < 0 ? -error : error;
-    largest = size > largest ? size : largest;
-    own.impulses()[k] = error / job.dt;
-  }
-  return largest;
-}
-
-// What was taken out directly, in the solution that was kept.
-template <class S>
-void keep_openings(const RolloutJob& job, LaneOf<S> lane, const double* impulses, std::size_t environment,
-                   StepWorkspace<S>& w) {
-  StepSolution& solution = job.solutions[environment];
-  for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-    if (w.closures[lane.lane].depends(k)) continue;
-    SolvedRow& row = solution.rows[k];
-    row.impulse = impulses[k];
-    row.shift = lane(w.opening[k]);
-    row.velocity = -row.shift;
+void limit_errors(const Scene& scene, const S& dt, S* errors) {
+  const S along = S(ClosureTuning::fastest) * dt, about = S(ClosureTuning::fastest_turn) * dt;
+  int k = 0;
+  for (int c = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
+    limit_errors(scene.closures[c], along, about, errors + k);
+  for (; k < scene.held.n_rows; ++k) {
+    const auto is_far = abs(errors[k]) > about;
+    errors[k] = select(is_far, select(errors[k] > S(0), about, -about), errors[k]);
   }
 }
 
-// Products of velocities at the mean of those at the start and, in w.closed_v, at the end, in the axes there: with
-// coordinates half a step between, that is the same forwards and backwards in time, and keeps energy from drifting. For
-// lanes where `moving` is positive; the largest change of velocity is left in `change`.
+// What is apart where the step begins comes together at a bounded speed, in coordinates: velocities do not know.
+// Contacts do (separate.hpp).
 template <class S>
-void renew_products(const Scene& scene, const S& dt, const S& moving, StepWorkspace<S>& w, S& change) {
-  const Tree<double>& tree = scene.tree;
-  const auto here = moving > S(0);
-  for (int f = 0; f < tree.nv; ++f) w.middle[f] = (w.v[f] + w.closed_v[f]) * S(0.5);
-  products_of_middle(tree, w);
-  change = S(0);
-  for (int i = 0; i < tree.n_links; ++i) {
-    if (is_single_body(tree, i)) continue;
-    for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv; ++f) {
-      change = larger(abs(w.x_next[f] - w.x[f]) * dt, change);
-      w.x[f] = select(here, w.x_next[f], w.x[f]);
-    }
-  }
-  turn_trees(tree, dt, here, w.v, w);
-  for (int i = 0; i < tree.n_links; ++i)
-    for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv && !is_single_body(tree, i); ++f)
-      w.motion.v_free[f] = select(here, w.turned[f] + w.forced[f] * dt, w.motion.v_free[f]);
+void find_drift(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  w.drifts = largest_of(w.held, w.apart);
+  if (!any(dt, w.drifts > S(SeparateTuning::negligible_drift))) return;
+  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.apart[r];
+  limit_errors(scene, dt, w.drift_impulse);
+  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.drift_impulse[r] / dt;
+  w.held.solve(w.drift_impulse);
+  for (int f = 0; f < scene.tree.nv; ++f) w.drifting[f] = S(0);
+  w.held.gather(w.drift_impulse, w.drifting);
 }
 
-// Rows of contacts of steps in halves, along the motion that there is now; largest changes of each lane in `change`.
+// Before contacts are looked for. Where a step in halves ends nothing moves, so nothing opens or comes together.
 template <class S>
-void carry_contacts(const RolloutJob& job, const Pack& pack, const S& moving, bool is_first, bool is_placed,
-                    StepWorkspace<S>& w, StepMemory& memory, double* change) {
+void start_shaking(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  for (int f = 0; f < scene.tree.nv; ++f) w.unheld[f] = w.motion.v_free[f];
+  w.held.factorise(w.motion);
+  held_errors(scene, w.q, w.motion.pose, w.apart);
+  if (w.motion.holds)
+    for (int r = 0; r < scene.held.n_rows; ++r) w.opening[r] = S(0);
+  else
+    guess_openings(scene, dt, w);
+  begin_holding(scene, w);
+  w.drifts = S(0);
+  if (!w.motion.holds) find_drift(scene, dt, w);
+}
+
+// Impulses of what is held, kept for whoever asks.
+template <class S>
+void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
-  bool some = false;
-  for (int lane = 0; lane < pack.count; ++lane)
-    some |= LaneOf<S>{lane}(moving) > 0 && job.contacts[pack.first + lane].count > 0;
-  if (!some) return;
-  if (!w.motion.holds) {
-    for (int f = 0; f < scene.tree.nv; ++f) w.closed_v[f] = S(0);
-    if (!is_placed) place_after(scene, w.moved, S(job.dt), w, w.placed);
-    place_after(scene, w.moved, S(job.dt * 0.5), w, w.halfway);
-  }
   for (int lane = 0; lane < pack.count; ++lane) {
-    if (LaneOf<S>{lane}(moving) <= 0) continue;
-    const CarriedContacts<S> contacts(job, w, LaneOf<S>{lane}, pack.first + lane, memory);
-    if (is_first) contacts.forget();
-    if (!w.strikes[lane]) change[lane] = contacts.look(is_first);
-  }
-}
-
-// Environments with nothing but closures take what is still open out directly; others are solved again, and leave what
-// is then left to the coordinates. So are those whose forces depend on what impulses do (kick.hpp). solve_again(lanes):
-// with w.opening. Leaves the change of velocities in w.a.
-template <class S, class SolveAgain>
-void settle_impulses(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory,
-                     const SolveAgain& solve_again) {
-  const Scene& scene = *job.scene;
-  const int nv = scene.tree.nv;
-  const bool closes = scene.n_closures > 0 && !w.motion.holds;
-  const double same = scene.is_verlet() ? TumbleTuning::same_kick : ClosureTuning::same_products;
-  double last[width_of<S>], last_change[width_of<S>];
-  for (int lane = 0; lane < width_of<S>; ++lane) last[lane] = last_change[lane] = 1e300;
-  S moving(0), change(0);
-  for (int lane = 0; lane < pack.count; ++lane) {
-    const bool settles = w.touches[lane] && (scene.n_closures || !w.strikes[lane]);  // impacts are of first order
-    LaneOf<S>{lane}.set(moving, settles ? 1 : 0);
-  }
-  repeat_last_lane(pack, 1, &moving);
-  for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
-    S speed(0);
-    for (int f = 0; f < nv; ++f) {
-      w.closed_v[f] = w.motion.v_free[f] + w.a[f];
-      w.moved[f] = w.tumbles ? w.closed_v[f] + w.bend[f] : w.closed_v[f];
-      speed = larger(abs(w.v[f]), speed);
-    }
-    if (closes) {
-      errors_after(scene, w.moved, S(job.dt), w, w.errors);
-      leave_others<S>(scene, w.errors, w.apart);
-    }
-    double carried[width_of<S>] = {};
-    if (scene.is_verlet()) {
-      carry_contacts(job, pack, moving, iteration == 0, closes, w, memory, carried);
-      renew_kick(job, moving, w, change);
-      for (int lane = 0; lane < pack.count; ++lane) {
-        const LaneOf<S> here{lane};
-        if (carried[lane] > here(change)) here.set(change, carried[lane]);
-      }
-    } else
-      renew_products(scene, S(job.dt), moving, w, change);
-    bool moves = false, again[width_of<S>] = {};
-    for (int lane = 0; lane < pack.count; ++lane) {
-      ClosureSystem& own = w.closures[lane];
-      const LaneOf<S> here{lane};
-      const bool alone = closes && w.closures_alone[lane], moved = w.touches[lane] && here(moving) > 0;
-      const double error = closes && moved && !own.empty() ? take_openings(job, here, w) : 0;
-      const bool settled = error <= ClosureTuning::closed && here(change) <= same * here(speed);
-      const bool improves = error < ClosureTuning::least_progress * last[lane] ||
-                            here(change) < ClosureTuning::least_progress * last_change[lane];
-      const bool goes_on = moved && !settled && improves && (alone || iteration < ClosureTuning::most_solves);
-      last[lane] = error, last_change[lane] = here(change);
-      here.set(moving, goes_on ? 1 : 0);
-      if (!goes_on) continue;
-      moves = true;
-      for (int k = 0; k < scene.n_closure_rows && closes; ++k) here.add(w.opening[k], own.impulses()[k]);
-      again[lane] = !alone;
-      if (!alone) continue;
-      own.solve();
-      add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), here, w.motion.response);
-      const std::size_t environment = pack.first + lane;
-      double* const kept = job.joint_impulses +
-                           environment * static_cast<std::size_t>(scene.n_joint_rows + scene.n_closure_rows) +
-                           scene.n_joint_rows;
-      for (int k = 0; k < scene.n_closure_rows; ++k) kept[k] += own.impulses()[k];
-      if (job.solutions) keep_openings(job, here, kept, environment, w);
-    }
-    if (!moves) return;
-    repeat_last_lane(pack, 1, &moving);
-    solve_again(again);
-    repeat_last_lane(pack, nv, w.motion.response);
-    respond(scene, w.motion.response, w, w.a);
+    if (!w.is_held[lane]) continue;
+    double* const kept = job.joint_impulses +
+                         (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows) +
+                         scene.n_joint_rows;
+    for (int r = 0; r < scene.held.n_rows; ++r)
+      kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
   }
 }
 
@@ -220,12 +137,11 @@ void settle_impulses(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& 
 template <class S>
 void report_errors(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   for (int lane = 0; lane < pack.count; ++lane) {
-    if (w.closures[lane].empty()) continue;
+    if (!w.is_held[lane]) continue;
     const LaneOf<S> here{lane};
     double largest = 0, missed = 0;
-    for (int k = 0; k < job.scene->n_closure_rows; ++k) {
-      const auto size = [](double x) { return x < 0 ? -x : x; };
-      const double error = size(here(w.errors[k])), off = size(here(w.errors[k]) - here(w.apart[k]));
+    for (int r = 0; r < job.scene->held.n_rows; ++r) {
+      const double error = magnitude(here(w.errors[r])), off = magnitude(here(w.errors[r]) - here(w.apart[r]));
       largest = error > largest ? error : largest;
       missed = off > missed ? off : missed;
     }
@@ -241,35 +157,34 @@ template <class S>
 void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
+  const int n_rows = scene.held.n_rows;
   double last[width_of<S>];
   for (double& error : last) error = 1e300;
-  for (int k = 0; k < scene.n_closure_rows; ++k) w.opening[k] = w.apart[k];
-  for (int c = 0, k = 0; c < scene.n_closures; k += scene.closures[c++].n_rows)
-    limit_errors(scene.closures[c], S(ClosureTuning::fastest * job.dt), S(ClosureTuning::fastest_turn * job.dt),
-                 w.opening + k);
-  for (int k = 0; k < scene.n_closure_rows; ++k) w.apart[k] = w.apart[k] - w.opening[k];  // what may stay
+  for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.apart[r];
+  limit_errors(scene, S(job.dt), w.closed_errors);
+  for (int r = 0; r < n_rows; ++r) w.apart[r] = w.apart[r] - w.closed_errors[r];  // what may stay
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     place_at(tree, w.q, w, w.placed);
-    closure_errors(scene, w.placed, w.errors);
-    for (int f = 0; f < tree.nv; ++f) w.motion.correct[f] = S(0);
+    held_errors(scene, w.q, w.placed, w.errors);
+    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
+    const S error = largest_of(w.held, w.closed_errors);
     bool moves = false;
     S moving(0);  // positive in the lanes that do
     for (int lane = 0; lane < pack.count; ++lane) {
-      ClosureSystem& own = w.closures[lane];
-      if (own.empty()) continue;
-      const double error = take_openings(job, LaneOf<S>{lane}, w);
-      const bool goes_on = error > ClosureTuning::closed && error < ClosureTuning::least_progress * last[lane];
-      last[lane] = goes_on ? error : 0;
-      if (!goes_on) continue;
-      moves = true;
-      LaneOf<S>{lane}.set(moving, 1);
-      own.solve();
-      add_impulses(scene, own.quartets(), own.n_quartets(), own.impulses(), LaneOf<S>{lane}, w.motion.correct);
+      const double own = LaneOf<S>{lane}(error);
+      const bool goes_on =
+          w.is_held[lane] && own > ClosureTuning::closed && own < ClosureTuning::least_progress * last[lane];
+      last[lane] = goes_on ? own : 0;
+      LaneOf<S>{lane}.set(moving, goes_on ? 1 : 0);
+      moves |= goes_on;
     }
     if (!moves) break;
-    repeat_last_lane(pack, tree.nv, w.motion.correct);
     repeat_last_lane(pack, 1, &moving);
-    respond(scene, w.motion.correct, w, w.moved);
+    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.closed_errors[r] * S(1 / job.dt);
+    w.held.solve(w.closed_errors);
+    for (int f = 0; f < tree.nv; ++f) w.closing[f] = S(0);
+    w.held.gather(w.closed_errors, w.closing);
+    respond(scene, w.closing, w, w.moved);
     for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
     for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.v[f];
     advance(scene, w.centers, w.moved, S(job.dt), w.q, w.v);

@@ -8,8 +8,6 @@
 
 namespace featherweight::FW_ISA {
 
-extern const ContactKernels contact_kernels;
-
 inline void add_figures(const StepFigures& last, StepFigures& total) {
   const auto raise = [](double& worst, double x) { worst = x > worst ? x : worst; };
   raise(total.residual, last.residual);

@@ -1,9 +1,9 @@
 // step/sparse_assembly.hpp -- the matrix of a large cone problem, block by block.
 //
-// Quartets couple if they share a tree, so that listing quartets by tree tells which blocks there are. Columns of a
-// quartet lie together, each block column by column, in the order of the blocks they couple to. Half of the blocks are
-// computed, the others are their transposes.
-// Cost: linear in the blocks that are not zero. Oracle: the dense matrix.
+// Quartets couple if they share a tree, or trees that hold together, so that listing quartets by tree tells which
+// blocks there are. Columns of a quartet lie together, each block column by column, in the order of the blocks they
+// couple to. Half of the blocks are computed, the others are their transposes. Cost: linear in the blocks that are not
+// zero. Oracle: the dense matrix.
 #pragma once
 #include "cones/matrix.hpp"
 #include "cones/tuning.hpp"
@@ -91,7 +91,7 @@ class SparseAssembly {
 
   int n_roots() const { return scene_.tree.n_links; }  // trees are named by the link at their root
   int n_blocks(int quartet) const { return first_block_[quartet + 1] - first_block_[quartet]; }
-  int root_of(const Quartet& quartet, int end) const { return scene_.root[quartet.ends[end].link]; }
+  int root_of(const Quartet& quartet, int end) const { return quartet.ends[end].cluster; }
 
   // f(root) for the one or two trees that a quartet acts on.
   template <class F>

@@ -12,6 +12,7 @@
 #include "step/keep.hpp"
 #include "step/predict.hpp"
 #include "step/separate.hpp"
+#include "step/settle.hpp"
 #include "step/solve.hpp"
 
 namespace featherweight::FW_ISA {
@@ -22,6 +23,27 @@ struct Outcome {
   bool separated = false;  // and some that separate
 };
 
+// Impulses of one environment with the rows it has.
+template <class S>
+Outcome solve_assembled(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
+                        Assembled<S>& assembled, StepMemory& memory) {
+  const Scene& scene = *job.scene;
+  StepReport& report = job.reports[environment];
+  ConeRows<S>& rows = assembled.rows;
+  const ConeMatrix<S>& matrix = assembled.matrix;
+  solve(job, rows, matrix, memory.impacts, report.last);
+  if (scene.is_verlet()) keep_solved(rows, matrix, memory.solved[lane.lane]);
+  if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
+  note_pushes(rows, matrix.lambda, job.contacts[environment], lane, w, memory);
+  collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
+  const bool drifts = scene.held.n_rows && lane(w.drifts) > SeparateTuning::negligible_drift;
+  const bool separates = !w.motion.holds && separate(scene, rows, matrix, drifts ? w.drifting : nullptr);
+  w.drifts_along[lane.lane] = drifts && separates;
+  if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
+  if (job.solutions) keep_rows(job, rows, matrix, separates, environment);
+  return {.touched = true, .separated = separates};
+}
+
 // Impulses of one environment with the contacts it has.
 template <class S>
 Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
@@ -29,27 +51,22 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   const Scene& scene = *job.scene;
   StepReport& report = job.reports[environment];
   report.contacts = 0;
-  if (job.solutions) job.solutions[environment].n_rows = 0;
   w.n_pushes[lane.lane] = 0;
+  w.assembled[lane.lane] = nullptr;
+  if (job.solutions) keep_no_rows(job, environment);
   // without contacts, impulses of joints may have to be forgotten
-  if (job.contacts[environment].count + scene.n_joint_rows + scene.n_closures == 0) return {};
-  ConeRows<S> rows = assemble_rows(job, w, lane, environment, reach, memory, is_again);
+  if (job.contacts[environment].count + scene.n_joint_rows == 0) return {};
+  Assembled<S>* const assembled = assemble(job, w, lane, environment, reach, memory, is_again);
   report.contacts = job.contacts[environment].count;
-  report.last.penetration = rows.deepest;
-  if (rows.m == 0) return {.touched = true};
-  const ConeMatrix<S> matrix(scene, rows, contact_kernels, job.options, memory.matrix);
-  if (matrix.G.start && interrupted(0)) return {};  // it may be unfinished
-  w.strikes[lane.lane] |= rows.something_strikes;
-  if (is_again) start_from_solved(rows, matrix, memory.solved[lane.lane]);
-  solve(job, rows, matrix, memory.impacts, report.last);
-  if (scene.iterates()) keep_solved(rows, matrix, memory.solved[lane.lane]);
-  if (!(report.last.residual <= FailureTuning::largest_residual)) report.failed = 1;
-  note_pushes(rows, matrix.lambda, job.contacts[environment], lane, w, memory);
-  collect_impulses(scene, rows, matrix.lambda, lane, w.motion.response, &BallPoint<S>::impulse);
-  const bool separates = !w.motion.holds && separate(scene, rows, matrix);
-  if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
-  if (job.solutions) keep_rows(job, rows, matrix, separates, environment);
-  return {.touched = true, .separated = separates};
+  if (!assembled) return {.touched = true};
+  report.last.penetration = assembled->rows.deepest;
+  if (assembled->matrix.G.start && interrupted(0)) {  // it may be unfinished
+    w.assembled[lane.lane] = nullptr;
+    return {};
+  }
+  w.strikes[lane.lane] |= assembled->rows.something_strikes;
+  if (is_again) start_from_solved(assembled->rows, assembled->matrix, memory.solved[lane.lane]);
+  return solve_assembled(job, w, lane, environment, *assembled, memory);
 }
 
 // Contacts and impulses of one environment after the other, at the first look or, of those that stray, another.
@@ -68,7 +85,7 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
       forget_impulses(job.scene->tree.nv, own, w.motion);
       outcome.touched = true;
     }
-    if (job.scene->iterates()) keep_start(job, environment, memory.starts[lane]);
+    if (job.scene->is_verlet()) keep_start(job, environment, memory.starts[lane]);
     const Outcome one = solve_environment(job, w, own, environment,
                                           is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
     w.touches[lane] |= one.touched;
@@ -80,23 +97,33 @@ Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepW
   return outcome;
 }
 
-// Environments whose closures would open otherwise, with the contacts they have.
+// Environments in which contacts find other velocities than before, with the contacts they have. In steps in halves
+// their rows change with the motion; in others they stay, and so does their matrix.
 template <class S>
 Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, StepWorkspace<S>& w,
                     StepMemory& memory) {
+  const Scene& scene = *job.scene;
   Outcome outcome;
   bool some = false;
   for (int lane = 0; lane < pack.count; ++lane) some |= lanes[lane];
   if (!some) return outcome;
-  place_links(*job.scene, w);  // other velocities
-  list_nearby(job, pack, w.a, w);
+  if (scene.is_verlet()) {
+    place_links(scene, w);
+    list_nearby(job, pack, w.a, w);
+  }
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!lanes[lane]) continue;
     const std::size_t environment = pack.first + lane;
-    forget_impulses(job.scene->tree.nv, LaneOf<S>{lane}, w.motion);
-    restore_start(job, environment, memory.starts[lane]);
-    outcome.separated |=
-        solve_environment(job, w, LaneOf<S>{lane}, environment, DetectTuning::everything, memory, true).separated;
+    const LaneOf<S> own{lane};
+    forget_impulses(scene.tree.nv, own, w.motion);
+    if (scene.is_verlet()) {
+      restore_start(job, environment, memory.starts[lane]);
+      outcome.separated |=
+          solve_environment(job, w, own, environment, DetectTuning::everything, memory, true).separated;
+    } else {
+      w.assembled[lane]->rows.start_again(w.cause, w.cause_before);
+      outcome.separated |= solve_assembled(job, w, own, environment, *w.assembled[lane], memory).separated;
+    }
   }
   w.balls.respond();
   if (outcome.separated) w.balls.correct();
@@ -107,10 +134,10 @@ Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, 
 template <class S>
 Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
   const Scene& scene = *job.scene;
+  if (scene.held.n_rows) start_shaking(scene, S(job.dt), w);
   const S squares = squares_of(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   start_looking(job, pack, squares, w);
-  if (scene.n_closures) guess_openings(scene, S(job.dt), w);
   Outcome outcome;
   for (int look = 0; look < DetectTuning::most_looks; ++look) {
     list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
@@ -119,13 +146,14 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     if (!now.touched) break;
     outcome.touched = true;
     repeat_last_lane(pack, scene.tree.nv, w.motion.response);
-    respond(scene, w.motion.response, w, w.a);
+    respond_held(scene, w.motion.response, w, w.a);
     if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
   }
+  if (scene.held.n_rows) outcome.touched = true;
   if (scene.iterates() && outcome.touched)
-    settle_impulses(job, pack, w, memory, [&](const bool* lanes) {
-      outcome.separated |= solve_again(job, pack, lanes, w, memory).separated;
-    });
+    settle(job, pack, w, memory,
+           [&](const bool* lanes) { outcome.separated |= solve_again(job, pack, lanes, w, memory).separated; });
+  keep_held(job, pack, w);
   return outcome;
 }
 
@@ -144,8 +172,8 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S
   const Outcome outcome = touch(job, pack, w, memory);
   apply(job, outcome.touched, w);
   if (is_last) find_mean_acceleration(job, w);
-  if (is_last && job.solutions) keep_motion(job, pack, w);
   correct(job, pack, outcome.separated, w);
+  if (is_last && job.solutions) keep_step(job, pack, outcome.separated, w);
   add_figures(job, pack, w);
 }
 

@@ -224,7 +224,7 @@ void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask
 }
 
 // Where there are closures, all trees take products by the midpoint rule: shake.hpp goes on from here.
-FW_INLINE double growth_borne(const Scene& scene) { return scene.n_closures ? -1 : 1; }
+FW_INLINE double growth_borne(const Scene& scene) { return scene.held.n_rows ? -1 : 1; }
 
 // Products that are left to aba are those of w.explicit_v.
 template <class S>

@@ -123,9 +123,6 @@ struct SeparateTuning {
   static constexpr double free_detour = 16, vain_detour = 64, least_share = 1e-50;
   // Shapes are larger than this only if they have no end [m]. tests/simulation/test_separation.py.
   static constexpr double endless = 1e100;
-  // Closures yield by this share of the mobility of the frames they hold to those they contradict [1].
-  // tests/simulation/test_closures_hold.py.
-  static constexpr double closures_yield = 1e-12;
   // Iterations at most, and the share of the first change at which they end [1]: the next step takes the rest.
   static constexpr int most_iterations = 50;
   static constexpr double last_change = 1e-3;
@@ -135,7 +132,9 @@ struct ClosureTuning {
   // Closures are closed to this [m or rad], or until an iteration no longer brings them this share nearer [1].
   // tests/simulation/test_closures_hold.py.
   static constexpr double closed = 1e-12, least_progress = 0.5;
-  static constexpr int most_iterations = 10;
+  static constexpr int most_iterations = 20;
+  // How often an iteration may bring nothing: contacts that change their mode. tests/simulation/test_step_oracle.py.
+  static constexpr int most_stalls = 1;
   // Environments that have more than closures are solved again for what these open, so often at most: each time brings
   // two to three digits, and coordinates take the rest.
   static constexpr int most_solves = 8;
@@ -144,6 +143,11 @@ struct ClosureTuning {
   // Rows whose mobility, apart from what earlier rows move, is below this share of the largest of their kind repeat
   // them [1]: frames that are rounded to 1e-5 of a link. tests/simulation/test_closures_hold.py.
   static constexpr double dependent = 1e-10;
+  // Contacts and limits whose mobility is this share of what it would be with nothing held have none [1].
+  // tests/simulation/test_step_oracle.py.
+  static constexpr double immobile = 1e-6;
+  // Others yield by this share of it [1]. tests/simulation/test_neighbours.py.
+  static constexpr double yields = 1e-9;
   // What is apart at the start of a step comes together no faster than this [m/s, rad/s], and without throwing
   // anything. tests/simulation/test_holds_far_off.py.
   static constexpr double fastest = SeparateTuning::fastest, fastest_turn = 2;

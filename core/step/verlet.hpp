@@ -30,7 +30,7 @@ void predict_half(const RolloutJob& job, StepWorkspace<S>& w) {
     for (int i = 0; i < scene.tree.n_links; ++i) w.dry_forces[i] = w.forces[i];
   find_tumbling_bodies(scene.tree, S(2 * scene.kick), w);
   settle_kick(scene, static_cast<const S*>(nullptr), S(1), w);
-  set_free_velocities(job, static_cast<const S*>(nullptr), w);
+  set_free_velocities(job, static_cast<const S*>(nullptr), w, w.motion.v_free);
   place_links(scene, w);
 }
 
@@ -86,11 +86,10 @@ template <class S>
 bool touch_held(const RolloutJob& whole, const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w,
                 StepMemory& memory) {
   const Scene& scene = *job.scene;
+  if (scene.held.n_rows) start_shaking(scene, S(job.dt), w);
   const S squares = squares_of(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   start_looking(job, pack, squares, w);
-  if (scene.n_closures) closure_errors(scene, w.motion.pose, w.apart);
-  for (int k = 0; k < scene.n_closure_rows; ++k) w.opening[k] = S(0);
   list_nearby(job, pack, static_cast<const S*>(nullptr), w);
   bool touched = false;
   for (int lane = 0; lane < pack.count; ++lane) {
@@ -100,6 +99,7 @@ bool touch_held(const RolloutJob& whole, const RolloutJob& job, const Pack& pack
     StepReport& report = job.reports[environment];
     FirstHalf& first = memory.first[lane];
     first.figures = report.last;
+    report.last = {};
     keep_start(job, environment, first.impulses);
     find_held(job, w, own, environment, VerletTuning::as_near * own(w.motion.fall) * whole.dt, first.contacts, memory);
     keep_start(job, environment, memory.starts[lane]);
@@ -109,16 +109,17 @@ bool touch_held(const RolloutJob& whole, const RolloutJob& job, const Pack& pack
   if (touched) {
     w.balls.respond();
     repeat_last_lane(pack, scene.tree.nv, w.motion.response);
-    respond(scene, w.motion.response, w, w.a);
-    settle_impulses(job, pack, w, memory, [&](const bool* lanes) { solve_again(job, pack, lanes, w, memory); });
+    respond_held(scene, w.motion.response, w, w.a);
   }
+  touched |= scene.held.n_rows > 0;
+  if (touched) settle(job, pack, w, memory, [&](const bool* lanes) { solve_again(job, pack, lanes, w, memory); });
+  keep_held(job, pack, w);
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!w.looks[lane]) continue;
     const std::size_t environment = pack.first + lane;
     FirstHalf& first = memory.first[lane];
     join_halves(job, environment, first.impulses, first.contacts);
     StepReport& report = job.reports[environment];
-    if (!w.touches[lane]) report.last = {};
     join_figures(first.figures, report.last);
     report.contacts = job.contacts[environment].count;
   }
@@ -134,8 +135,8 @@ void verlet_step(const RolloutJob& job, const Pack& pack, bool is_last, StepWork
   predict_half(job, w);
   const Outcome outcome = touch(job, pack, w, memory);
   apply(job, outcome.touched, w);
-  if (is_last && job.solutions) keep_motion(job, pack, w);
   correct(job, pack, outcome.separated, w);
+  if (is_last && job.solutions) keep_step(job, pack, outcome.separated, w);
 
   RolloutJob end = job;
   end.dt = VerletTuning::no_time;

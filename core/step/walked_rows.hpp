@@ -23,7 +23,7 @@ class WalkedRows {
         m_(rows.m) {}
 
   void make_room(Arena& arena) {
-    response_ = arena.take<double>(scene_.tree.nv);
+    response_ = arena.take<double>(n_places());
     quartet_of_ = arena.take<int>(n_blocks_);
   }
   // Blocks lie within quartets, in the same order.
@@ -47,31 +47,26 @@ class WalkedRows {
   int n_blocks_;
   const ConeRow* rows_;
   int m_;
-  double* response_ = nullptr;  // Y^T lambda
+  double* response_ = nullptr;  // Y^T lambda, and that of the rows that are held
   int* quartet_of_ = nullptr;   // block
 
   static const WalkedRows& own(const void* context) { return *static_cast<const WalkedRows*>(context); }
 
+  int n_places() const { return scene_.tree.nv + scene_.held.n_rows; }
   FW_INLINE void add_impulse(const Quartet& quartet, const Rows& x) const {
-    for (int e = 0; e < quartet.n_ends; ++e) {
-      const QuartetEnd& end = quartet.ends[e];
-      for_path(scene_, end.link, end.count,
-               [&](int k, int dof) FW_LAMBDA_INLINE { response_[dof] += sum_of(end.y[k] * x); });
-    }
+    for_walked(scene_, quartet,
+               [&](int, const Rows& y, int place) FW_LAMBDA_INLINE { response_[place] += sum_of(y * x); });
   }
   FW_INLINE Rows velocities(const Quartet& quartet) const {
     Rows four = Rows{};
-    for (int e = 0; e < quartet.n_ends; ++e) {
-      const QuartetEnd& end = quartet.ends[e];
-      for_path(scene_, end.link, end.count,
-               [&](int k, int dof) FW_LAMBDA_INLINE { four += end.y[k] * response_[dof]; });
-    }
+    for_walked(scene_, quartet,
+               [&](int sign, const Rows& y, int place) FW_LAMBDA_INLINE { four += y * (sign * response_[place]); });
     return four;
   }
 
   static void start_impulses(const void* context, const double* lambda) {
     const WalkedRows& self = own(context);
-    for (int f = 0; f < self.scene_.tree.nv; ++f) self.response_[f] = 0;
+    for (int f = 0; f < self.n_places(); ++f) self.response_[f] = 0;
     for (int i = 0; i < self.n_quartets_; ++i) {
       const Quartet& quartet = self.quartets_[i];
       Rows four = Rows{};

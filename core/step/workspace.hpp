@@ -2,12 +2,15 @@
 #pragma once
 #include "runtime/lane_io.hpp"
 #include "step/ball_points.hpp"
-#include "step/closure_system.hpp"
+#include "step/held_system.hpp"
 #include "step/lane_inertia.hpp"
 #include "step/nearby.hpp"
 #include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
+
+template <class S>
+struct Assembled;  // assemble.hpp
 
 template <class S>
 struct StepWorkspace {
@@ -32,26 +35,37 @@ struct StepWorkspace {
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
-  Motion<S>* response;          // of links, about the roots of their trees
-  Pose<S>* placed;              // links at the end of the step, where there are closures or it is in halves
-  Pose<S>* halfway;             // and in the middle
-  S *closed_q, *closed_v;       // likewise, of environments whose closures are closed
-  S *opening, *apart, *errors;  // of rows of closures: see shake.hpp; errors at the start of the step; some others
+  Motion<S>* response;        // of links, about the roots of their trees
+  Pose<S>* placed;            // links at the end of the step, where something is held or it is in halves
+  Pose<S>* halfway;           // and in the middle
+  S *closed_q, *closed_v;     // likewise, of environments whose closures are closed
+  S *opening, *apart;         // of rows that are held: see shake.hpp; errors at the start of the step
+  S *errors, *closed_errors;  // others, and what of them is left to do
+  HeldSystem<S> held;
+  S* unheld;                    // velocities without any impulses, where something is held
+  S *impelled, *renewed;        // what impulses change them by, and what they are next: see settle.hpp
+  S *cause, *cause_before;      // Y^T lambda that would cause the velocities with those of what is held
+  S* closing;                   // Y^T lambda of what is held
+  S *held_impulse, *reaction;   // of rows that are held: against velocities and openings; against all other impulses
+  S *drift_impulse, *drifting;  // of rows, and Y^T lambda: what brings together what is apart, in coordinates
+  S drifts;                     // largest of that [m or rad]
+  S* correction;                // of rows, against the impulses that separate
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
   S* near_margin;
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
-  bool looks[width_of<S>];     // environments whose contacts are looked for
-  bool touches[width_of<S>];   // those that had rows
-  bool strikes[width_of<S>];   // those in which something struck
-  bool left_out[width_of<S>];  // those with contacts that open too fast to matter
-  bool strays[width_of<S>];    // those with contacts beyond what was looked at
-  bool doubts[width_of<S>];    // those with doubtful contacts,
-  bool changes[width_of<S>];   // of which some are judged otherwise than before
-  int n_pushes[width_of<S>];   // by them
-  ClosureSystem closures[width_of<S>];
-  bool closures_alone[width_of<S>];  // those with no other rows
+  bool looks[width_of<S>];               // environments whose contacts are looked for
+  bool touches[width_of<S>];             // those that had rows
+  bool strikes[width_of<S>];             // those in which something struck
+  bool left_out[width_of<S>];            // those with contacts that open too fast to matter
+  bool strays[width_of<S>];              // those with contacts beyond what was looked at
+  bool doubts[width_of<S>];              // those with doubtful contacts,
+  bool changes[width_of<S>];             // of which some are judged otherwise than before
+  int n_pushes[width_of<S>];             // by them
+  bool is_held[width_of<S>];             // environments in which something is held
+  bool drifts_along[width_of<S>];        // those in which what is apart comes together while contacts separate
+  Assembled<S>* assembled[width_of<S>];  // cone problems of environments; null: no rows
 
   StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
       : q(arena.take<S>(scene.tree.nq)),
@@ -87,7 +101,8 @@ struct StepWorkspace {
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),
-        balls(scene, motion, arena) {
+        balls(scene, motion, arena),
+        held(scene, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.v = v;
@@ -107,10 +122,11 @@ struct StepWorkspace {
     placed = arena.take<Pose<S>>(scene.iterates() ? tree.n_links : 0);
     halfway = arena.take<Pose<S>>(scene.is_verlet() ? tree.n_links : 0);
     closed_q = arena.take<S>(scene.iterates() ? tree.nq : 0);
-    closed_v = arena.take<S>(scene.iterates() ? tree.nv : 0);
-    opening = arena.take<S>(scene.n_closure_rows);
-    apart = arena.take<S>(scene.n_closure_rows);
-    errors = arena.take<S>(scene.n_closure_rows);
+    for (S** each : {&closed_v, &impelled, &renewed}) *each = arena.take<S>(scene.iterates() ? tree.nv : 0);
+    for (S** each : {&opening, &apart, &errors, &closed_errors, &held_impulse, &reaction, &drift_impulse, &correction})
+      *each = arena.take<S>(scene.held.n_rows);
+    for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting})
+      *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
     near_margin = arena.take<S>(scene.n_pairs);

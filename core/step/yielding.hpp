@@ -51,7 +51,7 @@ class Yielding {
   // How fast an end moves by a unit impulse along the row, as seen by six rows of its link.
   double speed_of(int e, int row, const Contact& c) const {
     const QuartetEnd &end = quartet_->ends[e], &other = quartet_->ends[quartet_->n_ends - 1 - e];
-    const bool both = quartet_->n_ends == 2 && end.root == other.root;
+    const bool both = quartet_->n_ends == 2 && end.cluster == other.cluster;
     const int shared = both ? shared_dofs(scene_, end.link, other.link) : 0;
     const Vec3<double> x{1, 0, 0}, y_axis{0, 1, 0}, z{0, 0, 1};
     const RowAxes axes = row_axes(x, y_axis, z);
@@ -63,6 +63,9 @@ class Yielding {
                   path);
       Rows sum = {};
       for (int k = 0; k < end.count; ++k) sum += path[k] * (y(end, k, row) + (k < shared ? y(other, k, row) : 0));
+      Quartet own{0, 3, 1, -1, {{end.link, end.cluster, end.count, path}, {}}};
+      rows_.hold_spare(own);
+      for_shared_reactions(own, *quartet_, [&](const Rows& x, const Rows& z) FW_LAMBDA_INLINE { sum -= x * z[row]; });
       size[turns] = root(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2]);
     }
     const int own = scene_.shapes[c.a].link == end.link ? c.a : c.b;

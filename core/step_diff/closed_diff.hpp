@@ -17,14 +17,14 @@ class ClosedLinearisation : public StepLinearisation {
       : StepLinearisation(job, most_rows, most_found, arena),
         end_(*job.scene, arena),
         dense_(nv_, larger(nc_, larger(nv_, most_rows)), arena),
-        project_(scene_.n_closure_rows, nc_, arena) {
+        project_(scene_.held.n_rows, nc_, arena) {
     dense_.take_scratch(nv_, larger(nc_, larger(nv_, most_rows)), arena);
-    project_.take_scratch(scene_.n_closure_rows, nc_, arena);
+    project_.take_scratch(scene_.held.n_rows, nc_, arena);
     x_ = arena.take<double>(nv_), middle_ = arena.take<double>(nv_);
     A0_ = take_matrix(arena, nv_, nc_), A1_ = take_matrix(arena, nv_, nv_), full_ = take_matrix(arena, nv_, nv_);
-    K_ = take_matrix(arena, most_rows, nv_), J_end_ = take_matrix(arena, scene_.n_closure_rows, nv_);
-    N_ = take_matrix(arena, nv_, scene_.n_closure_rows), C_ = take_matrix(arena, nv_, nv_);
-    D_ = take_matrix(arena, scene_.n_closure_rows, nc_);
+    K_ = take_matrix(arena, most_rows, nv_), J_end_ = take_matrix(arena, scene_.held.n_rows, nv_);
+    N_ = take_matrix(arena, nv_, scene_.held.n_rows), C_ = take_matrix(arena, nv_, nv_);
+    D_ = take_matrix(arena, scene_.held.n_rows, nc_);
     out_ = arena.take<double>(static_cast<std::size_t>(2) * nv_ * nc_);
     closure_row_ = arena.take<int>(most_rows);
   }

@@ -58,7 +58,7 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
     most_rows = job.solutions[e].n_rows > most_rows ? job.solutions[e].n_rows : most_rows;
     most_contacts = job.contacts[e].count > most_contacts ? job.contacts[e].count : most_contacts;
   }
-  if (job.scene->n_closures)
+  if (job.scene->held.n_rows)
     return differentiate(job, begin, end, memory,
                          [&](Arena& arena) { return ClosedLinearisation(job, most_rows, most_contacts, arena); });
   differentiate(job, begin, end, memory,

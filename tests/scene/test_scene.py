@@ -268,7 +268,7 @@ UNTYPED: Any = fw
         (lambda scene: scene.pair("arm", "crate", dim=5), "dim must be 1, 3, 4 or 6"),
         (lambda scene: scene.constrain(fw.PointConstraint("flange")), "no link or frame 'flange'"),
         (lambda scene: scene.constrain(fw.PointConstraint(3)), "no link or frame 3"),
-        (lambda scene: scene.constrain("crate"), "expected a PointConstraint"),
+        (lambda scene: scene.constrain("crate"), "expected a constraint such as fw.PointConstraint"),
         (lambda scene: scene.constrain(fw.PointConstraint("crate", position=np.zeros((4, 3)))), "one position"),
     ],
 )

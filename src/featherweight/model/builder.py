@@ -396,6 +396,70 @@ class ModelBuilder:
         )
         return self
 
+    def rotor(
+        self, name: str, joint: str, ratio: float, *, inertia: float, mass: float, across: float | None = None
+    ) -> ModelBuilder:
+        """Let a rotor spin ``ratio`` times as fast as a revolute joint that was added before, carried by its parent.
+
+        It is a link and a continuous joint ``name`` about the same axis, with a coupling of that name: all of its
+        momentum counts, where ``armature`` has the part along the joint only. inertia: about its axis [kg m^2], as it
+        is, not as the joint feels it; across: about the others, half of it and more (by default that of a sphere).
+
+        >>> arm = fw.ModelBuilder("arm").solid("rod", "capsule", (0.02, 0.5), mass=1.0)
+        >>> arm = arm.joint("hinge", "revolute", "world", "rod", axis="y")
+        >>> arm = arm.rotor("drive", "hinge", 100, inertia=1e-5, mass=0.1)
+        >>> arm.describe().couplings[0].polynomial
+        (0.0, 100.0)
+        """
+        self._add_rotor(f"rotor {name!r}", name, joint, inertia, mass, across)
+        return self.couple(name, name, joint, (0.0, number(f"rotor {name!r}", "ratio", ratio)))
+
+    def series_elastic(
+        self,
+        name: str,
+        joint: str,
+        *,
+        stiffness: float,
+        inertia: float,
+        mass: float,
+        ratio: float = 1.0,
+        damping: float = 0.0,
+    ) -> ModelBuilder:
+        """Drive a revolute joint that was added before through a spring: a motor that turns by itself.
+
+        The motor is a link and a continuous joint ``name``, to which actuators belong. Behind a gear of ``ratio`` it
+        pulls at the joint with stiffness (q_motor / ratio - q) [N m/rad], and ``damping`` times its rate [N m s/rad]:
+        a series elastic actuator, or the flexibility of a harmonic drive. inertia, mass: of the rotor as it is.
+
+        >>> arm = fw.ModelBuilder("arm").solid("rod", "capsule", (0.02, 0.5), mass=1.0)
+        >>> arm = arm.joint("hinge", "revolute", "world", "rod", axis="y")
+        >>> arm = arm.series_elastic("motor", "hinge", stiffness=300.0, inertia=1e-5, mass=0.1, ratio=50.0)
+        >>> arm.build().nv
+        2
+        """
+        element = f"series elastic {name!r}"
+        ratio = number(element, "ratio", ratio)
+        if ratio == 0.0:
+            raise ModelError(element, "ratio must not be zero")
+        self._add_rotor(element, name, joint, inertia, mass, None)
+        spring = {"stiffness": stiffness, "damping": damping, "rest_range": (0.0, 0.0)}
+        return self.tendon(f"{name}_spring", {joint: 1.0, name: -1.0 / ratio}, **cast(Any, spring))
+
+    def _add_rotor(
+        self, element: str, name: str, joint: str, inertia: float, mass: float, across: float | None
+    ) -> None:
+        driven = self._joints.get(joint)
+        if driven is None:
+            raise ModelError(element, f"drives an unknown joint {joint!r}{close_names(joint, self._joints)}")
+        if driven.axis is None or driven.type not in ("revolute", "continuous"):
+            raise ModelError(element, f"drives joint {joint!r}, which is {driven.type}, not revolute")
+        about = not_negative(element, "inertia", inertia)
+        other = about if across is None else not_negative(element, "across", across)
+        axis = np.outer(driven.axis, driven.axis)
+        self.link(name, mass=mass, inertia=about * axis + other * (np.eye(3) - axis))
+        at = driven.placement
+        self.joint(name, "continuous", driven.parent, name, placement=at, axis=driven.axis)
+
     def sensor(self, name: str, quantity: SensorQuantity, of: str) -> ModelBuilder:
         """Name something to be measured. Arguments as in :class:`featherweight.model.description.Sensor`."""
         element = f"sensor {checked_name('sensor', name)!r}"

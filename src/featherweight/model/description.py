@@ -108,7 +108,7 @@ class Link(Record):
 
 @dataclass(frozen=True)
 class Coupling(Record):
-    """``q = polynomial(q_of(to))``, or a constant without ``to``: recorded, not enforced.
+    """``q = polynomial(q_of(to))``, or a constant without ``to``: scenes hold it, functions of a model do not.
 
     The joints have one degree of freedom; ``polynomial`` starts with the constant.
 
@@ -126,7 +126,7 @@ class Coupling(Record):
 
 @dataclass(frozen=True)
 class Mimic(Record):
-    """``q = multiplier * q_of(joint) + offset``: recorded, not enforced by the dynamics of the tree.
+    """``q = multiplier * q_of(joint) + offset``: scenes hold it, functions of a model do not.
 
     >>> builder = fw.ModelBuilder()
     >>> links = [builder.link(name, mass=1.0, inertia=np.ones(3)) for name in "abc"]

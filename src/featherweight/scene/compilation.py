@@ -11,7 +11,17 @@ import numpy as np
 from .. import _core
 from ..arrays import Array
 from ..checks import frozen
-from ..constraints.constraint_set import ROWS, Constraint, FrameConstraint, PointConstraint
+from ..constraints.constraint_set import (
+    ROWS,
+    AnyConstraint,
+    Constraint,
+    DistanceConstraint,
+    FrameConstraint,
+    HingeConstraint,
+    JointCombination,
+    JointCoupling,
+    PointConstraint,
+)
 from ..errors import ModelError
 from ..model import poses
 from ..model.builder import WORLD, ModelBuilder
@@ -23,7 +33,7 @@ from ..model.medium import Medium
 from ..model.model import Model
 from ..records import Record
 from . import hulls
-from .compiled import CompiledScene, CompiledShape, SceneConstraint, ScenePart, SurfaceTable
+from .compiled import CompiledScene, CompiledShape, SceneConstraint, SceneCoupling, ScenePart, SurfaceTable
 from .mesh_files import mesh_vertices
 from .shapes import Body
 
@@ -94,7 +104,7 @@ class Compilation:
         self,
         excludes: list[tuple[str, str]],
         pairs: list[tuple[str, str, dict[str, Any]]],
-        constraints: list[Constraint],
+        constraints: list[AnyConstraint],
     ) -> CompiledScene:
         parts = dict(self._parts())
         excluded = {pair for a, b in (*self._model.description.excludes, *excludes) for pair in self._between(a, b)}
@@ -111,6 +121,7 @@ class Compilation:
             excluded=frozenset(excluded),
             overrides=overrides,
             constraints=tuple(self._constraints(constraints)),
+            couplings=tuple(self._couplings(constraints)),
             parts=parts,
         )
         overlapping = self._overlapping(compiled)
@@ -233,11 +244,15 @@ class Compilation:
 
     # -- constraints ---------------------------------------------------------------------------------------------
 
-    def _constraints(self, constraints: list[Constraint]) -> Iterator[SceneConstraint]:
+    def _constraints(self, constraints: list[AnyConstraint]) -> Iterator[SceneConstraint]:
         for closure in self._model.description.closures:
             yield self._closed(closure)
         for constraint in constraints:
-            equality = self._closure(constraint)
+            if isinstance(constraint, JointCoupling | JointCombination):
+                continue
+            equality = (
+                self._rod(constraint) if isinstance(constraint, DistanceConstraint) else self._closure(constraint)
+            )
             if not any(link >= 0 and self._bodies.moves[link] for link in (equality.link, equality.to)):
                 raise ValueError(f"constraint on {constraint.frame!r}: neither of its frames can move")
             yield equality
@@ -259,7 +274,43 @@ class Compilation:
         other = -1 if to is None else self._model.link(to).index
         return SceneConstraint(constraint, link, X, other, closure.to_placement)
 
-    def _closure(self, constraint: Constraint) -> SceneConstraint:
+    def _couplings(self, constraints: list[AnyConstraint]) -> Iterator[SceneCoupling]:
+        description = self._model.description
+        for joint in description.joints:
+            if joint.mimic is not None:
+                line = (joint.mimic.offset, joint.mimic.multiplier)
+                yield self._follows(joint.name, joint.name, joint.mimic.joint, line)
+        for coupling in description.couplings:
+            yield self._follows(coupling.name, coupling.joint, coupling.to, coupling.polynomial)
+        for each in constraints:
+            if isinstance(each, JointCoupling):
+                polynomial = np.atleast_1d(np.asarray(each.polynomial, dtype=np.float64)).tolist()
+                yield self._follows(each.joint, each.joint, each.to, tuple(polynomial))
+            elif isinstance(each, JointCombination):
+                terms = [(self._model.joint(name).v_slice.start, (0.0, float(x))) for name, x in each.pairs]
+                terms[0] = (terms[0][0], (-float(each.value), terms[0][1][1]))
+                yield SceneCoupling(" + ".join(name for name, _ in each.pairs), tuple(terms))
+
+    def _follows(self, name: str, joint: str, to: str | None, polynomial: tuple[float, ...]) -> SceneCoupling:
+        own = (self._model.joint(joint).v_slice.start, (0.0, 1.0))
+        if to is None:
+            return SceneCoupling(name, ((own[0], (-polynomial[0], 1.0)),))
+        return SceneCoupling(name, (own, (self._model.joint(to).v_slice.start, tuple(-x for x in polynomial))))
+
+    def _rod(self, rod: DistanceConstraint) -> SceneConstraint:
+        what = f"constraint on {rod.frame!r}"
+        link, X = self._on_link(str(rod.frame), checked_pose(what, "offset", rod.offset))
+        to_offset = checked_pose(what, "to_offset", rod.to_offset)
+        to, Y = (-1, to_offset) if rod.to is None else self._on_link(str(rod.to), to_offset)
+        apart = (self._world(link) @ X)[:3, 3] - (self._world(to) @ Y)[:3, 3]
+        length = float(np.linalg.norm(apart)) if rod.length is None else float(rod.length)
+        if not length > 0.0:
+            raise ValueError(f"{what}: a rod must have a positive length, got {length:g}; use a PointConstraint")
+        point = PointConstraint(rod.frame, ("x",), X[:3, 3], to=rod.to)
+        return SceneConstraint(point, link, frozen(X), to, frozen(Y), length)
+
+    def _closure(self, given: Constraint | HingeConstraint) -> SceneConstraint:
+        constraint = _as_frames(given) if isinstance(given, HingeConstraint) else given
         offset = checked_pose(f"constraint on {constraint.frame!r}", "offset", constraint.offset)
         link, X = self._on_link(str(constraint.frame), offset)
         now = self._world(link) @ X
@@ -282,6 +333,11 @@ class Compilation:
 
     def _world(self, link: int) -> Array:
         return np.eye(4) if link < 0 else self._placements[link]
+
+
+def _as_frames(hinge: HingeConstraint) -> FrameConstraint:
+    rows = tuple(row for row in ROWS if row != f"r{hinge.axis}") if hinge.rows is None else hinge.rows
+    return FrameConstraint(hinge.frame, rows, hinge.offset, to=hinge.to, to_offset=hinge.to_offset)
 
 
 def _forest(entries: list[SceneEntry], builder: ModelBuilder, actuators: Iterable[Actuator]) -> Model:

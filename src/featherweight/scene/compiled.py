@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..arrays import Array
-from ..constraints.constraint_set import Constraint
+from ..constraints.constraint_set import ROWS, Constraint
 from ..model.materials import ContactLaw, Material, combine
 from ..model.model import Model
 from ..records import Record
@@ -96,6 +96,25 @@ class SceneConstraint(Record):
     placement: Array  # (4, 4) of the constraint's frame in the link; rows are along its axes
     to: int  # index in the model; -1: the world
     to_placement: Array  # (4, 4) of the frame it must coincide with
+    length: float = 0.0  # of a rod between the origins [m]: its one row is along it; 0: no rod
+
+    @property
+    def axes(self) -> list[int]:
+        """Of each row, rising: 0 to 2 along the axes of the first frame, 3 to 5 about them; 0 of a rod."""
+        return [0] if self.length > 0.0 else sorted(ROWS.index(row) for row in self.constraint.rows)
+
+    @property
+    def name(self) -> str:
+        a, b = self.constraint.frame, self.constraint.to
+        return f"{a}" if b is None else f"{a} - {b}"
+
+
+@dataclass(frozen=True)
+class SceneCoupling(Record):
+    """Polynomials of the coordinates of joints that add up to zero: of each a degree of freedom and coefficients."""
+
+    name: str
+    terms: tuple[tuple[int, tuple[float, ...]], ...]  # the constant first
 
 
 @dataclass(frozen=True)
@@ -180,6 +199,7 @@ class CompiledScene(Record):
     overrides: Mapping[tuple[int, int], int]  # pairs (i < j) that may touch whatever the filter says -> row of laws
     constraints: tuple[SceneConstraint, ...]
     parts: Mapping[str, ScenePart]  # by the name given to Scene.add; "ground" for the ground
+    couplings: tuple[SceneCoupling, ...] = ()  # of models, mimic joints included, and of the scene
 
     @cached_property
     def law_values(self) -> Array:

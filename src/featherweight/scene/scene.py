@@ -18,8 +18,17 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Array
 from ..checks import checked_name, close_names, numbers
-from ..constraints.constraint_set import Constraint, FrameConstraint, PointConstraint
+from ..constraints.constraint_set import (
+    AnyConstraint,
+    DistanceConstraint,
+    FrameConstraint,
+    HingeConstraint,
+    JointCombination,
+    JointCoupling,
+    PointConstraint,
+)
 from ..model.builder import WORLD
+from ..model.coupling_checks import check_couplings
 from ..model.description import Actuator
 from ..model.geometry_checks import checked_medium, checked_pose
 from ..model.materials import ContactLaw
@@ -65,7 +74,7 @@ class Scene:
         self._frames: set[str] = set()  # of links and frames: what constraints may name
         self._excludes: list[tuple[str, str]] = []
         self._pairs: list[tuple[str, str, dict[str, Any]]] = []
-        self._constraints: list[Constraint] = []
+        self._constraints: list[AnyConstraint] = []
         self._actuators: dict[str, Actuator] = {}  # by joint; those of the models come before them
         if ground is not None:
             if not isinstance(ground, Body) or not ground.static:
@@ -141,27 +150,32 @@ class Scene:
         ContactLaw(**{"stiffness": 1.0, **law} if "damping" in law else law)  # checks the numbers
         self._pairs.append((self._target(a), self._target(b), law))
 
-    def constrain(self, constraint: Constraint) -> None:
+    def constrain(self, constraint: AnyConstraint) -> None:
         """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
-        Frames are named as in the scene ("robot/foot", or the name of a body). Steps hold them: what
+        Hinges, rods and couplings of joints hold as well. Frames and joints are named as in the scene ("robot/foot", or
+        the name of a body). Steps hold them: what
         :func:`featherweight.constrained_dynamics` takes as desired accelerations, ``acceleration``, ``stiffness``,
         ``damping`` and ``compliance``, is refused.
         """
-        if not isinstance(constraint, PointConstraint | FrameConstraint):
-            raise ValueError(f"constrain: expected a PointConstraint or FrameConstraint, got {constraint!r}")
-        for frame in (constraint.frame, constraint.to):
-            if frame is not None and frame not in self._frames:
-                hint = close_names(str(frame), self._frames)
-                raise ValueError(f"constrain: the scene has no link or frame {frame!r}{hint}")
+        if isinstance(constraint, JointCoupling | JointCombination):
+            self._check_coupled(constraint)
+        elif isinstance(constraint, PointConstraint | FrameConstraint | HingeConstraint | DistanceConstraint):
+            for frame in (constraint.frame, constraint.to):
+                if frame is not None and frame not in self._frames:
+                    hint = close_names(str(frame), self._frames)
+                    raise ValueError(f"constrain: the scene has no link or frame {frame!r}{hint}")
+        else:
+            raise ValueError(f"constrain: expected a constraint such as fw.PointConstraint, got {constraint!r}")
         for name in ("acceleration", "compliance", "stiffness", "damping"):
             if np.any(np.asarray(getattr(constraint, name), dtype=object) != 0.0):
                 raise ValueError(
-                    f"constrain: {name} of the constraint on {constraint.frame!r} has no meaning in a step, which "
+                    f"constrain: {name} of the constraint on {constraint.what} has no meaning in a step, which "
                     "holds coordinates, not accelerations; leave it out, or use fw.constrained_dynamics"
                 )
-        if np.ndim(cast(Any, constraint.position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
-            raise ValueError(f"constrain: {constraint.frame!r} must have one position, not one per sample")
+        position = getattr(constraint, "position", None)
+        if np.ndim(cast(Any, position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
+            raise ValueError(f"constrain: {constraint.what} must have one position, not one per sample")
         self._constraints.append(constraint)
 
     def servo(
@@ -258,6 +272,36 @@ class Scene:
             )
         return tuple(self._actuators[joint].name for joint in joints_)
 
+    def _check_coupled(self, coupling: JointCoupling | JointCombination) -> None:
+        names = (
+            [name for name, _ in coupling.pairs]
+            if isinstance(coupling, JointCombination)
+            else [name for name in (coupling.joint, coupling.to) if name is not None]
+        )
+        dofs = self._dofs()
+        for name in names:
+            if name not in dofs:
+                raise ValueError(f"constrain: the scene has no moving joint {name!r}{close_names(str(name), dofs)}")
+            if dofs[name] != 1:
+                raise ValueError(f"constrain: joint {name!r} has {dofs[name]} degrees of freedom, not one")
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"constrain: a coupling needs joints, each of them once, got {names}")
+        pairs = [
+            (f"constraint on {each.what}", each)
+            for each in (*self._constraints, coupling)
+            if isinstance(each, JointCoupling | JointCombination)
+        ]
+        check_couplings(pairs)
+
+    def _dofs(self) -> dict[str, int]:
+        """Of all joints that move, by their names in the scene."""
+        return {
+            f"{part}/{joint.name}": joint.nv
+            for part, entry in self._entries.items()
+            if isinstance(entry.handle.content, Model)
+            for joint in entry.handle.content.joints
+        }
+
     def _joints(self, what: str, joints: SceneObject | str | Sequence[str]) -> tuple[str, ...]:
         """Names of joints in the scene, each with one degree of freedom and without an actuator from here."""
         if isinstance(joints, SceneObject):
@@ -270,12 +314,7 @@ class Scene:
                 raise ValueError(f"{what}: {joints!r} has no joint with one degree of freedom")
         else:
             names = (joints,) if isinstance(joints, str) else tuple(joints)
-        dofs = {
-            f"{part}/{joint.name}": joint.nv
-            for part, entry in self._entries.items()
-            if isinstance(entry.handle.content, Model)
-            for joint in entry.handle.content.joints
-        }
+        dofs = self._dofs()
         for name in names:
             if name not in dofs:
                 raise ValueError(f"{what}: the scene has no moving joint {name!r}{close_names(str(name), dofs)}")

@@ -42,7 +42,7 @@ class ForceTorque(Record):
         child = model.link(model.joint(self.joint).child).index
         outer = _outer_links(model, child)
         q, v, a = last_step(state)
-        if scene.constraints:  # there products of velocities are those of the mean over the step
+        if scene.constraints or scene.couplings:  # there products of velocities are those of the mean over the step
             v = 0.5 * (v + np.atleast_2d(state.v))
         X = np.asarray(_core.forward_kinematics(model, q))
         origin = X[:, child, :3, 3]
@@ -70,8 +70,11 @@ def _closure_wrench(state: State, links: set[int], X: Array, origin: Array) -> t
     F, M = closures.force.reshape(shape), closures.moment.reshape(shape)
     for k, c in enumerate(constraints):
         first = X[:, c.link] @ c.placement if c.link >= 0 else np.tile(c.placement, (len(X), 1, 1))
-        pulls, turns = _turned(first, F[:, k]), _turned(first, M[:, k])
         second = X[:, c.to] @ c.to_placement if c.to >= 0 else np.tile(c.to_placement, (len(X), 1, 1))
+        pulls, turns = _turned(first, F[:, k]), _turned(first, M[:, k])
+        if c.length > 0.0:  # a rod
+            line = first[:, :3, 3] - second[:, :3, 3]
+            pulls = F[:, k, :1] * line / np.maximum(np.linalg.norm(line, axis=1, keepdims=True), 1e-300)
         arm = second[:, :3, 3] - origin  # both are pushed there
         for link, sign in ((c.link, 1.0), (c.to, -1.0)):
             if link in links:

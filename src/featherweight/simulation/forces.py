@@ -10,7 +10,6 @@ import numpy as np
 from .. import _core
 from ..arrays import Array
 from ..checks import frozen
-from ..constraints.constraint_set import ROWS
 from ..records import Record
 from ..scene.compiled import CompiledScene
 from .contacts import Contacts
@@ -24,7 +23,8 @@ class Closures(Record):
     """The n constraints of a scene: what they exert, and how far they are from met.
 
     Forces act on the first frame of each constraint, at its origin; those on the second, or on the world, are the
-    opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free.
+    opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free. Rods have
+    one number, the first: along the line from the second frame to the first.
 
     >>> scene = fw.Scene()
     >>> lamp = scene.add(fw.box((0.1, 0.1, 0.1), mass=2.0), name="lamp", pose=(0, 0, 1))
@@ -54,6 +54,18 @@ class Closures(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class Couplings(Record):
+    """The n couplings of joints of a scene, mimic joints included: what they exert, and how far they are from met."""
+
+    names: tuple[str, ...]  # (n) of couplings; of mimic joints and of the scene's own, the joints
+    force: Array  # (..., n) [N or N m] along the first joint, mean over the last step
+    apart: Array  # (..., n) [m or rad] by which the first joint is ahead, at the state
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
 class Forces(Record):
     """All forces of the last step, means over it. Along joints (..., nv) [N] or [N m], positive the way v is.
 
@@ -73,6 +85,7 @@ class Forces(Record):
     servos: Array
     contacts: Contacts
     closures: Closures
+    couplings: Couplings
 
     @property
     def joints(self) -> Array:
@@ -88,7 +101,7 @@ class ReadImpulses:
     limits: Array  # (batch, nv)
     friction: Array  # (batch, nv)
     servos: Array  # (batch, nv)
-    closures: Array  # (batch, rows)
+    closures: Array  # (batch, rows) of closures, then of couplings
 
     @classmethod
     def of(cls, simulator: Simulator, core: _core.Environments) -> ReadImpulses:
@@ -100,11 +113,17 @@ def closures_of(scene: CompiledScene, impulses: Array, errors: Array, dt: float)
     n, names, first = len(scene.constraints), [], 0
     wrench, error = np.zeros((*impulses.shape[:-1], n, 6)), np.zeros((*impulses.shape[:-1], n, 6))
     for k, each in enumerate(scene.constraints):
-        rows = sorted(ROWS.index(row) for row in each.constraint.rows)
+        rows = each.axes
         wrench[..., k, rows] = impulses[..., first : first + len(rows)] / dt
         error[..., k, rows] = errors[..., first : first + len(rows)]
         first += len(rows)
-        a, b = each.constraint.frame, each.constraint.to
-        names.append(f"{a}" if b is None else f"{a} - {b}")
+        names.append(each.name)
     parts = (wrench[..., :3], wrench[..., 3:], error[..., :3], error[..., 3:])
     return Closures(tuple(names), *(frozen(np.ascontiguousarray(part)) for part in parts))
+
+
+def couplings_of(scene: CompiledScene, impulses: Array, errors: Array, dt: float) -> Couplings:
+    """From impulses and errors of all rows, (..., rows) each."""
+    first = sum(len(each.axes) for each in scene.constraints)
+    names = tuple(each.name for each in scene.couplings)
+    return Couplings(names, frozen(impulses[..., first:] / dt), frozen(np.array(errors[..., first:])))

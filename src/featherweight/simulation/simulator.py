@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, files
 from ..arrays import Array, real_numbers
-from ..constraints.constraint_set import ROWS
 from ..core_tables import StepFigures, StepReports, StepTotals
 from ..model.description import Actuator, Keyframe
 from ..model.model import Model
@@ -753,10 +752,10 @@ def _arguments(scene: CompiledScene, actuation: Actuation, integrator: Integrato
         ],
         "joint_rows": rows,
         "closures": [
-            (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(),
-             sorted(ROWS.index(row) for row in c.constraint.rows))
+            (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(), c.axes, c.length)
             for c in scene.constraints
         ],
+        "couplings": [[(dof, list(p)) for dof, p in each.terms] for each in scene.couplings],
         **actuation.arguments(),
         "lifts": lifts(model.description),
         "damping": model.damping.tolist(),
@@ -779,7 +778,11 @@ def _inertias(model: Model, actuation: Actuation, integrator: Integrator) -> Arr
 
 
 def _check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
-    names = {"closures": "constraints", "joint_rows": "limits or dry friction of joints"}
+    names = {
+        "closures": "constraints",
+        "couplings": "couplings of joints",
+        "joint_rows": "limits or dry friction of joints",
+    }
     found = [name for what, name in names.items() if arguments[what]]
     if scene.rules.pairs(0) is None:
         found.insert(0, "shapes that can touch")

@@ -19,7 +19,7 @@ from ..records import Packed, packed, same_values, unpacked
 from . import saved
 from .alarms import limit_violations
 from .contacts import Contacts
-from .forces import Closures, Forces, ReadImpulses, closures_of
+from .forces import Closures, Couplings, Forces, ReadImpulses, closures_of, couplings_of
 from .parameters import Parameters
 
 if TYPE_CHECKING:
@@ -113,11 +113,17 @@ class State:
     @property
     def closures(self) -> Closures:
         """The constraints of the scene: what they exerted in the last step, and how far they are from met now."""
-        errors = self._core.closure_errors()
-        impulses = self._read.closures
-        if self.single:
-            impulses, errors = impulses[0], errors[0]
-        return closures_of(self.simulator.scene, impulses, errors, self.simulator.dt)
+        return closures_of(self.simulator.scene, *self._held(), self.simulator.dt)
+
+    @property
+    def couplings(self) -> Couplings:
+        """Couplings of joints, mimic joints included: what they exerted in the last step, and how far they are off."""
+        return couplings_of(self.simulator.scene, *self._held(), self.simulator.dt)
+
+    def _held(self) -> tuple[Array, Array]:
+        """Impulses and errors of closures and couplings, ([batch,] rows)."""
+        impulses, errors = self._read.closures, self._core.closure_errors()
+        return (impulses[0], errors[0]) if self.single else (impulses, errors)
 
     @property
     def forces(self) -> Forces:
@@ -133,7 +139,7 @@ class State:
         read, dt = self._read, self.simulator.dt
         along = (read.limits / dt, read.friction / dt, read.servos / dt)
         limits, friction, servos = (frozen(x[0] if self.single else x) for x in along)
-        return Forces(self.joint_forces, limits, friction, servos, self.contacts, self.closures)
+        return Forces(self.joint_forces, limits, friction, servos, self.contacts, self.closures, self.couplings)
 
     @property
     def residual(self) -> Any:
@@ -187,7 +193,9 @@ class State:
         """
         met = (self._last.unconverged == 0.0) & ~self._reports.failed
         return (
-            self._figure(met) & (self.closure_error <= _MET) if self.simulator.scene.constraints else self._figure(met)
+            self._figure(met) & (self.closure_error <= _MET)
+            if self.simulator.scene.constraints or self.simulator.scene.couplings
+            else self._figure(met)
         )
 
     @property
