@@ -133,7 +133,7 @@ from .sensors.joints import JointSensor
 from .sensors.named import NamedSensor, named_sensors
 from .simulation.contacts import Contacts
 from .simulation.derivatives import Gradient, Linearisation, RolloutGradient, StepDerivatives
-from .simulation.forces import Closures, Forces
+from .simulation.forces import Closures, Couplings, Forces
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator, Trajectory
 from .simulation.solution import SolvedRows, StepSolution
@@ -171,6 +171,7 @@ __all__ = [
     "ContactPair",
     "Contacts",
     "Coupling",
+    "Couplings",
     "DelassusOperator",
     "DistanceConstraint",
     "FluidShape",

@@ -69,7 +69,7 @@ def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.Cap
         "0",
         "0",
     ]
-    assert "1 changes the motion" in out
+    assert "mimics 'turn': scenes hold it" in out
 
 
 def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,6 +79,14 @@ def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> N
     assert "free" in floating.split()
 
 
+def test_strict_info_names_the_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = (DATA / "features.urdf").read_text().replace("<mimic ", "<mystery/><mimic ")
+    (tmp_path / "odd.urdf").write_text(text)
+    code, _, err = run(capsys, "info", str(tmp_path / "odd.urdf"), "--strict")
+    assert code == 2
+    assert "odd.urdf:84: " in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -86,7 +94,6 @@ def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> N
         (["quadrupet"], "did you mean 'quadruped'"),
         (["neither"], "the models are"),
         ([str(DATA)], "is a directory"),
-        ([str(DATA / "features.urdf"), "--strict"], "features.urdf:84: joint 'lift': mimics 'turn'"),
         (["arm", "--floating-base"], "built-in"),
     ],
 )

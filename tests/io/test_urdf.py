@@ -51,11 +51,11 @@ def test_limits_and_dynamics_are_kept() -> None:
     assert_close(spin.axis, [0.0, 0.6, 0.8])
 
 
-def test_mimic_is_recorded_and_reported() -> None:
+def test_mimic_is_read_and_told() -> None:
     model = fw.load(DATA / "features.urdf")
     assert model.joint("lift").mimic == Mimic("turn", 0.2, 0.01)
     [note] = notes_about(model, "mimics")
-    assert (note.element, note.line, note.honoured) == ("joint 'lift'", 84, False)
+    assert (note.element, note.line, note.honoured) == ("joint 'lift'", 84, True)
 
 
 def test_planar_joint_moves_across_its_axis() -> None:

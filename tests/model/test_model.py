@@ -213,9 +213,9 @@ def test_reprs_are_informative(model: fw.Model) -> None:
 
 def test_import_report_reads_like_a_table(model: fw.Model) -> None:
     report = model.import_report
-    assert repr(report) == "<ImportReport: 9 notes, 1 changes the motion>"
+    assert repr(report) == "<ImportReport: 9 notes, 0 change the motion>"
     assert len(report) == len(list(report)) == 9
-    assert "MOTION     84  joint 'lift'" in str(report)
+    assert "84  joint 'lift'" in str(report)
     assert str(fw.models.box().import_report) == "import report: nothing to report"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..model.builder import WORLD
-from ..model.description import Closure
+from ..model.description import Closure, Coupling
 from ..model.model import Model
-from .constraint_set import ROWS, AnyConstraint, FrameConstraint, JointCoupling, PointConstraint
+from .constraint_set import ROWS, AnyConstraint, FrameConstraint, JointCombination, JointCoupling, PointConstraint
 
 
 def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
@@ -13,7 +13,7 @@ def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
 
     A model is a tree, and dynamics such as :func:`featherweight.aba` are those of the tree. Pass these along where
     loops are to be closed: to :func:`featherweight.constrained_dynamics`, :func:`featherweight.close_loops` and
-    their like. Scenes hold closures without being told.
+    their like. Scenes hold them without being told.
 
     >>> model = fw.models.five_bar()
     >>> loops = fw.constraints_of(model)
@@ -28,8 +28,13 @@ def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
         for joint in description.joints
         if joint.mimic is not None
     )
-    couplings = (JointCoupling(c.joint, c.to, c.polynomial) for c in description.couplings)
-    return (*map(_of_closure, description.closures), *mimics, *couplings)
+    return (*map(_of_closure, description.closures), *mimics, *map(_of_coupling, description.couplings))
+
+
+def _of_coupling(coupling: Coupling) -> AnyConstraint:
+    if coupling.others:
+        return JointCombination(dict(coupling.terms), coupling.polynomial[0])
+    return JointCoupling(coupling.joint, coupling.to, coupling.polynomial)
 
 
 def _of_closure(closure: Closure) -> AnyConstraint:

@@ -62,6 +62,9 @@ class DriveWriter:
 
     def _add_coupling(self, coupling: Coupling) -> None:
         """MuJoCo counts both joints from where they start: y - y0 = p(x - x0)."""
+        if coupling.others:
+            self._add_combination(coupling)
+            return
         if len(coupling.polynomial) > 5:
             self._text.leave_out(f"coupling {coupling.name!r}: a polynomial of a degree above four")
             return
@@ -75,6 +78,14 @@ class DriveWriter:
         coefficients[0] -= y0
         padded = coefficients + [0.0] * (5 - len(coefficients))
         SubElement(self._text.section("equality"), "joint", {**options, "polycoef": text_of(padded)})
+
+    def _add_combination(self, coupling: Coupling) -> None:
+        """Of several joints: a tendon over them that keeps its length, which MuJoCo counts from that at the start."""
+        name = self._add_fixed({"name": self._text.new_name("tendon", coupling.name)}, list(coupling.terms))
+        length = sum(x * self._start(joint) for joint, x in coupling.terms)
+        values = [coupling.polynomial[0] - length, 0.0, 0.0, 0.0, 0.0]
+        options = {"name": self._text.new_name("equality", coupling.name), "tendon1": name}
+        SubElement(self._text.section("equality"), "tendon", {**options, "polycoef": text_of(values)})
 
     def _start(self, joint: str) -> float:
         return float(start_of(self._joints[joint])[0])

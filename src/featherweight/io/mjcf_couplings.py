@@ -22,6 +22,8 @@ def add_couplings(source: MjcfSource) -> None:
             source.note("equality", number, "is not active: left out", Severity.NOTHING)
         elif kind == int(types.mjEQ_JOINT):
             _add_coupling(source, number, names[number])
+        elif kind == int(types.mjEQ_TENDON) and _are_fixed(source, number):
+            _add_tendon_coupling(source, number, names[number])
         else:
             what = types(kind).name[5:].lower()
             source.note("equality", number, f"an equality of type {what} is not imported", Severity.MOTION)
@@ -42,7 +44,40 @@ def _add_coupling(source: MjcfSource, number: int, name: str) -> None:
     coefficients[0] += reference[0]
     to = source.joints[second] if second >= 0 else None
     source.builder.couple(name, source.joints[first], to, coefficients)
-    source.note("equality", number, f"couples joints: {_NOT_ENFORCED}", Severity.MOTION)
+
+
+def _are_fixed(source: MjcfSource, number: int) -> bool:
+    """Whether an equality is one of tendons that run over joints, and linear."""
+    m = source.m
+    tendons = [int(x) for x in (m.eq_obj1id[number], m.eq_obj2id[number]) if x >= 0]
+    over_joints = all(m.wrap_type[m.tendon_adr[t]] == int(source.mujoco.mjtWrap.mjWRAP_JOINT) for t in tendons)
+    return over_joints and (len(tendons) == 1 or not np.any(m.eq_data[number][2:5]))
+
+
+def _add_tendon_coupling(source: MjcfSource, number: int, name: str) -> None:
+    """MuJoCo has L1 - L1_0 = p0 + p1 (L2 - L2_0), with the lengths that tendons start with: linear in all joints."""
+    m = source.m
+    first, second = int(m.eq_obj1id[number]), int(m.eq_obj2id[number])
+    constant, slope = (float(x) for x in m.eq_data[number][:2])
+    terms = dict(_coefficients(source, first))
+    value = float(m.tendon_length0[first]) + constant
+    if second >= 0:
+        value -= slope * float(m.tendon_length0[second])
+        for joint, x in _coefficients(source, second):
+            terms[joint] = terms.get(joint, 0.0) - slope * x
+    terms = {joint: x for joint, x in terms.items() if x != 0.0}
+    if not terms:
+        source.note("equality", number, "holds whatever the joints do, or never: left out", Severity.NOTHING)
+        return
+    joint = max(terms, key=lambda each: abs(terms[each]))
+    others = [(other, -x / terms[joint]) for other, x in terms.items() if other != joint]
+    source.builder.couple(name, joint, None, (value / terms[joint],), others)
+
+
+def _coefficients(source: MjcfSource, tendon: int) -> list[tuple[str, float]]:
+    m = source.m
+    wraps = range(int(m.tendon_adr[tendon]), int(m.tendon_adr[tendon] + m.tendon_num[tendon]))
+    return [(source.joints[int(m.wrap_objid[k])], float(m.wrap_prm[k])) for k in wraps]
 
 
 def add_tendons(source: MjcfSource) -> None:

@@ -196,7 +196,7 @@ class JointReader:
         if type_ not in _ONE_DOF:
             reader.note(mimic, self._what, "mimics with two degrees of freedom: left out", MOTION)
             return {}
-        reader.note(mimic, self._what, f"mimics {target!r}: recorded, not enforced by the dynamics of the tree", MOTION)
+        reader.note(mimic, self._what, f"mimics {target!r}: scenes hold it, functions of the model do not", NOTHING)
         return {"mimic": Mimic(self._scope.full(target), multiplier, offset - multiplier * reference)}
 
 

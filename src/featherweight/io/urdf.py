@@ -400,7 +400,7 @@ class _UrdfReader(Reader):
             message = f"mimics {target!r}, which is not another joint with one degree of freedom: left out"
             self.note(mimic, what, message, MOTION)
             return None
-        self.note(mimic, what, f"mimics {target!r}: recorded, not enforced by the dynamics of the tree", MOTION)
+        self.note(mimic, what, f"mimics {target!r}: scenes hold it, functions of the model do not", NOTHING)
         return law
 
     def _report_unused(self, joint: Element, declared: str, what: str) -> None:

@@ -42,7 +42,7 @@ def checked_actuator(element: str, given: Actuator) -> Actuator:
         ctrl_range=checked_range(element, "ctrl_range", given.ctrl_range),
         force_range=checked_range(element, "force_range", given.force_range),
         bias=(bias[0], bias[1], bias[2]),
-        others=_others(element, given.others),
+        others=checked_pairs(element, given.others),
         slopes=(slopes[0], slopes[1]),
         muscle=None if given.muscle is None else _checked_muscle(element, given.muscle),
         activation=None if given.activation is None else _checked_activation(element, given.activation),
@@ -55,7 +55,8 @@ def _floats(element: str, field: str, value: Any, n: int) -> tuple[float, ...]:
     return tuple(float(x) for x in numbers(element, field, value, (n,)))
 
 
-def _others(element: str, others: Iterable[Any]) -> tuple[tuple[str, float], ...]:
+def checked_pairs(element: str, others: Iterable[Any]) -> tuple[tuple[str, float], ...]:
+    """Names of joints with numbers."""
     pairs = [tuple(pair) if isinstance(pair, list | tuple) else () for pair in others]
     if any(len(pair) != 2 for pair in pairs):
         raise ModelError(element, "others must be pairs of a joint and a number")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..checks import checked_name, close_names, frozen, not_negative, number, numbers, vector
 from ..errors import ModelError
-from .actuator_checks import checked_actuator
+from .actuator_checks import checked_actuator, checked_pairs
 from .coupling_checks import check_couplings
 from .description import (
     JOINT_SIZES,
@@ -360,13 +360,26 @@ class ModelBuilder:
         )
         return self
 
-    def couple(self, name: str, joint: str, to: str | None, polynomial: Iterable[float]) -> ModelBuilder:
-        """Record that a joint follows another, or stays where it is without one. Arguments as in :class:`Coupling`."""
+    def couple(
+        self,
+        name: str,
+        joint: str,
+        to: str | None,
+        polynomial: Iterable[float],
+        others: Iterable[tuple[str, float]] = (),
+    ) -> ModelBuilder:
+        """Let a joint follow another, or several. Arguments as in :class:`Coupling`."""
         element = f"coupling {checked_name('coupling', name)!r}"
         if name in self._couplings:
             raise ModelError(element, "the name is used twice")
         coefficients = tuple(number(element, "polynomial", x) for x in polynomial)
-        self._couplings[name] = Coupling(name, joint, to, coefficients)
+        more = checked_pairs(element, others)
+        names = [joint, *filter(None, (to,)), *(other for other, _ in more)]
+        if len(set(names)) != len(names):
+            raise ModelError(element, f"couples joints, each of them once, got {', '.join(map(repr, names))}")
+        if more and any(coefficients[2:]):
+            raise ModelError(element, "with more than two joints the polynomial must be of first degree")
+        self._couplings[name] = Coupling(name, joint, to, coefficients, more)
         return self
 
     def tendon(
@@ -615,7 +628,8 @@ class ModelBuilder:
     def _add_couplings(self, description: ModelDescription, prefix: str) -> None:
         for coupling in description.couplings:
             to = None if coupling.to is None else prefix + coupling.to
-            self.couple(prefix + coupling.name, prefix + coupling.joint, to, coupling.polynomial)
+            others = [(prefix + name, x) for name, x in coupling.others]
+            self.couple(prefix + coupling.name, prefix + coupling.joint, to, coupling.polynomial, others)
         for sensor in description.sensors:
             self.sensor(prefix + sensor.name, sensor.quantity, prefix + sensor.of)
         for tendon in description.tendons:
@@ -752,7 +766,7 @@ class ModelBuilder:
         for actuator in self._actuators.values():
             self._check_actuator(actuator)
         for coupling in self._couplings.values():
-            for name in filter(None, (coupling.joint, coupling.to)):
+            for name in filter(None, (coupling.joint, coupling.to, *(name for name, _ in coupling.others))):
                 self._check_axis_joint(f"coupling {coupling.name!r}", "couples", name)
         mimics = [
             (f"joint {joint.name!r}", joint.mimic.as_coupling(joint.name))

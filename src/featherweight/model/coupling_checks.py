@@ -96,7 +96,7 @@ def _linear(each: Any) -> tuple[dict[str, float], float] | None:
     c = np.atleast_1d(np.asarray(each.polynomial, dtype=float))
     if c[2:].any():
         return None
-    terms = {each.joint: 1.0}
+    terms = {each.joint: 1.0} | {name: -x for name, x in getattr(each, "others", ())}
     if each.to is not None:
         terms[each.to] = -float(c[1]) if len(c) > 1 else 0.0
     return terms, float(c[0]) if len(c) else 0.0

@@ -108,9 +108,10 @@ class Link(Record):
 
 @dataclass(frozen=True)
 class Coupling(Record):
-    """``q = polynomial(q_of(to))``, or a constant without ``to``: scenes hold it, functions of a model do not.
+    """``q = polynomial(q_of(to)) + sum of others``, without ``to`` a constant.
 
-    The joints have one degree of freedom; ``polynomial`` starts with the constant.
+    Scenes hold it, functions of a model do not. The joints have one degree of freedom; ``polynomial`` starts with the
+    constant.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
     >>> model = builder.couple("gear", "joint_7", "joint_6", [0.0, -2.0]).build()
@@ -122,6 +123,14 @@ class Coupling(Record):
     joint: str
     to: str | None
     polynomial: tuple[float, ...]
+    others: tuple[tuple[str, float], ...] = ()  # more joints, with factors, where the polynomial is of first degree
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """Of one with ``others``: the factors of all its joints, whose sum is the constant of the polynomial."""
+        slope = self.polynomial[1] if len(self.polynomial) > 1 else 0.0
+        to = () if self.to is None else ((self.to, -slope),)
+        return ((self.joint, 1.0), *to, *((name, -x) for name, x in self.others))
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def encode(description: ModelDescription) -> str:
         "excludes": [list(links) for links in description.excludes],
         "pairs": [{**vars(pair), "law": _encode_surface(pair.law)} for pair in description.pairs],
         "closures": [_encode_fields(closure) for closure in description.closures],
-        "couplings": [_encode_fields(coupling) for coupling in description.couplings],
+        "couplings": [_encode_coupling(coupling) for coupling in description.couplings],
         "tendons": [_encode_fields(tendon) for tendon in description.tendons],
         "sensors": [vars(sensor) for sensor in description.sensors],
         "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
@@ -143,6 +143,13 @@ def _encode_actuator(actuator: Actuator) -> dict[str, Any]:
     for key in ("muscle", "activation"):
         if key in result:
             result[key] = _encode_fields(result[key])
+    return result
+
+
+def _encode_coupling(coupling: Coupling) -> dict[str, Any]:
+    result = _encode_fields(coupling)
+    if not coupling.others:
+        del result["others"]
     return result
 
 
@@ -236,7 +243,7 @@ def _decode_model(document: object) -> ModelDescription:
         sensor.finish()
     for coupling in couplings:
         ends = coupling.take("name", str), coupling.take("joint", str), coupling.take("to", str, None)
-        builder.couple(*ends, coupling.take("polynomial", _floats))
+        builder.couple(*ends, coupling.take("polynomial", _floats), coupling.take("others", list, []))
         coupling.finish()
     for tendon in tendons:
         over_joints, coefficients = tendon.take("joints", _names), tendon.take("coefficients", _floats)

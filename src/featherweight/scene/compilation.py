@@ -281,7 +281,7 @@ class Compilation:
                 line = (joint.mimic.offset, joint.mimic.multiplier)
                 yield self._follows(joint.name, joint.name, joint.mimic.joint, line)
         for coupling in description.couplings:
-            yield self._follows(coupling.name, coupling.joint, coupling.to, coupling.polynomial)
+            yield self._follows(coupling.name, coupling.joint, coupling.to, coupling.polynomial, coupling.others)
         for each in constraints:
             if isinstance(each, JointCoupling):
                 polynomial = np.atleast_1d(np.asarray(each.polynomial, dtype=np.float64)).tolist()
@@ -291,11 +291,21 @@ class Compilation:
                 terms[0] = (terms[0][0], (-float(each.value), terms[0][1][1]))
                 yield SceneCoupling(" + ".join(name for name, _ in each.pairs), tuple(terms))
 
-    def _follows(self, name: str, joint: str, to: str | None, polynomial: tuple[float, ...]) -> SceneCoupling:
-        own = (self._model.joint(joint).v_slice.start, (0.0, 1.0))
+    def _follows(
+        self,
+        name: str,
+        joint: str,
+        to: str | None,
+        polynomial: tuple[float, ...],
+        others: tuple[tuple[str, float], ...] = (),
+    ) -> SceneCoupling:
+        own, more = self._dof(joint), tuple((self._dof(other), (0.0, -x)) for other, x in others)
         if to is None:
-            return SceneCoupling(name, ((own[0], (-polynomial[0], 1.0)),))
-        return SceneCoupling(name, (own, (self._model.joint(to).v_slice.start, tuple(-x for x in polynomial))))
+            return SceneCoupling(name, ((own, (-polynomial[0], 1.0)), *more))
+        return SceneCoupling(name, ((own, (0.0, 1.0)), (self._dof(to), tuple(-x for x in polynomial)), *more))
+
+    def _dof(self, joint: str) -> int:
+        return int(self._model.joint(joint).v_slice.start)
 
     def _rod(self, rod: DistanceConstraint) -> SceneConstraint:
         what = f"constraint on {rod.frame!r}"

@@ -55,7 +55,20 @@ class Closures(Record):
 
 @dataclass(frozen=True, eq=False)
 class Couplings(Record):
-    """The n couplings of joints of a scene, mimic joints included: what they exert, and how far they are from met."""
+    """The n couplings of joints of a scene, mimic joints included: what they exert, and how far they are from met.
+
+    >>> builder = fw.ModelBuilder("gears", gravity=(0.0, 0.0, 0.0))
+    >>> for name, at in (("small", 0.0), ("large", 0.3)):
+    ...     wheel = builder.link(name, mass=1.0, inertia=0.01 * np.ones(3))
+    ...     axle = builder.joint(name, "continuous", "world", name, placement=(at, 0, 0), axis="z")
+    >>> model = builder.couple("mesh", "large", "small", [0.0, -0.5]).build()
+    >>> sim = fw.Simulator(model)
+    >>> state = sim.step(sim.state(), tau=[1.0, 0.0])
+    >>> bool(np.isclose(state.v[1], -0.5 * state.v[0]))
+    True
+    >>> state.couplings.names, state.couplings.force.round(3)
+    (('gears/mesh',), array([-0.4]))
+    """
 
     names: tuple[str, ...]  # (n) of couplings; of mimic joints and of the scene's own, the joints
     force: Array  # (..., n) [N or N m] along the first joint, mean over the last step
