@@ -1,6 +1,7 @@
 """Live views."""
 
 import socket
+import threading
 import urllib.request
 
 import numpy as np
@@ -24,6 +25,23 @@ def test_a_live_view_is_served_and_follows_the_simulation() -> None:
             state = sim.step(state)
             shown.update(state)
         assert np.allclose(shown._links[0].position, state.q[:3])
+        assert shown._curves is not None
+        time, kinetic, potential, _ = shown._curves._points[-1]
+        assert time == state.time
+        assert np.isclose(kinetic + potential, fw.kinetic_energy(sim.model, state.q, state.v) + potential)
+
+
+def test_a_live_view_waits_while_it_is_paused() -> None:
+    sim = fw.Simulator(fw.models.pendulum())
+    with fw.view(sim, live=True, open_browser=False) as shown:
+        shown._goes_on.clear()  # as the button does
+        waiting = threading.Thread(target=shown.update, args=(sim.state(),))
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        shown._go_on(step_only=True)
+        waiting.join(10.0)
+        assert not waiting.is_alive() and not shown._goes_on.is_set()  # one, and it waits again
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import socket
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array
 from ..model.poses import quaternion_from_rotation
+from .live_curves import LiveCurves
 from .world import World
 
 _FIRST_PORT = 8080
@@ -21,7 +23,9 @@ _INSTALL = 'pip install "featherweight[view]"'
 class LiveView:
     """A page that follows a robot: made by :func:`featherweight.view`, moved by :meth:`update`.
 
-    ``url`` is where it is shown. A view closes with :meth:`close`, or at the end of a ``with`` block.
+    ``url`` is where it is shown. Of states, it shows contacts with their forces, and curves of energies and of the
+    residual. While someone has pressed "pause", :meth:`update` waits; "step" lets one through. A view closes with
+    :meth:`close`, or at the end of a ``with`` block.
 
     >>> sim = fw.Simulator(fw.models.arm())
     >>> live = fw.view(sim, live=True)  # doctest: +SKIP
@@ -42,9 +46,13 @@ class LiveView:
         for k, item in enumerate(world.items):
             self._add(k, item)
         self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy")
+        self._goes_on = threading.Event()
+        self._goes_on.set()
         self._add_switches()
-        self._sliders: list[tuple[int, Any]] = []
+        self._curves: LiveCurves | None = None  # made when there is something to draw
+        self._arrows: Any = None
         self._q = np.array(q, dtype=np.float64)
+        self._look_at(q)
         self.update(q)
 
     def update(self, q: ArrayLike | Any, *, time: float | None = None) -> None:
@@ -59,7 +67,30 @@ class LiveView:
                 handle.position = X[:3, 3]
                 handle.wxyz = _wxyz(X[:3, :3])
             if time is not None:
-                self._clock.value = f"{time:.3f} s"
+                self._clock.value = f"{np.ravel(time)[0]:.3f} s"
+            if hasattr(q, "contacts"):
+                self._show_state(q)
+        self._goes_on.wait()
+        if self._step_only:
+            self._goes_on.clear()
+
+    def _show_state(self, state: Any) -> None:
+        contacts = state.contacts
+        of_first = np.asarray(contacts.environment) == 0
+        at, force = np.asarray(contacts.position)[of_first], np.asarray(contacts.force_world)[of_first]
+        model = self.world.model
+        size = model.mass * float(np.linalg.norm(model.gravity)) or 1.0
+        ends = np.stack([at, at + 0.4 * force / size], axis=1).astype(np.float32)  # the weight of everything: 0.4 m
+        if self._arrows is not None:
+            self._arrows.remove()
+        self._arrows = self._server.scene.add_line_segments(
+            "/contacts", ends, (220, 40, 40), thickness=4.0, thickness_units="screen"
+        )
+        if self._curves is None:
+            self._curves = LiveCurves(_viser(), self._server, model)
+        v = np.asarray(state.v)
+        first = v[0] if v.ndim == 2 else v
+        self._curves.add(self._q, first, float(np.ravel(state.time)[0]), float(np.ravel(state.residual)[0]))
 
     def add_joint_sliders(self) -> None:
         """Sliders that move the joints with one degree of freedom, for a look at a model by hand."""
@@ -73,6 +104,7 @@ class LiveView:
             slider.on_update(lambda _, at=at, slider=slider: self._turn(at, float(slider.value)))
 
     def close(self) -> None:
+        self._go_on(step_only=False)
         self._server.stop()
 
     def __enter__(self) -> LiveView:
@@ -83,6 +115,13 @@ class LiveView:
 
     def __repr__(self) -> str:
         return f"<LiveView of {self.world.model.name!r} at {self.url}>"
+
+    def _look_at(self, q: Array) -> None:
+        """Puts the camera where all links are in view at first."""
+        lower, upper = self.world.bounds(np.asarray(_core.forward_kinematics(self.world.model, q)))
+        middle, size = 0.5 * (lower + upper), max(float(np.linalg.norm(upper - lower)), 0.1)
+        self._server.initial_camera.look_at = middle
+        self._server.initial_camera.position = middle + size * np.array([1.1, -1.1, 0.7])
 
     def _turn(self, at: int, value: float) -> None:
         q = self._q.copy()
@@ -110,10 +149,18 @@ class LiveView:
     def _add_switches(self) -> None:
         gui = self._server.gui
         self._clock = gui.add_text("time", "0.000 s", disabled=True)
+        self._step_only = False
+        gui.add_button("pause").on_click(lambda _: self._goes_on.clear())
+        gui.add_button("step").on_click(lambda _: self._go_on(step_only=True))
+        gui.add_button("go on").on_click(lambda _: self._go_on(step_only=False))
         for role, name in (("visual", "robot"), ("collision", "collision shapes")):
             if self._by_role[role]:
                 box = gui.add_checkbox(name, role != "collision")
                 box.on_update(lambda _, role=role, box=box: self._show(role, bool(box.value)))
+
+    def _go_on(self, *, step_only: bool) -> None:
+        self._step_only = step_only
+        self._goes_on.set()
 
     def _show(self, role: str, visible: bool) -> None:
         for handle in self._by_role[role]:
