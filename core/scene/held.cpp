@@ -22,7 +22,7 @@ std::vector<int> path_to(const Tree<double>& tree, int link) {
 HeldStorage::HeldStorage(const Tree<double>& tree, const std::vector<HeldSpec>& specs) {
   find_clusters(tree, specs);
   for (const HeldSpec& spec : specs) add_part(tree, spec);
-  find_starts(specs);
+  find_starts(tree, specs);
 }
 
 HeldPlan HeldStorage::plan() const {
@@ -73,19 +73,22 @@ void HeldStorage::add_part(const Tree<double>& tree, const HeldSpec& spec) {
   rows_.resize(rows_.size() + index(n_rows));
 }
 
-void HeldStorage::find_starts(const std::vector<HeldSpec>& specs) {
+void HeldStorage::find_starts(const Tree<double>& tree, const std::vector<HeldSpec>& specs) {
   first_row_.assign(cluster_.size(), static_cast<int>(rows_.size()));
   no_row_.assign(cluster_.size(), 0);
+  std::vector<int> first_on(index(tree.nv), static_cast<int>(rows_.size()));  // row that moves each degree of freedom
   std::map<std::pair<int, int>, int> scales;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const HeldPart& part = parts_[k];
     const int own = cluster_[index(specs[k].links.front())];
     first_row_[index(own)] = std::min(first_row_[index(own)], part.first);
     no_row_[index(own)] = part.first + part.n_rows;
+    int start = part.first;
+    for (int f : dofs_[k]) start = std::min(start, first_on[index(f)] = std::min(first_on[index(f)], part.first));
     for (int r = 0; r < part.n_rows; ++r) {
       const auto [scale, is_new] = scales.try_emplace({own, specs[k].units[index(r)]}, static_cast<int>(scales.size()));
-      rows_[index(part.first + r)] = {first_row_[index(own)], plan_.n_factors, scale->second};
-      plan_.n_factors += index(part.first + r - first_row_[index(own)] + 1);
+      rows_[index(part.first + r)] = {start, plan_.n_factors, scale->second};
+      plan_.n_factors += index(part.first + r - start + 1);
     }
   }
   plan_.n_scales = static_cast<int>(scales.size());

@@ -3,7 +3,8 @@
 //
 // Rows of closures and couplings hold whatever else happens, so they belong to the mechanism and not to what touches it
 // (step/held_system.hpp). Trees that they join are a cluster; rows of different clusters never meet. Row i of the
-// factors begins at the first row that it may meet, so that clusters side by side cost no more than their sum.
+// factors begins at the first row that moves one of its degrees of freedom, its envelope: so clusters side by side cost
+// no more than their sum, and loops in a row, each on trees of its own, no more than their number.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -70,7 +71,7 @@ class HeldStorage {
 
   void find_clusters(const Tree<double>& tree, const std::vector<HeldSpec>& specs);
   void add_part(const Tree<double>& tree, const HeldSpec& spec);
-  void find_starts(const std::vector<HeldSpec>& specs);
+  void find_starts(const Tree<double>& tree, const std::vector<HeldSpec>& specs);
 };
 
 }  // namespace featherweight
