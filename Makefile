@@ -5,6 +5,7 @@
 #   make test         the tests
 #   make lint         ruff, mypy, clang-format, stubs
 #   make test-robots  agreement with Pinocchio on every robot of example-robot-data (130 MB of models)
+#   make test-torch   the tests of featherweight.torch; installs PyTorch (gigabytes, unless pip knows of a build for CPUs)
 #   make sanitize     the tests on a build with the address and undefined-behaviour sanitizers
 #   make fuzz         damaged files, arrays and scenes by the hundred thousand
 #   make seeded-faults  whether the tests notice small errors, put into a copy of the sources one at a time
@@ -26,7 +27,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
+.PHONY: run test lint test-robots test-torch sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
@@ -51,6 +52,9 @@ format: $(STAMPS)/extra-lint
 
 test-robots: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-robots
 	$(BIN)/python -m pytest -n $(JOBS) -m robots $(PYTEST)
+
+test-torch: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-torch
+	$(BIN)/python -m pytest tests/frameworks tests/test_doctests.py -k torch $(PYTEST)
 
 bench: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks $(BENCH)

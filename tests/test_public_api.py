@@ -41,14 +41,25 @@ def test_star_brings_the_public_api() -> None:
     assert names.keys() - {"__builtins__"} == set(fw.__all__)
 
 
-@pytest.mark.parametrize("name", ["convert", "models", "reference"])
+@pytest.mark.parametrize("name", ["convert", "models", "reference", "torch", "jax"])
 def test_public_modules_can_be_imported_by_their_public_name(name: str) -> None:
     assert importlib.import_module(f"featherweight.{name}") is getattr(fw, name)
 
 
 def test_import_leaves_out_what_few_need() -> None:
     """Neither twins, pictures and the command, nor a package that is optional."""
-    optional = ["mujoco", "pinocchio", "scipy", "trimesh", "matplotlib", "gymnasium", "importlib.metadata", "argparse"]
+    optional = [
+        "mujoco",
+        "pinocchio",
+        "scipy",
+        "trimesh",
+        "matplotlib",
+        "gymnasium",
+        "torch",
+        "jax",
+        "importlib.metadata",
+        "argparse",
+    ]
     late = [*optional, *(f"featherweight.{name}" for name in ("reference", "viewer", "cli"))]
     code = f"""
 import sys

@@ -26,6 +26,8 @@ LAYERS = [
     "simulation",
     "sensors",
     "gym",
+    "torch",
+    "jax",
     "reference",
     "featherweight",
     "cli",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import featherweight as fw
@@ -57,6 +58,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "viewing": ("Viewing", ("view", "LiveView", "draw")),
 }
+#: Modules on a page with others, named like the package that they need.
+OPTIONAL = ("torch", "jax")
 #: Modules with pages of their own.
 MODULES = {"gym": "Learning", "reference": "NumPy twins"}
 
@@ -106,7 +109,8 @@ def _directive(module: str, name: str, thing: object) -> list[str]:
     if isinstance(thing, type):
         return [f".. autoclass:: {module}.{name}", "   :members:"]
     if hasattr(thing, "__all__") or type(thing).__name__ == "module":
-        return [f".. automodule:: {getattr(thing, '__name__', name)}", "   :members:"]
+        missing = name in OPTIONAL and find_spec(name) is None
+        return [f".. automodule:: {getattr(thing, '__name__', name)}", *([] if missing else ["   :members:"])]
     if callable(thing):
         return [f".. autofunction:: {module}.{name}"]
     return [f".. autodata:: {module}.{name}"]

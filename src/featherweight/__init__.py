@@ -141,7 +141,7 @@ from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import gym, reference
+    from . import gym, jax, reference, torch
     from .viewer.draw import draw
     from .viewer.live import LiveView
     from .viewer.view import view
@@ -276,6 +276,7 @@ __all__ = [
     "inverse_kinematics",
     "jacobian",
     "jacobian_time_derivative",
+    "jax",
     "kinetic_energy",
     "load",
     "loads",
@@ -303,6 +304,7 @@ __all__ = [
     "solid_inertia",
     "sphere",
     "to_mjcf",
+    "torch",
     "torque_regressor",
     "view",
 ]
@@ -322,7 +324,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name in ("gym", "reference"):
+        if name in ("gym", "jax", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
         if name in _VIEWS:
             value = getattr(importlib.import_module(_VIEWS[name], __name__), name)

@@ -77,6 +77,7 @@ class Gradient(Record):
     tau: Array
     control: Array
     parameters: Mapping[str, Array]
+    failed: Any  # ([batch]) environments that failed: all of theirs is zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +100,7 @@ class RolloutGradient(Record):
     tau: Array  # ([batch,] steps, nv)
     control: Array  # ([batch,] steps, nu)
     parameters: Mapping[str, Array]  # ([batch,] n) each, summed over all steps
+    failed: Any  # ([batch]) environments that failed on the way: all of theirs is zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +200,15 @@ class Columns:
         return values
 
 
+def columns_of(sim: Simulator, wrt: tuple[str, ...], free: NDArray[np.bool_] | None) -> Columns:
+    """Made once for each set of names, unless some controls were at the ends of their range."""
+    if free is not None:
+        return Columns(sim, wrt, free)
+    if wrt not in sim._columns:
+        sim._columns[wrt] = Columns(sim, wrt)
+    return sim._columns[wrt]
+
+
 class Stepped:
     """A step that was taken, ready to be differentiated."""
 
@@ -231,7 +242,7 @@ class Pullback:
 
     def __init__(self, step: Stepped, parameters: Sequence[str]) -> None:
         self._step, self._parameters = step, checked_parameters(parameters)
-        self._columns = Columns(step.sim, ("q", "v", "tau", "control", *self._parameters), step.free)
+        self._columns = columns_of(step.sim, ("q", "v", "tau", "control", *self._parameters), step.free)
 
     def __call__(self, dq: ArrayLike | None = None, dv: ArrayLike | None = None) -> Gradient:
         """dq, dv: ([batch,] nv), zero by default."""
@@ -240,7 +251,12 @@ class Pullback:
         parts = self._columns.split(self._step.product(self._columns, "reverse", x))
         parts = {name: value[0] if state.single else value for name, value in parts.items()}
         return Gradient(
-            parts["q"], parts["v"], parts["tau"], parts["control"], {name: parts[name] for name in self._parameters}
+            parts["q"],
+            parts["v"],
+            parts["tau"],
+            parts["control"],
+            {name: parts[name] for name in self._parameters},
+            state.failed,
         )
 
 
@@ -253,7 +269,7 @@ class Pushforward:
     def __call__(self, **given: ArrayLike) -> tuple[Array, Array]:
         """Tangents by name, as in ``wrt`` of ``sim.step_derivatives``, ([batch,] n) each; returns (dq, dv)."""
         state, sim = self._step.after, self._step.sim
-        columns = Columns(sim, tuple(given), self._step.free)
+        columns = columns_of(sim, tuple(given), self._step.free)
         widths = {name: width_of(sim, name) for name in given}
         tangents = {name: tangent(state, name, value, widths[name]) for name, value in given.items()}
         out = self._step.product(columns, "forward", columns.joined(tangents, state.batch_size))
@@ -277,22 +293,22 @@ def width_of(sim: Simulator, name: str) -> int:
     """How many numbers the caller gives for it."""
     if name in ("control", "gains"):
         return sim.nu
-    columns = Columns(sim, (name,))
-    return columns.count
+    return columns_of(sim, (name,), None).count
 
 
-def tangent(state: State, name: str, value: ArrayLike | None, n: int | None = None) -> Array:
-    """(batch, n), checked; zero if there is none."""
+def tangent(state: State, name: str, value: ArrayLike | None, n: int | None = None, steps: int | None = None) -> Array:
+    """(batch, n), or (batch, steps, n), checked; zero if there is none."""
     n = state.simulator.model.nv if n is None else n
+    rows = (n,) if steps is None else (steps, n)
     if value is None:
-        return np.zeros((state.batch_size, n))
+        return np.zeros((state.batch_size, *rows))
     array = np.asarray(real_numbers(name, value), dtype=np.float64)
-    shape = (n,) if state.single else (state.batch_size, n)
+    shape = rows if state.single else (state.batch_size, *rows)
     if array.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: contains numbers that are not finite")
-    return array.reshape(state.batch_size, n)
+    return array.reshape(state.batch_size, *rows)
 
 
 def checked_parameters(parameters: Sequence[str]) -> tuple[str, ...]:
@@ -332,10 +348,11 @@ def again(
 
 
 def rollout_vjp(
-    sim: Simulator, tape: Tape, single: bool, dq: Array, dv: Array, parameters: tuple[str, ...]
+    sim: Simulator, tape: Tape, final: State, dq: Array, dv: Array, parameters: tuple[str, ...]
 ) -> RolloutGradient:
     """Backwards through the steps. dq, dv: (batch, steps, nv)."""
     batch, steps, nv = dq.shape
+    dq, dv = (x * ~np.atleast_1d(final.failed)[:, None, None] for x in (dq, dv))
     x = np.zeros((batch, 2 * nv))
     tau, control = np.zeros((batch, steps, nv)), np.zeros((batch, steps, sim.nu))
     totals: dict[str, Array] = {}
@@ -343,7 +360,7 @@ def rollout_vjp(
     for (first, start), last in reversed(list(zip(tape.starts, ends, strict=True))):
         for k, (after, kept) in reversed(list(enumerate(again(sim, tape, first, last, start), start=first))):
             x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
-            columns = Columns(sim, ("q", "v", "tau", "control", *parameters), tape.free(k))
+            columns = columns_of(sim, ("q", "v", "tau", "control", *parameters), tape.free(k))
             g = columns.split(differentiate(sim, after, kept, tape.drive(k), columns, "reverse", x))
             x = np.concatenate([g["q"], g["v"]], axis=1)
             tau[:, k], control[:, k] = g["tau"], g["control"]
@@ -351,7 +368,7 @@ def rollout_vjp(
                 totals[name] = totals.get(name, 0.0) + g[name]
 
     def squeeze(y: Array) -> Array:
-        return y[0] if single else y
+        return y[0] if final.single else y
 
     return RolloutGradient(
         squeeze(x[:, :nv]),
@@ -359,7 +376,27 @@ def rollout_vjp(
         squeeze(tau),
         squeeze(control),
         {name: squeeze(y) for name, y in totals.items()},
+        final.failed,
     )
+
+
+def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Forwards through the steps. given: (batch, n); (batch, steps, n) of "tau" and "control"."""
+    batch, nv = final.batch_size, sim.model.nv
+    out = np.zeros((batch, tape.steps, 2 * nv))
+    x = {name: given.get(name, np.zeros((batch, nv))) for name in ("q", "v")}
+    driven = [name for name in ("tau", "control") if name in given]
+    parameters = [name for name in given if name in PARAMETERS]
+    ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
+    for (first, start), last in zip(tape.starts, ends, strict=True):
+        for k, (after, kept) in enumerate(again(sim, tape, first, last, start), start=first):
+            columns = columns_of(sim, ("q", "v", *driven, *parameters), tape.free(k))
+            now = {name: given[name][:, k] for name in driven} | {name: given[name] for name in parameters}
+            tangents = columns.joined({**x, **now}, batch)
+            out[:, k] = differentiate(sim, after, kept, tape.drive(k), columns, "forward", tangents)
+            x = {"q": out[:, k, :nv], "v": out[:, k, nv:]}
+    out *= ~np.atleast_1d(final.failed)[:, None, None]
+    return (out[0, :, :nv], out[0, :, nv:]) if final.single else (out[..., :nv], out[..., nv:])
 
 
 def linearise(sim: Simulator, tape: Tape, single: bool, batch: int) -> Linearisation:
@@ -370,7 +407,7 @@ def linearise(sim: Simulator, tape: Tape, single: bool, batch: int) -> Linearisa
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in zip(tape.starts, ends, strict=True):
         for k, (after, kept) in enumerate(again(sim, tape, first, last, start), start=first):
-            columns = Columns(sim, ("q", "v", "control"), tape.free(k))
+            columns = columns_of(sim, ("q", "v", "control"), tape.free(k))
             matrix, _, one = differentiate(sim, after, kept, tape.drive(k), columns, "jacobian", None)
             A[:, k], unique[:, k] = matrix[:, :, : 2 * nv], one > 0
             B[:, k] = columns.split(matrix)["control"]

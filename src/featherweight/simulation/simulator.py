@@ -108,6 +108,7 @@ class Simulator:
         if self.integrator == "rk4":
             _check_smooth(self.scene, arguments)
         self._alarms = Alarms()
+        self._columns: dict[tuple[str, ...], derivatives.Columns] = {}  # of derivatives, made when asked for
         self._core = _core.Simulation(self.model, self.dt, self.integrator, **arguments)
 
     @property
@@ -280,15 +281,31 @@ class Simulator:
         derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
         names = derivatives.checked_parameters(parameters)
-        n = tape.steps * self.model.nv
-        cotangents = []
-        for name, value in (("dq", dq), ("dv", dv)):
-            shape = (tape.steps, self.model.nv) if final.single else (final.batch_size, tape.steps, self.model.nv)
-            if value is not None and np.shape(value) != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {np.shape(value)}")
-            flat = None if value is None else np.reshape(value, (n,) if final.single else (final.batch_size, n))
-            cotangents.append(derivatives.tangent(final, name, flat, n).reshape(-1, tape.steps, self.model.nv))
-        return derivatives.rollout_vjp(self, tape, final.single, cotangents[0], cotangents[1], names)
+        nv = self.model.nv
+        cotangents = [derivatives.tangent(final, name, x, nv, tape.steps) for name, x in (("dq", dq), ("dv", dv))]
+        return derivatives.rollout_vjp(self, tape, final, cotangents[0], cotangents[1], names)
+
+    def rollout_jvp(self, trajectory: Trajectory, **given: ArrayLike) -> tuple[Array, Array]:
+        """From tangents of what a rollout was given to those (dq, dv) of its states, ([batch,] steps, nv) each.
+
+        trajectory: of ``rollout(..., tape=True)``; given, by name: "q" and "v" of the start and parameters as in
+        :meth:`step_derivatives`, ([batch,] n), "tau" and "control" of every step, ([batch,] steps, n).
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-3)
+        >>> tape = sim.rollout(sim.state(), n_steps=10, tape=True)
+        >>> dq, dv = sim.rollout_jvp(tape, v=np.ones(1))
+        >>> dq.shape, bool(abs(dq[-1, 0] - 0.01) < 1e-5)
+        ((10, 1), True)
+        """
+        derivatives.check_smooth(self)
+        tape, final = self._tape_of(trajectory)
+        tangents = {}
+        for name, value in given.items():
+            steps = tape.steps if name in ("tau", "control") else None
+            if name == "f_ext":
+                raise ValueError("rollout_jvp: tangents of f_ext are for single steps: see step_jvp")
+            tangents[name] = derivatives.tangent(final, name, value, derivatives.width_of(self, name), steps)
+        return derivatives.rollout_jvp(self, tape, final, tangents)
 
     def linearise(self, trajectory: Trajectory) -> Linearisation:
         """A and B of every step of a rollout, for LQR and MPC.
