@@ -73,8 +73,8 @@ def step(
     >>> sim = fw.Simulator(scene, dt=1e-3)
     >>> v = np.array([1.0, 0, 0, 0, 0, 0])
     >>> speed = lambda friction: fw.jax.step(sim, sim.state().q, v, parameters={"friction": friction})[1][0]
-    >>> round(float(jax.jit(jax.grad(speed))(1.0)), 6)  # it slides: mu g dt
-    -0.004905
+    >>> round(float(jax.jit(jax.grad(speed))(1.0)), 4)  # it slides: mu g dt
+    -0.0049
     """
     return _simulated(sim, q, v, tau, control, parameters, None, True)
 
