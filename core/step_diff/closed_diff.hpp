@@ -213,7 +213,7 @@ class ClosedLinearisation : public StepLinearisation {
   void set_end_rows() {
     for (int r = 0; r < m_; ++r)
       for (int f = 0; f < nv_; ++f) K_(r, f) = J_(r, f);
-    end_.place(job_.q_end + environment_ * tree_.nq, smooth_.inertias);
+    end_.place(job_.q_end + environment_ * tree_.nq, smooth_.link_inertias());
     set_zero(J_end_, n_closed_);
     for (int i = 0; i < n_closed_; ++i) {
       const int r = closure_row_[i];
@@ -302,7 +302,7 @@ class ClosedLinearisation : public StepLinearisation {
           G_(r, c) = sum;
         }
       }
-      modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1);
+      modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1, false);
       modes_.solve(m_, S_, nc_, nullptr, friction_column());
       add_product(Y_, S_, m_, X_);
     }

@@ -34,7 +34,8 @@ class DragDiff {
       if (is_dragged_[i]) f[i] += wrench_[i];
   }
   // R += s J^T W', by q and v from columns `q` and `v` on; -1: not wanted.
-  void add_columns(const WorldTree& world, const Twist* V, double s, int q, int v, const Matrix& R) const {
+  template <class M>
+  void add_columns(const WorldTree& world, const Twist* V, double s, int q, int v, const M& R) const {
     for (int i = 0; is_there() && i < scene_.tree.n_links; ++i) {
       if (!is_dragged_[i]) continue;
       for (int link = i; link >= 0; link = world.parent(link)) {

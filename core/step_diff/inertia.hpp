@@ -10,39 +10,71 @@ namespace featherweight::FW_ISA {
 
 class FactorisedInertia {
  public:
-  FactorisedInertia(const Tree<double>& tree, Arena& arena) : tree_(tree), L_(arena.take<double>(tree.row[tree.nv])) {}
+  FactorisedInertia(const Tree<double>& tree, Arena& arena)
+      : tree_(tree), own_(arena.take<double>(tree.row[tree.nv])), L_(own_) {}
 
   // H: packed; locked: of each degree of freedom, or null: none.
   void factorise(const double* H, const bool* locked) {
-    for (int k = 0; k < tree_.row[tree_.nv]; ++k) L_[k] = H[k];
+    for (int k = 0; k < tree_.row[tree_.nv]; ++k) own_[k] = H[k];
     for (int k = 0; locked && k < tree_.nv; ++k)
       for (int i = k, s = 0; i >= 0; i = tree_.dof_parent[i], ++s)
-        if (locked[k] || locked[i]) L_[tree_.row[k] + s] = s == 0 ? 1 : 0;
-    factorise_ltl(tree_, L_);
+        if (locked[k] || locked[i]) own_[tree_.row[k] + s] = s == 0 ? 1 : 0;
+    factorise_ltl(tree_, own_);
+    L_ = own_;
   }
+  // Factors that are there already, and stay.
+  void use(const double* factors) { L_ = factors; }
   void solve(double* x) const {
     solve_inward(tree_, L_, x);
     solve_outward(tree_, L_, x);
   }
-  void solve(const Matrix& x) const {
-    for (int p = 0; p < x.packs(); ++p) {
-      for (int k = tree_.nv - 1; k >= 0; --k) {
-        const Columns from = x.pack(k, p);
-        const double* row = L_ + tree_.row[k];
-        for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) x.pack(i, p) -= from * *++row;
-      }
-      for (int k = 0; k < tree_.nv; ++k) {
-        const double* row = L_ + tree_.row[k];
-        Columns y = x.pack(k, p) * row[0];
-        for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) y -= x.pack(i, p) * *++row;
-        x.pack(k, p) = y;
-      }
-    }
+  void solve(const Matrix& x) const { solve(x, x.packs()); }
+  void solve(const Matrix& x, int packs) const {
+    for_packs(packs, [&]<int P>(int p) FW_LAMBDA_INLINE { solve_packs<P>(x, p, tree_.nv - 1); });
+  }
+  // H^-1, with zeros in the rows and columns of what is locked (or null).
+  void invert(const Matrix& x, const bool* locked) const {
+    set_zero(x, tree_.nv);
+    for (int k = 0; k < tree_.nv; ++k) x(k, k) = locked && locked[k] ? 0 : 1;
+    for_packs(packs_of(tree_.nv), [&]<int P>(int p) FW_LAMBDA_INLINE {
+      const int end = columns_at_a_time * (p + P);  // columns are zero outboard of what they belong to
+      solve_packs<P>(x, p, end < tree_.nv ? end - 1 : tree_.nv - 1);
+    });
   }
 
  private:
   const Tree<double>& tree_;
-  double* L_;
+  double* own_;
+  const double* L_;
+
+  // from: the last row that is not zero.
+  template <int P>
+  FW_INLINE void solve_packs(const Matrix& x, int p, int from) const {
+    for (int k = from; k >= 0; --k) {
+      const double* row = L_ + tree_.row[k];
+      Columns y[P];
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) y[c] = x.pack(k, p + c);
+      for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) {
+        const double l = *++row;
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) x.pack(i, p + c) -= y[c] * l;
+      }
+    }
+    for (int k = 0; k < tree_.nv; ++k) {
+      const double* row = L_ + tree_.row[k];
+      Columns y[P];
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) y[c] = x.pack(k, p + c) * row[0];
+      for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) {
+        const double l = *++row;
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) y[c] -= x.pack(i, p + c) * l;
+      }
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) x.pack(k, p + c) = y[c];
+    }
+  }
 };
 
 // y += s H x, H packed.

@@ -16,37 +16,40 @@
 
 namespace featherweight::FW_ISA {
 
-class InverseDynamics {
+template <class S>
+class InverseDynamicsOf {
  public:
-  Matrix dq, dv;  // nv x nv
-  double* H;      // packed rows of dynamics/crba.hpp, with what is added to the diagonal
-  double* tau;    // nv
-  Wrench* IS;     // of degrees of freedom: momentum of all outboard per unit of their velocity
+  MatrixOf<S> dq, dv;  // nv x nv
+  S* H;                // packed rows of dynamics/crba.hpp, with what is added to the diagonal
+  S* tau;              // nv
+  Force<S>* IS;        // of degrees of freedom: momentum of all outboard per unit of their velocity
 
-  InverseDynamics(const WorldTree& world, Arena& arena)
-      : dq(take_matrix(arena, world.scene->tree.nv, world.scene->tree.nv)),
-        dv(take_matrix(arena, world.scene->tree.nv, world.scene->tree.nv)),
-        H(arena.take<double>(world.scene->tree.row[world.scene->tree.nv])),
-        tau(arena.take<double>(world.scene->tree.nv)),
-        IS(arena.take<Wrench>(world.scene->tree.nv)),
+  // Rows of dq and dv are side by side.
+  InverseDynamicsOf(const WorldTreeOf<S>& world, Arena& arena)
+      : dq{arena.take<S>(2 * world.scene->tree.nv * world.scene->tree.nv), 2 * world.scene->tree.nv},
+        dv{dq.data + world.scene->tree.nv, dq.stride},
+        H(arena.take<S>(world.scene->tree.row[world.scene->tree.nv])),
+        tau(arena.take<S>(world.scene->tree.nv)),
+        IS(arena.take<Force<S>>(world.scene->tree.nv)),
         world_(world),
-        V_(arena.take<Twist>(world.scene->tree.n_links)),
-        A_(arena.take<Twist>(world.scene->tree.n_links)),
-        I_(arena.take<RigidInertia<double>>(world.scene->tree.n_links)),
-        B_(arena.take<CoriolisMatrix<double>>(world.scene->tree.n_links)),
-        F_(arena.take<Wrench>(world.scene->tree.n_links)),
-        W_(arena.take<Wrench>(world.scene->tree.n_links)),
-        dot_(arena.take<Twist>(world.scene->tree.nv)),
-        ddot_(arena.take<Twist>(world.scene->tree.nv)) {}
+        V_(arena.take<Motion<S>>(world.scene->tree.n_links)),
+        A_(arena.take<Motion<S>>(world.scene->tree.n_links)),
+        I_(arena.take<RigidInertia<S>>(world.scene->tree.n_links)),
+        B_(arena.take<CoriolisMatrix<S>>(world.scene->tree.n_links)),
+        F_(arena.take<Force<S>>(world.scene->tree.n_links)),
+        W_(arena.take<Force<S>>(world.scene->tree.n_links)),
+        dot_(arena.take<Motion<S>>(world.scene->tree.nv)),
+        ddot_(arena.take<Motion<S>>(world.scene->tree.nv)),
+        both_(arena.take<Motion<S>>(world.scene->tree.nv)) {}
 
-  const Twist* accelerations() const { return A_; }
-  const Twist* velocities() const { return V_; }
+  const Motion<S>* accelerations() const { return A_; }
+  const Motion<S>* velocities() const { return V_; }
 
   // base: the acceleration that stands in for gravity; f: wrenches on links that turn with them, or null; W: wrenches
   // that stay in the world, or null.
-  void differentiate(const double* v, const double* a, const Twist& base, const Wrench* f, const Wrench* W) {
+  void differentiate(const S* v, const S* a, const Motion<S>& base, const Force<S>* f, const Force<S>* W) {
     const Tree<double>& tree = world_.scene->tree;
-    set_zero(dq, tree.nv), set_zero(dv, tree.nv);
+    for (; n_clear_ < tree.nv * dq.stride; ++n_clear_) dq.data[n_clear_] = S(0);  // others are always written
     move(v, a, base, f, W);
     for (int i = tree.n_links - 1; i >= 0; --i) {
       const Link<double>& l = tree.links[i];
@@ -56,8 +59,8 @@ class InverseDynamics {
       }
       if (l.turns_armature) add_armature(l, v);
       if (l.parent < 0) continue;
-      const RigidInertia<double>& own = I_[i];
-      RigidInertia<double>& to = I_[l.parent];
+      const RigidInertia<S>& own = I_[i];
+      RigidInertia<S>& to = I_[l.parent];
       to.m += own.m, to.h += own.h, to.I = to.I + own.I;
       B_[l.parent] += B_[i];
       F_[l.parent] += F_[i];
@@ -66,86 +69,82 @@ class InverseDynamics {
   }
 
  private:
-  const WorldTree& world_;
-  Twist *V_, *A_;
-  RigidInertia<double>* I_;
-  CoriolisMatrix<double>* B_;
-  Wrench *F_, *W_;
-  Twist *dot_, *ddot_;  // s', s''
+  const WorldTreeOf<S>& world_;
+  Motion<S>*V_, *A_;
+  RigidInertia<S>* I_;
+  CoriolisMatrix<S>* B_;
+  Force<S>*F_, *W_;
+  Motion<S>*dot_, *ddot_, *both_;  // s', s'', s' + V_i x S
+  int n_clear_ = 0;
 
   // Root to leaf.
-  void move(const double* v, const double* a, const Twist& base, const Wrench* f, const Wrench* W) {
+  void move(const S* v, const S* a, const Motion<S>& base, const Force<S>* f, const Force<S>* W) {
     const Tree<double>& tree = world_.scene->tree;
     world_.twists(v, V_);
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
-      const Twist V = l.parent < 0 ? zero_motion<double>() : V_[l.parent], A = l.parent < 0 ? base : A_[l.parent];
-      Twist own = A;
+      const Motion<S> V = l.parent < 0 ? zero_motion<S>() : V_[l.parent], A = l.parent < 0 ? base : A_[l.parent];
+      Motion<S> own = A;
       for (int k = l.v; k < l.v + l.nv; ++k) {
-        const Twist& S = world_.axis[k];
-        own += S * a[k];
-        own += cross(V_[i], S) * v[k];
-        dot_[k] = cross(V, S);
-        ddot_[k] = cross(A, S) + cross(V, dot_[k]);
+        const Motion<S>& axis = world_.axis[k];
+        own += axis * a[k];
+        own += cross(V_[i], axis) * v[k];
+        dot_[k] = cross(V, axis);
+        both_[k] = dot_[k] + cross(V_[i], axis);
+        ddot_[k] = cross(A, axis) + cross(V, dot_[k]);
       }
       A_[i] = own;
       I_[i] = world_.inertia[i];
       B_[i] = coriolis_matrix(I_[i], V_[i]);
       F_[i] = I_[i] * own + cross(V_[i], I_[i] * V_[i]);
       if (f) F_[i] -= f[i];
-      W_[i] = W ? W[i] : zero_force<double>();
+      W_[i] = W ? W[i] : zero_force<S>();
     }
   }
   // Column k at degrees of freedom inboard of its joint.
   void add_inboard(int i, int k) {
-    const Twist& S = world_.axis[k];
-    Wrench by_q = I_[i] * ddot_[k] + cross(S, F_[i]), by_v = I_[i] * (dot_[k] + cross(V_[i], S));
-    add_coriolis(by_q, B_[i], dot_[k]), add_coriolis(by_v, B_[i], S);
+    const Motion<S>& axis = world_.axis[k];
+    Force<S> by_q = I_[i] * ddot_[k] + cross(axis, F_[i]), by_v = I_[i] * both_[k];
+    add_coriolis(by_q, B_[i], dot_[k]), add_coriolis(by_v, B_[i], axis);
     world_.for_path(world_.parent(i), [&](int j) FW_LAMBDA_INLINE {
       dq(j, k) = dot(world_.axis[j], by_q);
       dv(j, k) = dot(world_.axis[j], by_v);
     });
   }
   // Row j at degrees of freedom of its joint and inboard of it, and the row of H.
-  void add_outboard(int i, int j, const double* a) {
+  void add_outboard(int i, int j, const S* a) {
     const Tree<double>& tree = world_.scene->tree;
-    const Twist& S = world_.axis[j];
-    const Wrench momentum = IS[j] = I_[i] * S, turn = cross(S, W_[i]);
-    const Vector BS = transposed_coriolis(B_[i], S);
-    tau[j] = dot(S, F_[i]) - dot(S, W_[i]) + world_.rotor[j] * a[j];
-    double* const row = H + tree.row[j];
-    row[0] = dot(S, momentum) + world_.rotor[j];
+    const Motion<S>& axis = world_.axis[j];
+    const Force<S> momentum = IS[j] = I_[i] * axis, turn = cross(axis, W_[i]);
+    const Vec3<S> BS = transposed_coriolis(B_[i], axis);
+    tau[j] = dot(axis, F_[i]) - dot(axis, W_[i]) + world_.rotor[j] * a[j];
+    S* const row = H + tree.row[j];
+    row[0] = dot(axis, momentum) + world_.rotor[j];
     for (int k = tree.dof_parent[j], s = 1; k >= 0; k = tree.dof_parent[k], ++s) row[s] = dot(world_.axis[k], momentum);
     world_.for_path(i, [&](int k) FW_LAMBDA_INLINE {
-      const Twist &Sk = world_.axis[k], &d = dot_[k];
+      const Motion<S>&Sk = world_.axis[k], &d = dot_[k];
       dq(j, k) = dot(ddot_[k], momentum) + FW_ISA::dot(d.ang, BS) - dot(Sk, turn);
-      dv(j, k) = FW_ISA::dot(Sk.ang, BS);
+      dv(j, k) = FW_ISA::dot(Sk.ang, BS) + dot(both_[k], momentum);
     });
-    // V_i x S_k, of the link that carries k
-    for (int link = i; link >= 0; link = world_.parent(link)) {
-      const Link<double>& l = tree.links[link];
-      for (int k = l.v; k < l.v + l.nv; ++k) {
-        dv(j, k) += dot(dot_[k] + cross(V_[link], world_.axis[k]), momentum);
-      }
-    }
   }
   // w x R w + u x R u and w x R u, in the axes of the joint.
-  void add_armature(const Link<double>& l, const double* v) {
+  void add_armature(const Link<double>& l, const S* v) {
     visit(l.kind, [&](auto joint) { add_armature_bias(joint, l, v + l.v, 1.0, tau + l.v); });
     const int turn = l.nv - 3;
     const double* const R = l.ball_armature;
-    const double* const x = v + l.v;
-    const auto three = [](const double* y) { return Vector{y[0], y[1], y[2]}; };
-    const auto carried = [&](int k) { return Vector{R[k] * x[k], R[k + 1] * x[k + 1], R[k + 2] * x[k + 2]}; };
-    const Vector w = three(x + turn), L = carried(turn);
+    const S* const x = v + l.v;
+    const auto three = [](const S* y) { return Vec3<S>{y[0], y[1], y[2]}; };
+    const auto carried = [&](int k) { return Vec3<S>{x[k] * R[k], x[k + 1] * R[k + 1], x[k + 2] * R[k + 2]}; };
+    const Vec3<S> w = three(x + turn), L = carried(turn);
     for (int c = 0; c < 3; ++c) {
-      Vector e = zero3<double>();
-      e[c] = 1;
-      Vector moment = FW_ISA::cross(e, L) + FW_ISA::cross(w, e * R[turn + c]);
+      Vec3<S> e = zero3<S>();
+      e[c] = S(1);
+      Vec3<S> moment = FW_ISA::cross(e, L) + FW_ISA::cross(w, e * S(R[turn + c]));
       for (int r = 0; r < 3; ++r) dv(l.v + turn + r, l.v + turn + c) += moment[r];
       if (turn == 0) continue;
-      const Vector u = three(x), p = carried(0), force = FW_ISA::cross(e, p);
-      const Vector by_u = FW_ISA::cross(w, e * R[c]), moment_by_u = FW_ISA::cross(e, p) + FW_ISA::cross(u, e * R[c]);
+      const Vec3<S> u = three(x), p = carried(0), force = FW_ISA::cross(e, p);
+      const Vec3<S> by_u = FW_ISA::cross(w, e * S(R[c])),
+                    moment_by_u = FW_ISA::cross(e, p) + FW_ISA::cross(u, e * S(R[c]));
       for (int r = 0; r < 3; ++r) {
         dv(l.v + r, l.v + 3 + c) += force[r];
         dv(l.v + r, l.v + c) += by_u[r];
@@ -154,5 +153,7 @@ class InverseDynamics {
     }
   }
 };
+
+using InverseDynamics = InverseDynamicsOf<double>;
 
 }  // namespace featherweight::FW_ISA

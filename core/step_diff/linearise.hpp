@@ -199,7 +199,7 @@ class StepLinearisation : public LinearisedColumns {
     for (int r = 0; r < m_; ++r)
       for (int c = 0; c < m_; ++c) G_(r, c) = r == c ? rows_[r].compliance : 0;
     add_rows_times(Y_, G_);
-    modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1);
+    modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1, true);
     if (!corrects_) return;
     n_on_ = 0;
     for (int r = 0; r < m_; ++r)

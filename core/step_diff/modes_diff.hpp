@@ -26,9 +26,10 @@ class ModesDiff {
 
   int size() const { return n_; }
 
-  // friction: the factor on all coefficients.
-  void set(int m, const DiffRow* rows, const Matrix& G, double friction) {
+  // friction: the factor on all coefficients. is_symmetric: G is.
+  void set(int m, const DiffRow* rows, const Matrix& G, double friction, bool is_symmetric) {
     n_ = 0;
+    slides_ = false;
     for (int r = 0; r < m; ++r) p_[r] = 0;
     for (int first = 0, last; first < m; first = last) {  // contact by contact
       for (last = first; last < m && rows[last].contact == rows[first].contact;) ++last;
@@ -36,7 +37,13 @@ class ModesDiff {
     }
     for (int r = 0; r < m; ++r) {
       Gp_[r] = 0;
-      for (int c = 0; c < m; ++c) Gp_[r] += G(r, c) * p_[c];
+      for (int c = 0; slides_ && c < m; ++c) Gp_[r] += G(r, c) * p_[c];
+    }
+    all_stick_ = is_symmetric && !slides_;
+    if (!slides_) {
+      for (int i = 0; i < n_; ++i)
+        for (int j = 0; j < n_; ++j) lu.M(i, j) = G(unknowns_[i].q_row[0], unknowns_[j].p_row[0]);
+      return lu.factorise(n_, all_stick_);
     }
     for (int i = 0; i < n_; ++i)
       for (int j = 0; j < n_; ++j) {
@@ -52,18 +59,23 @@ class ModesDiff {
   // s becomes lambda'.
   void solve(int m, const Matrix& s, int n_columns, unsigned char* infeasible, int friction_column) {
     const Matrix y{Y_.data, s.stride};
+    const int packs = packs_of(n_columns);
     if (friction_column >= 0)
       for (int r = 0; r < m; ++r) s(r, friction_column) += Gp_[r];
     for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < s.packs(); ++k) {
+      for (int k = 0; k < packs; ++k) {
         Columns sum{};
         for (int a = 0; a < unknowns_[i].n_q; ++a) sum -= s.pack(unknowns_[i].q_row[a], k) * unknowns_[i].q[a];
         y.pack(i, k) = sum;
       }
     lu.solve(y, infeasible, n_columns);
-    set_zero(s, m);
+    for (int r = 0; r < m; ++r)
+      for (int k = 0; k < packs; ++k) s.pack(r, k) = Columns{};
     for (int i = 0; i < n_; ++i)
-      for (int b = 0; b < unknowns_[i].n_p; ++b) add_row(s, unknowns_[i].p_row[b], unknowns_[i].p[b], y, i);
+      for (int b = 0; b < unknowns_[i].n_p; ++b) {
+        const double by = unknowns_[i].p[b];
+        for (int k = 0; k < packs; ++k) s.pack(unknowns_[i].p_row[b], k) += y.pack(i, k) * by;
+      }
     if (friction_column >= 0)
       for (int r = 0; r < m; ++r) s(r, friction_column) += p_[r];
   }
@@ -95,7 +107,7 @@ class ModesDiff {
 
   // Whether impulses that the system does not see move nothing; Y: responses of rows.
   bool is_unique(int nv, int m, const Matrix& Y, double* x, double* lambda) {
-    if (n_ == 0 || !lu.is_singular()) return true;
+    if (n_ == 0 || !lu.is_singular() || all_stick_) return true;  // J^T y = 0 where J H^-1 J^T y = 0
     for (int trial = 0; trial < 2; ++trial) {
       unsigned seed = 12345u + 777u * trial;
       for (int i = 0; i < n_; ++i) {
@@ -133,6 +145,7 @@ class ModesDiff {
   double *p_, *Gp_, *y_;
   Matrix Y_;
   int n_ = 0;
+  bool slides_ = false, all_stick_ = false;
 
   Unknown& add_row_of(int row) {
     unknowns_[n_] = {1, 1, {row}, {row}, {1}, {1}, 0};
@@ -171,6 +184,7 @@ class ModesDiff {
     return (a.component == 0 && b.component == 1) || (a.component == 3 && b.component == 4);
   }
   void add_sliding(const DiffRow* rows, int first, int end, int own, double load, double friction) {
+    slides_ = true;
     double slip2 = 0, impulse2 = 0;
     for (int i = first; i < end; ++i)
       slip2 += rows[i].slip * rows[i].slip, impulse2 += rows[i].impulse * rows[i].impulse;

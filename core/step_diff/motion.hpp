@@ -7,6 +7,7 @@
 #include "memory/arena.hpp"
 #include "scene/scene.hpp"
 #include "spatial/coriolis.hpp"
+#include "step/lane_inertia.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -14,80 +15,107 @@ using Twist = Motion<double>;
 using Wrench = Force<double>;
 using Vector = Vec3<double>;
 
-FW_INLINE Twist operator*(const Twist& m, double s) { return {m.lin * s, m.ang * s}; }
-FW_INLINE Twist operator+(const Twist& a, const Twist& b) { return {a.lin + b.lin, a.ang + b.ang}; }
-FW_INLINE Twist operator-(const Twist& a, const Twist& b) { return {a.lin - b.lin, a.ang - b.ang}; }
-FW_INLINE Wrench operator*(const Wrench& f, double s) { return {f.lin * s, f.ang * s}; }
-FW_INLINE Wrench operator+(const Wrench& a, const Wrench& b) { return {a.lin + b.lin, a.ang + b.ang}; }
-FW_INLINE Wrench operator-(const Wrench& a, const Wrench& b) { return {a.lin - b.lin, a.ang - b.ang}; }
-FW_INLINE double dot(const Twist& m, const Wrench& f) { return dot(m.lin, f.lin) + dot(m.ang, f.ang); }
+template <class S>
+FW_INLINE Motion<S> operator*(const Motion<S>& m, const S& s) {
+  return {m.lin * s, m.ang * s};
+}
+template <class S>
+FW_INLINE Motion<S> operator+(const Motion<S>& a, const Motion<S>& b) {
+  return {a.lin + b.lin, a.ang + b.ang};
+}
+template <class S>
+FW_INLINE Motion<S> operator-(const Motion<S>& a, const Motion<S>& b) {
+  return {a.lin - b.lin, a.ang - b.ang};
+}
+template <class S>
+FW_INLINE Force<S> operator*(const Force<S>& f, const S& s) {
+  return {f.lin * s, f.ang * s};
+}
+template <class S>
+FW_INLINE Force<S> operator+(const Force<S>& a, const Force<S>& b) {
+  return {a.lin + b.lin, a.ang + b.ang};
+}
+template <class S>
+FW_INLINE Force<S> operator-(const Force<S>& a, const Force<S>& b) {
+  return {a.lin - b.lin, a.ang - b.ang};
+}
+template <class S>
+FW_INLINE S dot(const Motion<S>& m, const Force<S>& f) {
+  return dot(m.lin, f.lin) + dot(m.ang, f.ang);
+}
 
 // v x m, and v x* f: (v x m) . f = -m . (v x* f)
-FW_INLINE Twist cross(const Twist& v, const Twist& m) { return motion_cross(v, m); }
-FW_INLINE Wrench cross(const Twist& v, const Wrench& f) { return force_cross(v, f); }
+template <class S>
+FW_INLINE Motion<S> cross(const Motion<S>& v, const Motion<S>& m) {
+  return motion_cross(v, m);
+}
+template <class S>
+FW_INLINE Force<S> cross(const Motion<S>& v, const Force<S>& f) {
+  return force_cross(v, f);
+}
 // Velocity of a point at r.
-FW_INLINE Vector point_velocity(const Twist& m, const Vector& r) { return m.lin + cross(m.ang, r); }
+template <class S>
+FW_INLINE Vec3<S> point_velocity(const Motion<S>& m, const Vec3<S>& r) {
+  return m.lin + cross(m.ang, r);
+}
 
-// Of one environment at the start of a step.
-struct WorldTree {
+// Of one environment at the start of a step, or of a pack of them on lanes.
+template <class S>
+struct WorldTreeOf {
   const Scene* scene;
-  Pose<double>* pose;             // of links
-  Twist* axis;                    // of degrees of freedom: column of S
-  RigidInertia<double>* inertia;  // of links
-  double* rotor;                  // of degrees of freedom: what is added to the diagonal of H
-  Vector* center;                 // of mass, of links on free joints, in their axes
-  double* state;                  // scratch
+  Pose<S>* pose;             // of links
+  Motion<S>* axis;           // of degrees of freedom: column of S
+  RigidInertia<S>* inertia;  // of links
+  S* rotor;                  // of degrees of freedom: what is added to the diagonal of H
+  Vec3<S>* center;           // of mass, of links on free joints, in their axes
+  S* state;                  // scratch
 
-  WorldTree(const Scene& s, Arena& arena)
+  WorldTreeOf(const Scene& s, Arena& arena)
       : scene(&s),
-        pose(arena.take<Pose<double>>(s.tree.n_links)),
-        axis(arena.take<Twist>(s.tree.nv)),
-        inertia(arena.take<RigidInertia<double>>(s.tree.n_links)),
-        rotor(arena.take<double>(s.tree.nv)),
-        center(arena.take<Vector>(s.tree.n_links)),
-        state(arena.take<double>(s.tree.n_states)) {}
+        pose(arena.take<Pose<S>>(s.tree.n_links)),
+        axis(arena.take<Motion<S>>(s.tree.nv)),
+        inertia(arena.take<RigidInertia<S>>(s.tree.n_links)),
+        rotor(arena.take<S>(s.tree.nv)),
+        center(arena.take<Vec3<S>>(s.tree.n_links)),
+        state(arena.take<S>(s.tree.n_states)) {}
 
-  const Vector& root(int link) const { return pose[scene->root[link]].p; }
-  Vector from_root(int link) const { return pose[link].p - root(link); }
+  const Vec3<S>& root(int link) const { return pose[scene->root[link]].p; }
+  Vec3<S> from_root(int link) const { return pose[link].p - root(link); }
 
-  // inertias: of links, inertia_numbers each; null: the scene's.
-  void place(const double* q, const double* inertias) {
+  // inertias: of links.
+  void place(const S* q, const LaneInertia<S>* inertias) {
     const Tree<double>& tree = scene->tree;
-    const Pose<double> world = identity_pose<double>();
+    const Pose<S> world = identity_pose<S>();
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
-      const double* const own = inertias ? inertias + inertia_numbers * i : nullptr;
       visit(l.kind, [&](auto joint) {
         using J = decltype(joint);
         FW_ISA::place(joint, l, q + l.q, state + l.state, l.parent < 0 ? world : pose[l.parent], pose[i]);
-        const Vector r = from_root(i);
+        const Vec3<S> r = from_root(i);
         for (int k = 0; k < J::nv; ++k) {
-          const Twist s = J::template column<double>(l, k);
-          const Vector ang = pose[i].R * s.ang;
+          const Motion<double> s = J::template column<double>(l, k);
+          const Vec3<S> ang = pose[i].R * s.ang;
           axis[l.v + k] = {pose[i].R * s.lin + FW_ISA::cross(r, ang), ang};
-          rotor[l.v + k] = J::nv == 1 && own ? own[inertia_numbers - 1] : l.armature[k];
+          rotor[l.v + k] = J::nv == 1 ? inertias[i].rotor : S(l.armature[k]);
         }
       });
-      const RigidInertia<double> body =
-          own ? RigidInertia<double>{own[0], {own[1], own[2], own[3]}, {own[4], own[5], own[6], own[7], own[8], own[9]}}
-              : FW_ISA::body(l);
-      inertia[i] = in_world(body, i);
-      const double m = body.m + l.ball_armature[0];
-      center[i] = l.kind == JointKind::free && m > 0 ? body.h * (1 / m) : zero3<double>();
+      inertia[i] = in_world(inertias[i].body, i);
+      center[i] = zero3<S>();
     }
+    find_centers(tree, inertias, center);
   }
   // An inertia in the axes of a link, about its origin.
-  RigidInertia<double> in_world(const RigidInertia<double>& body, int link) const {
-    return shift_to_parent(to_parent(Rotation<double>{pose[link].R}, body), from_root(link));
+  RigidInertia<S> in_world(const RigidInertia<S>& body, int link) const {
+    return shift_to_parent(to_parent(Rotation<S>{pose[link].R}, body), from_root(link));
   }
 
   int parent(int link) const { return scene->tree.links[link].parent; }
   // Twists of links for velocities of degrees of freedom.
-  void twists(const double* v, Twist* of_link) const {
+  void twists(const S* v, Motion<S>* of_link) const {
     const Tree<double>& tree = scene->tree;
     for (int i = 0; i < tree.n_links; ++i) {
       const Link<double>& l = tree.links[i];
-      Twist m = l.parent < 0 ? zero_motion<double>() : of_link[l.parent];
+      Motion<S> m = l.parent < 0 ? zero_motion<S>() : of_link[l.parent];
       for (int k = l.v; k < l.v + l.nv; ++k) m += axis[k] * v[k];
       of_link[i] = m;
     }
@@ -102,5 +130,6 @@ struct WorldTree {
     return link >= 0 && dof_link <= link && link < scene->tree.links[dof_link].subtree_end;
   }
 };
+using WorldTree = WorldTreeOf<double>;
 
 }  // namespace featherweight::FW_ISA

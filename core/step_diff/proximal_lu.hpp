@@ -1,8 +1,9 @@
 // step_diff/proximal_lu.hpp -- M y = b for many columns, M square and perhaps singular.
 //
 // Where M has full rank its factors answer. Contacts that carry a load in more ways than one make it singular, though
-// consistent: then y <- y + (M + e)^-1 (b - M y), which has no bias where b is in the range of M, and leaves what is
-// not. Source: equality constraints by proximal points. Oracle: dense least squares.
+// consistent. Where all of them stick M is symmetric: with M = C C^T, C of full column rank, and U = (C^T C)^-1 C^T its
+// pseudo-inverse is U^T U. Else y <- y + (M + e)^-1 (b - M y), which has no bias where b is in the range of M, and
+// leaves what is not. Source: equality constraints by proximal points. Oracle: dense least squares.
 #pragma once
 #include "step_diff/columns.hpp"
 
@@ -31,28 +32,36 @@ class ProximalLu {
         rest_(take_matrix(arena, n, columns)),
         x_(arena.take<double>(n)),
         r_(arena.take<double>(n)),
-        pivot_(arena.take<int>(n)) {}
+        pivot_(arena.take<int>(n)),
+        C_(take_matrix(arena, n, n)),
+        U_(take_matrix(arena, n, n)),
+        Ut_(take_matrix(arena, n, n)) {}
 
   Matrix M;  // to be filled in
 
   bool is_singular() const { return is_singular_; }
-  void factorise(int n) {
+  // is_symmetric: M is, with no negative eigenvalues.
+  void factorise(int n, bool is_symmetric = false) {
     n_ = n;
+    has_pseudo_inverse_ = false;
     double diagonal = 0;
     for (int i = 0; i < n; ++i) diagonal += size_of(M(i, i)) / n;
-    is_singular_ = !factorise(0, ProximalTuning::singular * diagonal);
-    if (is_singular_) factorise(diagonal > 0 ? ProximalTuning::shift * diagonal : 1, 0);
+    is_singular_ = !eliminate(0, ProximalTuning::singular * diagonal);
+    if (is_singular_ && is_symmetric && diagonal > 0) return set_pseudo_inverse(ProximalTuning::singular * diagonal);
+    if (is_singular_) eliminate(diagonal > 0 ? ProximalTuning::shift * diagonal : 1, 0);
   }
 
   // b becomes y. infeasible (if not null): columns that have no solution are marked.
   void solve(const Matrix& b, unsigned char* infeasible, int n_columns) {
     if (n_ == 0) return;
-    if (!is_singular_) return substitute(b);
+    const int packs = packs_of(n_columns);
+    if (!is_singular_) return substitute(b, packs);
     const Matrix r{rest_.data, b.stride};
+    if (has_pseudo_inverse_) return solve_by_pseudo_inverse(b, infeasible, n_columns);
     double last = 1e300;
     // b is kept in r: what is left of it; y gathers in b
     for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < b.packs(); ++k) r.pack(i, k) = b.pack(i, k);
+      for (int k = 0; k < packs; ++k) r.pack(i, k) = b.pack(i, k);
     double* const largest = column_sizes(b);
     for (int c = 0; c < n_columns; ++c) largest[c] = column_size(b, c);
     set_zero(b, n_);
@@ -64,10 +73,10 @@ class ProximalLu {
       if (!(size < ProximalTuning::progress * last)) break;
       last = size;
       for (int i = 0; i < n_; ++i)
-        for (int k = 0; k < b.packs(); ++k) d.pack(i, k) = r.pack(i, k);
-      substitute(d);
+        for (int k = 0; k < packs; ++k) d.pack(i, k) = r.pack(i, k);
+      substitute(d, packs);
       for (int i = 0; i < n_; ++i)
-        for (int k = 0; k < b.packs(); ++k) b.pack(i, k) += d.pack(i, k);
+        for (int k = 0; k < packs; ++k) b.pack(i, k) += d.pack(i, k);
       for (int i = 0; i < n_; ++i)
         for (int j = 0; j < n_; ++j) add_row(r, i, -M(i, j), d, j);
     }
@@ -79,6 +88,17 @@ class ProximalLu {
   void solve(double* b) {
     if (n_ == 0) return;
     if (!is_singular_) return substitute<transposed>(b);
+    if (has_pseudo_inverse_) {
+      for (int k = 0; k < rank_; ++k) {
+        r_[k] = 0;
+        for (int i = 0; i < n_; ++i) r_[k] += U_(k, i) * b[i];
+      }
+      for (int i = 0; i < n_; ++i) {
+        b[i] = 0;
+        for (int k = 0; k < rank_; ++k) b[i] += Ut_(i, k) * r_[k];
+      }
+      return;
+    }
     double last = 1e300;
     for (int i = 0; i < n_; ++i) r_[i] = b[i], b[i] = 0;
     for (int iteration = 0; iteration < ProximalTuning::most_iterations; ++iteration) {
@@ -109,11 +129,12 @@ class ProximalLu {
   }
 
  private:
-  int n_ = 0;
-  bool is_singular_ = false;
+  int n_ = 0, rank_ = 0;
+  bool is_singular_ = false, has_pseudo_inverse_ = false;
   Matrix LU_, rest_;
   double *x_ = nullptr, *r_ = nullptr, *x_columns_ = nullptr, *sizes_ = nullptr;
   int* pivot_ = nullptr;
+  Matrix C_, U_, Ut_;
 
   double* column_sizes(const Matrix&) { return sizes_; }
   double column_size(const Matrix& m, int c) const {
@@ -122,7 +143,7 @@ class ProximalLu {
     return size;
   }
   // Rows in the order of the largest pivots. False if one is below the floor.
-  bool factorise(double shift, double floor) {
+  bool eliminate(double shift, double floor) {
     for (int i = 0; i < n_; ++i) {
       for (int j = 0; j < n_; ++j) LU_(i, j) = M(i, j);
       LU_(i, i) += shift;
@@ -141,28 +162,114 @@ class ProximalLu {
       for (int i = k + 1; i < n_; ++i) {
         const double l = LU_(i, k) *= inverse;
         if (l == 0) continue;
-        for (int j = k + 1; j < n_; ++j) LU_(i, j) -= l * LU_(k, j);
+        double *const to = LU_[i], *const from = LU_[k];
+        for (int j = k + 1; j < n_; ++j) to[j] -= l * from[j];
       }
     }
     return true;
   }
-  void substitute(const Matrix& b) const {
-    for (int p = 0; p < b.packs(); ++p) {
-      for (int k = 0; k < n_; ++k) {
+  void substitute(const Matrix& b, int packs) const {
+    for (int k = 0; k < n_; ++k)
+      for (int p = 0; pivot_[k] != k && p < packs; ++p) {
         const Columns x = b.pack(k, p);
         b.pack(k, p) = b.pack(pivot_[k], p), b.pack(pivot_[k], p) = x;
       }
-      for (int i = 0; i < n_; ++i) {
-        Columns y = b.pack(i, p);
-        for (int j = 0; j < i; ++j) y -= b.pack(j, p) * LU_(i, j);
-        b.pack(i, p) = y;
+    for_packs(packs, [&]<int P>(int p) FW_LAMBDA_INLINE { substitute_packs<P>(b, p); });
+  }
+  template <int P>
+  FW_INLINE void substitute_packs(const Matrix& b, int p) const {
+    const auto subtract = [&](Columns* y, int i, int from, int to) FW_LAMBDA_INLINE {
+      for (int j = from; j < to; ++j) {
+        const double l = LU_(i, j);
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) y[c] -= b.pack(j, p + c) * l;
       }
-      for (int i = n_ - 1; i >= 0; --i) {
-        Columns y = b.pack(i, p);
-        for (int j = i + 1; j < n_; ++j) y -= b.pack(j, p) * LU_(i, j);
-        b.pack(i, p) = y / LU_(i, i);
+    };
+    Columns y[P];
+    for (int i = 0; i < n_; ++i) {
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) y[c] = b.pack(i, p + c);
+      subtract(y, i, 0, i);
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) b.pack(i, p + c) = y[c];
+    }
+    for (int i = n_ - 1; i >= 0; --i) {
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) y[c] = b.pack(i, p + c);
+      subtract(y, i, i + 1, n_);
+      const double inverse = 1 / LU_(i, i);
+#pragma GCC unroll 4
+      for (int c = 0; c < P; ++c) b.pack(i, p + c) = y[c] * inverse;
+    }
+  }
+  // M = C C^T by the largest pivots first, and U.
+  void set_pseudo_inverse(double floor) {
+    has_pseudo_inverse_ = true;
+    rank_ = 0;
+    double* const left = x_;  // of the diagonal
+    for (int i = 0; i < n_; ++i) left[i] = M(i, i);
+    for (; rank_ < n_; ++rank_) {
+      int best = 0;
+      for (int i = 1; i < n_; ++i)
+        if (left[i] > left[best]) best = i;
+      if (!(left[best] > floor)) break;
+      const double scale = 1 / __builtin_sqrt(left[best]);
+      for (int i = 0; i < n_; ++i) {
+        double sum = M(i, best);
+        for (int k = 0; k < rank_; ++k) sum -= C_(i, k) * C_(best, k);
+        C_(i, rank_) = sum * scale;
+        left[i] -= C_(i, rank_) * C_(i, rank_);
+      }
+      left[best] = 0;
+    }
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < rank_; ++k) U_(k, i) = C_(i, k);
+    // (C^T C) U = C^T, by Gauss and Jordan: it has full rank
+    const Matrix& N = LU_;
+    for (int k = 0; k < rank_; ++k)
+      for (int j = k; j < rank_; ++j) {
+        double sum = 0;
+        for (int i = 0; i < n_; ++i) sum += U_(k, i) * U_(j, i);
+        N(k, j) = N(j, k) = sum;
+      }
+    const int packs = packs_of(n_);
+    for (int k = 0; k < rank_; ++k) {
+      const double inverse = 1 / N(k, k);
+      for (int i = k + 1; i < rank_; ++i) {
+        const double l = N(i, k) * inverse;
+        for (int j = k + 1; j < rank_; ++j) N(i, j) -= l * N(k, j);
+        for (int p = 0; p < packs; ++p) U_.pack(i, p) -= U_.pack(k, p) * l;
       }
     }
+    for (int k = rank_ - 1; k >= 0; --k) {
+      for (int j = k + 1; j < rank_; ++j)
+        for (int p = 0; p < packs; ++p) U_.pack(k, p) -= U_.pack(j, p) * N(k, j);
+      const double inverse = 1 / N(k, k);
+      for (int p = 0; p < packs; ++p) U_.pack(k, p) = U_.pack(k, p) * inverse;
+    }
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < rank_; ++k) Ut_(i, k) = U_(k, i);
+  }
+  void solve_by_pseudo_inverse(const Matrix& b, unsigned char* infeasible, int n_columns) {
+    const int packs = packs_of(n_columns);
+    const Matrix z{x_columns_, b.stride}, r{rest_.data, b.stride};
+    multiply<false>(U_, rank_, n_, b, packs, z);
+    if (infeasible) {
+      multiply<false>(C_, n_, rank_, z, packs, r);
+      for (int p = 0; p < packs; ++p) {
+        Columns rest{}, largest{};
+        for (int i = 0; i < n_; ++i) {
+          const Columns off = b.pack(i, p) - r.pack(i, p), size = b.pack(i, p);
+          const Columns far = off < 0 ? -off : off, all = size < 0 ? -size : size;
+          rest = far > rest ? far : rest, largest = all > largest ? all : largest;
+        }
+        for (int k = 0; k < columns_at_a_time; ++k)
+          if (const int c = p * columns_at_a_time + k;
+              c < n_columns && rest[k] > ProximalTuning::infeasible * largest[k])
+            infeasible[c] = 1;
+      }
+    }
+    multiply<false>(Ut_, n_, rank_, z, packs, b);
   }
   template <bool transposed>
   void substitute(double* b) const {

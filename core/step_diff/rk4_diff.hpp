@@ -165,7 +165,7 @@ class Rk4Linearisation {
     set_zero(da_, nv_);
     const InverseDynamics& d = smooth_.dynamics;
     // by q and v: where these go is not among the columns, so slopes are made square first
-    Matrix by_q = d.dq, by_v = d.dv;
+    const MatrixOf<double>&by_q = d.dq, &by_v = d.dv;
     for (int r = 0; r < nv_; ++r)
       for (int k = 0; k < nv_; ++k) by_q(r, k) = -by_q(r, k), by_v(r, k) = -by_v(r, k);
     for (int f = 0; f < nv_; ++f) by_q(f, f) += smooth_.joints.by_q[f], by_v(f, f) += smooth_.joints.by_v[f];

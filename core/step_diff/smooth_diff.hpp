@@ -16,7 +16,8 @@ class SmoothDiff {
   DragDiff drag;
   Wrench* f;  // on links: those given
   Twist* V;   // of links
-  const double *control = nullptr, *gains = nullptr, *inertias = nullptr;
+  const double *control = nullptr, *gains = nullptr;
+  const double* inertias = nullptr;    // of the environment, or null: those of the scene
   Twist base = zero_motion<double>();  // what stands in for gravity
   double fall = 0;                     // its size [m/s^2]
 
@@ -30,7 +31,8 @@ class SmoothDiff {
         job_(job),
         scene_(*job.scene),
         tree_(job.scene->tree),
-        sum_(arena.take<Wrench>(job.scene->tree.n_links)) {}
+        sum_(arena.take<Wrench>(job.scene->tree.n_links)),
+        shared_(arena.take<LaneInertia<double>>(job.scene->tree.n_links)) {}
 
   void start(std::size_t e) {
     const auto row = [&](const Input<double>& in) {
@@ -43,8 +45,13 @@ class SmoothDiff {
     base = {{-g[0], -g[1], -g[2]}, zero3<double>()};
     fall = __builtin_sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
   }
+  const LaneInertia<double>* link_inertias() {
+    if (inertias) return reinterpret_cast<const LaneInertia<double>*>(inertias);
+    if (!is_shared_) share_inertias(tree_, shared_), is_shared_ = true;
+    return shared_;
+  }
   void place(const double* q, const double* v) {
-    world.place(q, inertias);
+    world.place(q, link_inertias());
     world.twists(v, V);
     joints.differentiate(scene_, job_.dt, q, v, control, gains);
     drag.find(world, V);
@@ -101,6 +108,8 @@ class SmoothDiff {
   const Tree<double>& tree_;
   const double *tau_ = nullptr, *f_ext_ = nullptr;
   Wrench* sum_;
+  LaneInertia<double>* shared_;  // those of the scene
+  bool is_shared_ = false;
 
   // A force in the axes of one of the user's links, on its compiled link and about its root.
   Wrench placed_force(int user_link, const Wrench& local) const {
