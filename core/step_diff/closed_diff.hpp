@@ -40,6 +40,7 @@ class ClosedLinearisation : public StepLinearisation {
     find_corrections();
     set_zero(T_, m_), set_zero(J_, m_);
     add_contact_columns();
+    add_coupling_columns();
     differentiate_coordinates();
     set_end_rows();
     solve_closed();
@@ -79,44 +80,73 @@ class ClosedLinearisation : public StepLinearisation {
       while (last < solution.n_rows && solution.rows[last].source == RowSource::closure &&
              solution.rows[last].index == row.index)
         ++last;
-      add_closure(scene_.closures[row.index], solution.rows + first, last - first);
+      if (row.index < scene_.n_closures)
+        add_closure(row.index, solution.rows + first, last - first);
+      else
+        add_coupling(row.index - scene_.n_closures, row);
     }
   }
-  void add_closure(const Closure<double>& closure, const SolvedRow* solved, int n) {
+  void add_closure(int k, const SolvedRow* solved, int n) {
+    const Closure<double>& closure = scene_.closures[k];
     DiffContact& c = contacts_[n_contacts_];
-    c.between = Between::closure;
+    c.between = closure.length > 0 ? Between::rod : Between::closure;
     c.contact = nullptr;
+    c.held = k;
     c.link[0] = closure.a.link, c.link[1] = closure.b.link;
     const Pose<double> a = frame_in_world(closure.a, world_.pose), b = frame_in_world(closure.b, world_.pose);
     c.point = b.p;
-    for (int k = 0; k < 3; ++k) c.axis[k] = FW_ISA::column(a.R, k);
-    c.correction = 0;
+    c.rod = a.p - b.p;
+    for (int i = 0; i < 3; ++i) c.axis[i] = FW_ISA::column(a.R, i);
+    if (c.between == Between::rod) c.axis[0] = line_between(a, b).direction;
     c.rows = m_;
-    for (double& x : c.force) x = 0;
-    for (int k = 0; k < n; ++k) {
-      if (solved[k].compliance > 0) continue;  // it depends on others
-      const int component = closure.axes[solved[k].component];
-      c.force[component] = solved[k].impulse;
-      closure_row_[n_closed_++] = m_;
-      rows_[m_++] = {n_contacts_,
-                     component,
-                     Mode::sticking,
-                     Law::equality,
-                     solved[k].impulse,
-                     0,
-                     0,
-                     0,
-                     0,
-                     0,
-                     is_integrable(closure, solved[k].component) ? 1.0 : 0.0,
-                     0,
-                     1,
-                     0,
-                     false};
+    for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
+    for (int r = 0; r < n; ++r) {
+      if (solved[r].compliance > 0) continue;  // it depends on others
+      const int component = c.between == Between::rod ? 0 : closure.axes[solved[r].component];
+      c.force[component] = solved[r].impulse, c.correction[component] = solved[r].correction;
+      add_row_that_holds(component, solved[r], is_integrable(closure, solved[r].component));
     }
     if (c.rows == m_) return;
     add_path(c);
     ++n_contacts_;
+  }
+  void add_coupling(int k, const SolvedRow& solved) {
+    if (solved.compliance > 0) return;
+    DiffContact& c = contacts_[n_contacts_];
+    c.between = Between::coupling;
+    c.contact = nullptr;
+    c.held = k;
+    c.link[0] = c.link[1] = -1;
+    c.rows = m_, c.first = n_path_, c.count = 0;
+    for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
+    add_row_that_holds(-1, solved, true);
+    ++n_contacts_;
+  }
+  void add_row_that_holds(int component, const SolvedRow& solved, bool is_integrable) {
+    closure_row_[n_closed_++] = m_;
+    DiffRow& row = rows_[m_++];
+    row = {};
+    row.contact = n_contacts_, row.component = component;
+    row.mode = Mode::sticking, row.law = Law::equality;
+    row.impulse = solved.impulse, row.correction = solved.correction;
+    row.gap_slope = is_integrable ? 1 : 0;
+    row.share = 1;
+    row.is_corrected = corrects_;
+  }
+  // Where the step begins: how couplings act, and how that changes with coordinates.
+  void add_coupling_columns() {
+    for (int i = 0; i < n_closed_; ++i) {
+      const int r = closure_row_[i];
+      const DiffContact& c = contacts_[rows_[r].contact];
+      if (c.between != Between::coupling) continue;
+      for_terms(c.held, q_, [&](int f, const Expansion<double>& p) {
+        J_(r, f) += p.slope;
+        if (!has(Wrt::q)) return;
+        const int col = column(Wrt::q) + f;
+        R_(f, col) += p.curvature * rows_[r].impulse;
+        if (corrects_) R2_(f, col) += p.curvature * rows_[r].correction, T2_(r, col) += p.curvature * w_[f];
+      });
+    }
   }
 
   // y += s C E, E: block(link, r, k) of every joint; C: nv x nv
@@ -246,9 +276,16 @@ class ClosedLinearisation : public StepLinearisation {
   }
   void set_end_jacobian(const DiffRow& row, int i) {
     const DiffContact& c = contacts_[row.contact];
-    // the closure with these links and this axis is at the same place as at the start
-    const Vector point = carried(c.link[1], c.point);
-    const Vector axis = turned_with(c.link[0], c.axis[row.component % 3]);
+    if (c.between == Between::coupling) {
+      for_terms(c.held, job_.q_end + environment_ * tree_.nq,
+                [&](int f, const Expansion<double>& p) { J_end_(i, f) += p.slope; });
+      return;
+    }
+    const Closure<double>& closure = scene_.closures[c.held];
+    const Pose<double> a = frame_in_world(closure.a, end_.pose), b = frame_in_world(closure.b, end_.pose);
+    const Vector point = b.p;
+    const Vector axis =
+        c.between == Between::rod ? line_between(a, b).direction : FW_ISA::column(a.R, row.component % 3);
     for (int side = 0; side < 2; ++side) {
       const double sign = side == 0 ? 1 : -1;
       end_.for_path(c.link[side], [&](int k) FW_LAMBDA_INLINE {
@@ -257,14 +294,6 @@ class ClosedLinearisation : public StepLinearisation {
         J_end_(i, k) += sign * FW_ISA::dot(axis, row.component < 3 ? point_velocity(S, r) : S.ang);
       });
     }
-  }
-  Vector carried(int link, const Vector& point) const {
-    if (link < 0) return point;
-    const Vector local = transposed_times(world_.pose[link].R, point - world_.pose[link].p);
-    return end_.pose[link].R * local + end_.pose[link].p;
-  }
-  Vector turned_with(int link, const Vector& axis) const {
-    return link < 0 ? axis : end_.pose[link].R * transposed_times(world_.pose[link].R, axis);
   }
 
   void solve_closed() {
@@ -307,7 +336,10 @@ class ClosedLinearisation : public StepLinearisation {
       add_product(Y_, S_, m_, X_);
     }
     // what coordinates move with
-    copy(X_, nv_, X2_);
+    if (corrects_)
+      add_corrections();
+    else
+      copy(X_, nv_, X2_);
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
       for (int r = 0; tumble_.tumbles(i) && r < l.nv; ++r)
@@ -321,6 +353,41 @@ class ClosedLinearisation : public StepLinearisation {
     }
     write(X_, X2_, out_);
     project();
+  }
+  // Overlaps are taken out while what is held holds: X2 = v' + w'.
+  void add_corrections() {
+    n_on_ = 0;
+    for (int r = 0; r < m_; ++r)
+      if (rows_[r].is_corrected) on_[n_on_++] = r;
+    set_zero(Y2_, nv_);
+    for (int i = 0; i < n_on_; ++i)
+      for (int f = 0; f < nv_; ++f) Y2_(f, i) = J_(on_[i], f);
+    plain_.solve({Y2_.data, Y2_.stride});
+    copy(R2_, nv_, X2_);
+    plain_.solve(X2_);
+    set_zero(S_, n_on_);
+    for (int i = 0; i < n_on_; ++i) {
+      const int r = on_[i];
+      const bool is_held = contacts_[rows_[r].contact].is_held();
+      add_row(S_, i, -1, T2_, r);
+      for (int f = 0; f < nv_; ++f) {
+        if (J_(r, f) == 0) continue;
+        add_row(S_, i, -J_(r, f), X2_, f);
+        if (!is_held)
+          add_row(S_, i, -J_(r, f), X_, f);
+        else if (has(Wrt::q))  // what is apart comes together in the step
+          S_(i, column(Wrt::q) + f) -= J_(r, f) / job_.dt;
+      }
+      for (int j = 0; j < n_on_; ++j) {
+        double sum = i == j ? rows_[r].give : 0;
+        for (int f = 0; f < nv_; ++f) sum += J_(r, f) * Y2_(f, j);
+        lift_.M(i, j) = sum;
+      }
+    }
+    lift_.factorise(n_on_);
+    lift_.solve(S_, nullptr, nc_);
+    add_product(Y2_, S_, n_on_, X2_);
+    for (int f = 0; f < nv_; ++f) add_row(X2_, f, 1, X_, f);
   }
   void lock(int f) {
     if (!locked_[f]) return;

@@ -17,25 +17,36 @@ struct ContactRates {
 };
 
 // What rows act between: a contact; two frames of a closure, whose rows are along and about the axes of the first at
-// the origin of the second; or a limit of a joint.
-enum class Between : int { contact, closure, limit };
+// the origin of the second; two points at the ends of a rod, whose row is along it; a limit of a joint; or the joints
+// of a coupling.
+enum class Between : int { contact, closure, rod, limit, coupling };
 
 struct DiffContact {
   Between between = Between::contact;
   const Contact* contact;  // or null
+  int held;                // which closure or coupling
   int link[2];
   Vector point, axis[3];
+  Vector rod;  // from the point to its other end
   ContactSlopes slopes;
-  int first, count;   // of its degrees of freedom, in the list of all
-  int rows;           // first row
-  double force[6];    // impulses along and about the axes
-  double correction;  // along the normal
+  int first, count;      // of its degrees of freedom, in the list of all
+  int rows;              // first row
+  double force[6];       // impulses along and about the axes
+  double correction[6];  // of what takes overlaps out, likewise
+
+  bool is_held() const { return between != Between::contact && between != Between::limit; }
 
   // Of motions of a and b given as twists of the point.
   ContactRates rates(const Twist& a, const Twist& b) const {
     if (between == Between::closure) {
       const auto turn = [&](int k) { return FW_ISA::cross(a.ang, axis[k]); };
       return {b.lin, {turn(0), turn(1), turn(2)}, 0};
+    }
+    if (between == Between::rod) {
+      const Vector& along = axis[0];
+      const Vector stretch = a.lin + FW_ISA::cross(a.ang, rod) - b.lin;
+      const Vector turn = (stretch - along * FW_ISA::dot(along, stretch)) * (1 / FW_ISA::dot(along, rod));
+      return {b.lin, {turn, zero3<double>(), zero3<double>()}, 0};
     }
     const Twist seen = a - b;
     const double x[6] = {seen.lin[0], seen.lin[1], seen.lin[2], seen.ang[0], seen.ang[1], seen.ang[2]};

@@ -128,11 +128,15 @@ class LinearisedColumns : public LinearisedRows {
     for (int f = 0; f < nv_; ++f) w_[f] = 0;
     if (corrects_) {
       plain_.factorise(H_, nullptr);
-      sum_wrenches([](const DiffContact& c, int k) { return k == 2 ? c.correction : 0; }, 1);
+      sum_wrenches([](const DiffContact& c, int k) { return c.correction[k]; }, 1);
       for (int i = 0; i < tree_.n_links; ++i)
         world_.for_path(i, [&](int j) FW_LAMBDA_INLINE { w_[j] += dot(world_.axis[j], wrench_[i]); });
-      for (int r = 0; r < m_; ++r)
-        if (rows_[r].component < 0) w_[path_of(r)] += rows_[r].gap_slope * rows_[r].correction;
+      for (int r = 0; r < m_; ++r) {
+        const DiffContact& c = contacts_[rows_[r].contact];
+        if (c.between == Between::limit) w_[path_of(r)] += rows_[r].gap_slope * rows_[r].correction;
+        if (c.between == Between::coupling)
+          for_terms(c.held, q_, [&](int f, const Expansion<double>& p) { w_[f] += p.slope * rows_[r].correction; });
+      }
       plain_.solve(w_);
     }
     for (int f = 0; f < nv_; ++f) {
@@ -188,12 +192,12 @@ class LinearisedColumns : public LinearisedRows {
     return FW_ISA::dot(rates.axis[k], v.u) + FW_ISA::dot(c.axis[k], FW_ISA::cross(v.w, rates.point) + z.u);
   }
   // R(:, column) += J^T dW of impulses along the axes
-  void add_wrench_rates(const DiffContact& c, const ContactRates& rates, const double* along, int n, const Matrix& to,
+  void add_wrench_rates(const DiffContact& c, const ContactRates& rates, const double* along, const Matrix& to,
                         int column) {
     Vector f = zero3<double>(), df = f, dm = f;
     for (int r = 0; r < 3; ++r) {
       f += c.axis[r] * along[r], df += rates.axis[r] * along[r];
-      if (n == 6) dm += rates.axis[r] * along[3 + r];
+      dm += rates.axis[r] * along[3 + r];
     }
     const Vector turn = FW_ISA::cross(rates.point, f) + dm;
     for (int side = 0; side < 2; ++side) {
@@ -212,11 +216,15 @@ class LinearisedColumns : public LinearisedRows {
   // The degree of freedom of a limit.
   int path_of(int row) const { return path_[contacts_[rows_[row].contact].first]; }
 
+  // What takes overlaps out is looked at with velocities at the end; what is held stays where it is without them.
+  const Twist* corrected(const DiffContact& c) const { return c.is_held() ? W_w_ : V_row_; }
+
   void add_contact_columns() {
     set_zero(T_, m_), set_zero(J_, m_);
     if (corrects_) set_zero(T2_, m_);
     for (int k = 0; k < n_contacts_; ++k) {
       DiffContact& c = contacts_[k];
+      if (c.between == Between::coupling) continue;
       if (c.between == Between::limit) {
         const int f = path_of(c.rows);
         J_(c.rows, f) = rows_[c.rows].gap_slope;
@@ -226,7 +234,7 @@ class LinearisedColumns : public LinearisedRows {
       const int n = rows_of(c);
       set_marks(c);
       set_bounces(c, n);
-      const Relative v_plus = relative(c, V_plus_), v_row = corrects_ ? relative(c, V_row_) : v_plus;
+      const Relative v_plus = relative(c, V_plus_), v_row = corrects_ ? relative(c, corrected(c)) : v_plus;
       const Relative before = relative(c, V_);
       for (int i = c.first; i < c.first + c.count; ++i) add_contact_column(c, n, path_[i], v_plus, v_row, before);
       if (has(Wrt::heights) && c.contact) add_height_columns(c, n, v_plus, v_row);
@@ -270,11 +278,11 @@ class LinearisedColumns : public LinearisedRows {
       T_(r, col) = row_rate(c, row.component, rates, v_plus, z) + row.gap_slope * rates.gap;
       if (row.bounce != 0) T_(r, col) += row.bounce * row_rate(c, row.component, rates, before, turned(c, k, V_));
       if (row.is_corrected)
-        T2_(r, col) = row_rate(c, row.component, rates, v_row, turned(c, k, V_row_)) + row.slack_slope * rates.gap;
+        T2_(r, col) =
+            row_rate(c, row.component, rates, v_row, turned(c, k, corrected(c))) + row.slack_slope * rates.gap;
     }
-    add_wrench_rates(c, rates, c.force, 6, R_, col);
-    const double lift[3] = {0, 0, c.correction};
-    if (c.correction != 0) add_wrench_rates(c, rates, lift, 3, R2_, col);
+    add_wrench_rates(c, rates, c.force, R_, col);
+    if (corrects_) add_wrench_rates(c, rates, c.correction, R2_, col);
   }
   // A shape of the world is raised.
   void add_height_columns(const DiffContact& c, int n, const Relative& v_plus, const Relative& v_row) {
@@ -292,9 +300,8 @@ class LinearisedColumns : public LinearisedRows {
         if (row.is_corrected)
           T2_(r, col) += row_rate(c, row.component, rates, v_row, still) + row.slack_slope * rates.gap;
       }
-      add_wrench_rates(c, rates, c.force, 6, R_, col);
-      const double lift[3] = {0, 0, c.correction};
-      if (c.correction != 0) add_wrench_rates(c, rates, lift, 3, R2_, col);
+      add_wrench_rates(c, rates, c.force, R_, col);
+      if (corrects_) add_wrench_rates(c, rates, c.correction, R2_, col);
     }
   }
 };

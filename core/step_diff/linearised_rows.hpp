@@ -4,6 +4,7 @@
 // that sticks or is at its limit is locked, and a drive at its bound is a force. Contacts keep those of their rows that
 // are closed, with how their frames move (scene/contact_slopes.hpp) and on which degrees of freedom they depend.
 #pragma once
+#include "rows/coupling.hpp"
 #include "scene/contacts.hpp"
 #include "step/advance.hpp"
 #include "step_diff/advance_diff.hpp"
@@ -33,7 +34,7 @@ class LinearisedRows {
         held_(tree_, arena),
         modes_(most_rows, nc_, arena),
         lift_(most_rows, nc_, arena) {
-    const int most_contacts = most_found + job.scene->n_joint_rows + job.scene->n_closures;
+    const int most_contacts = most_found + job.scene->n_joint_rows + job.scene->n_closures + job.scene->n_couplings;
     modes_.lu.take_scratch(most_rows, nc_, arena);
     lift_.take_scratch(most_rows, nc_, arena);
     H_ = arena.take<double>(tree_.row[nv_]);
@@ -223,8 +224,7 @@ class LinearisedRows {
     limit.contact = nullptr;
     limit.link[0] = limit.link[1] = -1;
     limit.rows = m_, limit.first = n_path_, limit.count = 1;
-    limit.correction = solved.correction;
-    for (double& x : limit.force) x = 0;
+    for (int k = 0; k < 6; ++k) limit.force[k] = limit.correction[k] = 0;
     path_[n_path_++] = f;
     DiffRow& row = rows_[m_++];
     row = {n_contacts_++, -1,  Mode::open, Law::unilateral, 0, solved.correction, 0, 0, 0, 0, 0, 0, 1,
@@ -264,8 +264,8 @@ class LinearisedRows {
     contact.link[0] = scene_.shapes[c.a].link, contact.link[1] = scene_.shapes[c.b].link;
     contact.point = {c.position[0], c.position[1], c.position[2]};
     for (int k = 0; k < 3; ++k) contact.axis[k] = {c.frame[3 * k], c.frame[3 * k + 1], c.frame[3 * k + 2]};
-    for (double& x : contact.force) x = 0;
-    contact.correction = is_corrected ? normal->correction : 0;
+    for (int k = 0; k < 6; ++k) contact.force[k] = contact.correction[k] = 0;
+    if (is_corrected) contact.correction[2] = normal->correction;
     contact.rows = m_;
     for (int k = 0; k < n; ++k) {
       const SolvedRow& row = solved[k];
@@ -279,7 +279,7 @@ class LinearisedRows {
              row.mode,
              row.law,
              row.impulse,
-             is_normal ? contact.correction : 0,
+             is_normal ? contact.correction[2] : 0,
              row.velocity + row.shift,
              row.compliance,
              row.bound,
@@ -305,6 +305,15 @@ class LinearisedRows {
       row.gap_slope = per_dt;
     }
     row.slack_slope = slack_slope(c.gap);
+  }
+  // use(degree of freedom, its polynomial at q) of each term of a coupling.
+  template <class Use>
+  void for_terms(int coupling, const double* q, const Use& use) const {
+    const Coupling& own = scene_.couplings[coupling];
+    for (int t = own.begin; t < own.end; ++t) {
+      const CouplingTerm<double>& term = scene_.coupling_terms[t];
+      use(term.dof, expand(term, q[term.q]));
+    }
   }
   // Degrees of freedom that move it; mark: 1 of a, 2 of b.
   void add_path(DiffContact& contact) {

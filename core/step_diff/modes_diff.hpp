@@ -152,11 +152,11 @@ class ModesDiff {
     return unknowns_[n_++];
   }
   void add_contact(const DiffRow* rows, int first, int last, double friction) {
-    if (rows[first].component < 0) return;  // a limit, whose joint is locked
     if (rows[first].law == Law::equality) {
       for (int r = first; r < last; ++r) add_row_of(r);
       return;
     }
+    if (rows[first].component < 0) return;  // a limit, whose joint is locked
     int normal = first;
     while (rows[normal].component != 2) ++normal;
     if (rows[normal].mode == Mode::open) return;

@@ -236,6 +236,73 @@ def test_frames_of_bodies_that_are_held_together(speed: float) -> None:
     assert_close(worst_errors(sim, state), q=1e-6, v=1e-6)
 
 
+def on_two_wheels(*rules: Any) -> fw.Simulator:
+    """Weights on wheels side by side, which move each other."""
+    builder = fw.ModelBuilder("wheels")
+    for k, name in enumerate("abc"):
+        builder.link(name, mass=1.0 + k, com=(0.0, 0.1, -0.2), inertia=(0.02, 0.05, 0.05))
+        builder.joint(name, "continuous", "world", name, placement=(0.0, 0.3 * k, 0.0), axis="x")
+    scene = fw.Scene()
+    scene.add(builder.build(), name="m")
+    for rule in rules:
+        scene.constrain(rule)
+    return fw.Simulator(scene, dt=2e-3, solver=EXACT)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [fw.JointCoupling("m/b", to="m/a", polynomial=(0.0, -0.4))],
+        [
+            fw.JointCoupling("m/b", to="m/a", polynomial=(0.0, 0.3, 0.2, -0.1)),
+            fw.JointCoupling("m/c", polynomial=(0.0,)),
+        ],
+        [fw.JointCombination({"m/a": 0.5, "m/b": 0.5, "m/c": -1.0})],
+    ],
+    ids=["gear", "cam", "differential"],
+)
+def test_joints_that_move_each_other(rules: list[Any]) -> None:
+    sim = on_two_wheels(*rules)
+    state = sim.rollout(sim.state(), tau=[2.0, 0.3, -0.5], n_steps=150).final
+    assert np.abs(state.v).max() > 1.0
+    assert_close(worst_errors(sim, state, [0.3, 0.1, -0.2]), q=1e-6, v=1e-6)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "delta"])
+def test_mechanisms_with_loops(name: str) -> None:
+    sim = fw.Simulator(getattr(fw.models, name)(), dt=1e-3, solver=EXACT)
+    state = sim.rollout(sim.state(), tau=0.3 * np.ones(sim.model.nv), n_steps=200).final
+    assert_close(worst_errors(sim, state), q=1e-5, v=1e-5)
+
+
+def test_bodies_on_a_rod() -> None:
+    scene = fw.Scene()
+    for k, name in enumerate("ab"):
+        scene.add(fw.box((0.1, 0.2, 0.3)), name=name, pose=(0.3, 0.6 * k, 1.0))
+    scene.constrain(fw.DistanceConstraint("a", "b", offset=(0.05, 0.02, 0.1), to_offset=(0.03, 0.02, 0.1)))
+    sim = fw.Simulator(scene, dt=1e-3, solver=EXACT)
+    state = sim.rollout(sim.state(v=3 * np.random.default_rng(0).normal(size=12)), n_steps=100).final
+    assert_close(worst_errors(sim, state), q=1e-5, v=1e-5)
+
+
+@pytest.mark.parametrize("slides", [False, True], ids=["sticks", "slides"])
+def test_closed_legs_whose_feet_are_in_the_ground(slides: bool) -> None:
+    """Overlaps go while loops stay closed; eight corners of two feet repeat each other, and sweeps end early."""
+    scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    scene.add(fw.models.loop_biped())
+    sim = fw.Simulator(scene, dt=1e-3, integrator="implicit", solver=EXACT)
+    standing = sim.rollout(sim.state(), n_steps=300).final
+    v = np.zeros(sim.model.nv)
+    v[:2] = (1.0, 0.3) if slides else 0.0
+    assert_close(worst_errors(sim, shifted(standing, -2e-5, v)), q=2e-2, v=2e-5)
+
+
+def test_steps_without_derivatives_say_so() -> None:
+    sim = fw.Simulator(fw.models.four_bar(), integrator="verlet")
+    with pytest.raises(ValueError, match='integrator "verlet" has none yet'):
+        sim.step_derivatives(sim.state())
+
+
 def test_thrashing_quadrupeds(quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
     """Left out: contacts at rest, which sit on a kink of which differences see both sides; what is not unique."""
     sim, standing, control = quadruped

@@ -285,8 +285,6 @@ def check_smooth(sim: Simulator) -> None:
         raise ValueError("derivatives: actuators on several joints or with activations have none yet")
     if lifts(sim.model.description):
         raise ValueError("derivatives: scenes in which weight is carried have none yet")
-    if sim.scene.couplings or any(each.length > 0.0 for each in sim.scene.constraints):
-        raise ValueError("derivatives: scenes with couplings of joints or rods have none yet")
 
 
 def width_of(sim: Simulator, name: str) -> int:
