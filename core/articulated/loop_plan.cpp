@@ -64,22 +64,30 @@ class Planner {
   // A motion of this part of what the row's joints can do is taken for rounding in the numbers of a file.
   static constexpr double negligible = 1e-5;
 
+  // Combinations that move by less are never moved: what is left is rounding of ours.
+  static constexpr double nothing = 1e-12;
+
   void choose_rows() {
     std::vector<std::vector<int>> ends_of(at(constraints_.n_rows));
     for (int e = 0; e < constraints_.n_ends; ++e) ends_of[at(constraints_.ends[e].row)].push_back(e);
     for (int c = 0; c < constraints_.n_closures; ++c) {
       const Closure<double>& closure = constraints_.closures[c];
       const int first = constraints_.places[c].row;
-      const std::size_t before = plan_.rows.size();
-      if (closure.b.link < 0 || closure.length > 0)
-        for (int r = 0; r < closure.n_rows; ++r) carry(first + r, ends_of[at(first + r)]);
+      if (closure.length > 0)
+        carry_rod(c, ends_of[at(first)]);
+      else if (closure.b.link < 0)
+        for (int r = 0; r < closure.n_rows; ++r) {
+          plan_.anchors.push_back(static_cast<int>(plan_.ends.size()));
+          carry(first + r, ends_of[at(first + r)]);
+        }
       else
         carry_closure(c, ends_of);
-      plan_.closures_reduced.push_back(plan_.rows.size() - before < at(closure.n_rows) ? 1 : 0);
     }
+    plan_.first_coupling = static_cast<int>(plan_.rows.size());
     for (int c = 0; c < constraints_.n_couplings; ++c) {
-      const int row = constraints_.places[constraints_.n_closures + c].row;
+      const int row = constraints_.places[constraints_.n_closures + c].row, end = static_cast<int>(plan_.ends.size());
       carry(row, ends_of[at(row)]);
+      for (int e = end; e < static_cast<int>(plan_.ends.size()); ++e) plan_.couplings.push_back(e);
     }
   }
 
@@ -90,7 +98,8 @@ class Planner {
     for (int e : ends) {
       const RowEnd<double>& end = constraints_.ends[e];
       top = end.grounded ? tree_.n_links : common(top, end.link);
-      CarriedEnd made{static_cast<int>(plan_.rows.size()), end.link, e, -1, end.leads, {}, end.kind == EndKind::fixed};
+      const int varying = end.kind == EndKind::fixed ? -1 : plan_.n_varying++;
+      CarriedEnd made{static_cast<int>(plan_.rows.size()), end.link, e, end.leads, varying, {}};
       std::copy(end.K, end.K + 6, made.K);
       plan_.ends.push_back(made);
     }
@@ -98,43 +107,81 @@ class Planner {
     top_.push_back(top);
   }
 
+  // A rod's first end is that on the link of frame a.
+  void carry_rod(int c, std::vector<int> ends) {
+    std::stable_partition(ends.begin(), ends.end(), [&](int e) { return constraints_.ends[e].first_link < 0; });
+    const int row = static_cast<int>(plan_.rows.size()), end = static_cast<int>(plan_.ends.size());
+    carry(constraints_.places[c].row, ends);
+    add_path(c, row, end, LeftOut::nothing);
+  }
+
   // The combinations of a closure's rows that joints can move.
   void carry_closure(int c, const std::vector<std::vector<int>>& ends_of) {
-    const Closure<double>& closure = constraints_.closures[c];
-    const int n = closure.n_rows, row = constraints_.places[c].row;
-    const RowEnd<double>*first = nullptr, *second = nullptr;
+    const int n = constraints_.closures[c].n_rows, row = constraints_.places[c].row;
+    const RowEnd<double>* second = nullptr;
     std::array<const RowEnd<double>*, 6> firsts{};
     for (int r = 0; r < n; ++r)
       for (int e : ends_of[at(row + r)]) {
         const RowEnd<double>& end = constraints_.ends[e];
         (end.first_link < 0 ? firsts[at(r)] : second) = &end;
       }
-    first = firsts[0];
-    for (const std::array<double, 6>& part : reachable(row, n)) {
+    const int first_row = static_cast<int>(plan_.rows.size()), first_end = static_cast<int>(plan_.ends.size());
+    const Reachable reached = reachable(row, n);
+    for (const Combination& part : reached.moved) {
       const int index = static_cast<int>(plan_.rows.size());
       CarriedRow carried{row, n, {}, 0, 0};
-      CarriedEnd a{index, first->link, static_cast<int>(first - constraints_.ends), -1, 1, {}, true};
-      CarriedEnd b{index, second->link, static_cast<int>(second - constraints_.ends), c, 0, {}, false};
+      CarriedEnd a{index, firsts[0]->link, static_cast<int>(firsts[0] - constraints_.ends), 1, -1, {}};
       for (int r = 0; r < n; ++r) {
         carried.part[r] = part[at(r)];
         carried.compliance += part[at(r)] * part[at(r)] * firsts[at(r)]->compliance;
         carried.mobility += part[at(r)] * part[at(r)] * survey_.mobility[at(row + r)];
         for (int k = 0; k < 6; ++k) a.K[k] += part[at(r)] * firsts[at(r)]->K[k];
-        b.K[closure.axes[r]] += part[at(r)];
       }
       plan_.rows.push_back(carried);
       plan_.ends.push_back(a);
-      plan_.ends.push_back(b);
-      top_.push_back(common(first->link, second->link));
+      const int of = static_cast<int>(second - constraints_.ends);
+      plan_.ends.push_back({index, second->link, of, 0, plan_.n_varying++, {}});
+      top_.push_back(common(a.link, second->link));
     }
+    add_path(c, first_row, first_end, reached.left_out);
   }
 
-  // Orthonormal combinations of rows [row, row + n); the rows themselves if they can all be moved, or none of them
-  // together with another.
-  std::vector<std::array<double, 6>> reachable(int row, int n) const {
-    std::vector<std::array<double, 6>> found;
+  void add_path(int c, int row, int end, LeftOut left_out) {
+    const Closure<double>& closure = constraints_.closures[c];
+    const int top = closure.b.link < 0 ? tree_.n_links : common(closure.a.link, closure.b.link);
+    LoopPath path{c, row, static_cast<int>(plan_.rows.size()) - row, end, 0, 0, 0, 0, -1, left_out};
+    path.a = static_cast<int>(plan_.way.size());
+    add_way(closure.a.link, top);
+    path.a_end = path.b = static_cast<int>(plan_.way.size());
+    if (closure.b.link >= 0) add_way(closure.b.link, top);
+    path.b_end = static_cast<int>(plan_.way.size());
+    const auto kind = [&](int k) { return tree_.links[plan_.way[at(k)]].kind; };
+    for (const JointKind hinge : {JointKind::revolute_x, JointKind::revolute_y, JointKind::revolute_z}) {
+      bool all = closure.length == 0 && path.a < path.b_end;
+      for (int k = path.a; k < path.b_end; ++k) all = all && kind(k) == hinge;
+      if (all) path.axis = hinge == JointKind::revolute_x ? 0 : hinge == JointKind::revolute_y ? 1 : 2;
+    }
+    plan_.paths.push_back(path);
+  }
+  // Links from the first outboard of `top` to `link`.
+  void add_way(int link, int top) {
+    const std::size_t first = plan_.way.size();
+    for (int i = link; i >= 0 && i != top; i = tree_.links[i].parent) plan_.way.push_back(i);
+    std::reverse(plan_.way.begin() + static_cast<std::ptrdiff_t>(first), plan_.way.end());
+  }
+
+  using Combination = std::array<double, 6>;
+  struct Reachable {
+    std::vector<Combination> moved;  // orthonormal
+    LeftOut left_out = LeftOut::nothing;
+  };
+
+  // What of rows [row, row + n) is carried: the rows themselves if they can all be moved, or none of them together with
+  // another.
+  Reachable reachable(int row, int n) const {
+    Reachable reached;
     const auto unit = [](int k) {
-      std::array<double, 6> part{};
+      Combination part{};
       part[at(k)] = 1;
       return part;
     };
@@ -153,23 +200,39 @@ class Planner {
     for (int r = 0; r < n; ++r)
       for (int s = 0; s < n; ++s)
         if (r != s && A[at(r)][at(r)] <= smallest) separate = separate && std::abs(A[at(r)][at(s)]) <= smallest;
-    Matrix6 B = A;
+    const Matrix6 B = A;
     diagonalise(n, A, vectors);
     int rank = 0, moved = 0;
     for (int k = 0; k < n; ++k) rank += A[at(k)][at(k)] > smallest;
     for (int k = 0; k < n; ++k) moved += B[at(k)][at(k)] > smallest;
+    const bool as_they_are = !rigid || rank == n || (separate && moved == rank);
     for (int k = 0; k < n; ++k) {
-      if (!rigid || rank == n) {
-        found.push_back(unit(k));
-      } else if (separate && moved == rank) {
-        if (B[at(k)][at(k)] > smallest) found.push_back(unit(k));
-      } else if (A[at(k)][at(k)] > smallest) {
-        std::array<double, 6> part{};
+      Combination part = unit(k);
+      if (!as_they_are)
         for (int r = 0; r < n; ++r) part[at(r)] = vectors[at(r)][at(k)];
-        found.push_back(part);
-      }
+      if (!rigid || rank == n || (as_they_are ? B : A)[at(k)][at(k)] > smallest)
+        reached.moved.push_back(part);
+      else if (moves(row, n, part))
+        reached.left_out = LeftOut::rounding;
+      else if (reached.left_out == LeftOut::nothing)
+        reached.left_out = LeftOut::unmoved;
     }
-    return found;
+    return reached;
+  }
+  // Whether joints move a combination of rows [row, row + n) at all.
+  bool moves(int row, int n, const Combination& part) const {
+    double own = 0, all = 0;
+    for (const RowSurvey::Posture& posture : survey_.postures)
+      for (int k = 0; k < tree_.nv; ++k) {
+        double sum = 0;
+        for (int r = 0; r < n; ++r) {
+          const double entry = posture.J[at(row + r) * at(tree_.nv) + at(k)];
+          sum += part[at(r)] * entry;
+          all += entry * entry;
+        }
+        own += sum * sum;
+      }
+    return own > nothing * nothing * all;
   }
 
   // The outermost link that both are on or outboard of; the world is one past the last.
@@ -268,6 +331,9 @@ class Planner {
     }
     plan_.widest = std::max(plan_.widest, block.n);
     add_parts(block, parts, rows);
+    block.in_order = true;
+    for (int k = block.n_ending + 1; k < block.n; ++k)
+      block.in_order = block.in_order && rows[at(k)] == rows[at(k - 1)] + 1;
     for (int k = 0; k < block.n_ending; ++k)
       block.smallest = std::max(block.smallest, smallest_pivot * plan_.rows[at(rows[at(k)])].mobility);
     plan_.blocks.push_back(block);
@@ -291,7 +357,7 @@ class Planner {
     block.sources = static_cast<int>(plan_.sources.size());
     for (const Part& part : parts) {
       if (part.source < 0) continue;
-      plan_.sources.push_back({part.source, static_cast<int>(plan_.places.size())});
+      plan_.sources.push_back({part.source, static_cast<int>(plan_.places.size()), part.rows == rows});
       for (int row : part.rows) plan_.places.push_back(place(row)), taken[at(place(row))] = true;
     }
     block.last = static_cast<int>(plan_.sources.size());
@@ -327,9 +393,10 @@ LoopPlanStorage plan_loops(const Tree<double>& tree, const ConstraintRows<double
 
 LoopPlan LoopPlanStorage::view() const {
   const auto count = [](const auto& list) { return static_cast<int>(list.size()); };
-  return {count(rows),    count(ends),     count(row_of), n_triangle,    n_entries,
-          widest,         rows.data(),     ends.data(),   blocks.data(), of_link.data(),
-          sources.data(), starting.data(), places.data(), row_of.data(), closures_reduced.data()};
+  return {count(rows),   count(ends),    n_varying,      count(paths),     count(anchors), count(couplings),
+          count(row_of), n_triangle,     n_entries,      widest,           rows.data(),    ends.data(),
+          blocks.data(), of_link.data(), sources.data(), starting.data(),  places.data(),  row_of.data(),
+          paths.data(),  way.data(),     anchors.data(), couplings.data(), first_coupling};
 }
 
 }  // namespace featherweight

@@ -15,8 +15,9 @@ struct LoopPlanStorage {
   std::vector<LoopLink> of_link;
   std::vector<BlockSource> sources;
   std::vector<StartingEnd> starting;
-  std::vector<int> places, row_of, closures_reduced;
-  int n_triangle = 0, n_entries = 0, widest = 0;
+  std::vector<LoopPath> paths;
+  std::vector<int> places, row_of, way, anchors, couplings;
+  int first_coupling = 0, n_varying = 0, n_triangle = 0, n_entries = 0, widest = 0;
 
   LoopPlan view() const;
 };

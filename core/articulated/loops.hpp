@@ -22,11 +22,29 @@ struct CarriedRow {
 struct CarriedEnd {
   int row;      // carried
   int link;     // compiled
-  int of;       // the end of the compiled row that it is made of; or, with a closure, of any of those
-  int closure;  // it is the second end of a combination of its rows, -1: it is not
+  int of;       // the end of the compiled row that it is made of; or, of a combination of rows, of any of those
   int leads;    // 1: the one of its row's ends that starts with what the row asks for
-  double K[6];  // fixed: in the coordinates of its link; second end of a closure: in frame a
-  bool is_fixed;
+  int varying;  // its place among the ends that depend on the configuration, -1: it is fixed to its link
+  double K[6];  // in the coordinates of its link, if it is
+};
+
+// What of a closure is not carried.
+enum class LeftOut {
+  nothing,
+  unmoved,  // combinations of rows that no joint ever moves
+  rounding  // some that joints move by no more than rounding in the numbers of a file would make them
+};
+
+// How the second ends of a closure between two links follow from the first: along the joints on both ways to the link
+// where these meet, or to the world.
+struct LoopPath {
+  int closure;
+  int row, n;    // its carried rows, [row, row + n)
+  int end;       // first end of the first of them; each has two, one after the other
+  int a, a_end;  // [a, a_end) of `way`: outward to the link of frame a,
+  int b, b_end;  // and to that of frame b
+  int axis;      // of all joints on both, which are hinges: the loop moves in a plane. -1: any others
+  LeftOut left_out;
 };
 
 struct LoopBlock {
@@ -36,6 +54,7 @@ struct LoopBlock {
   int sources, last;  // [sources, last) of its parts; the first may be in place
   bool in_place;      // its first source is: same rows, same slots
   int own, own_end;   // [own, own_end) of the ends that start here
+  bool in_order;      // its passing rows follow each other as carried rows do
   double smallest;    // pivot that counts: what is smaller is rounding, in the posture or in the numbers of a file
 };
 
@@ -43,6 +62,7 @@ struct LoopBlock {
 struct BlockSource {
   int block;
   int places;  // where each of its passing rows goes in the new block, in `places`
+  bool fills;  // they are the rows of the new block, in their order
 };
 
 // An end that starts in a block.
@@ -59,7 +79,7 @@ struct LoopLink {
 };
 
 struct LoopPlan {
-  int n_rows, n_ends, n_slots, n_triangle, n_entries, widest;
+  int n_rows, n_ends, n_varying, n_paths, n_anchors, n_couplings, n_slots, n_triangle, n_entries, widest;
   const CarriedRow* rows;
   const CarriedEnd* ends;
   const LoopBlock* blocks;
@@ -67,8 +87,11 @@ struct LoopPlan {
   const BlockSource* sources;
   const StartingEnd* starting;
   const int* places;
-  const int* row_of;            // of each slot the carried row
-  const int* closures_reduced;  // 1: fewer combinations of its rows are carried than it has; those are rigid
+  const int* row_of;  // of each slot the carried row
+  const LoopPath* paths;
+  const int* way;
+  const int *anchors, *couplings;  // ends of either kind
+  int first_coupling;              // row of the first
 };
 
 }  // namespace featherweight

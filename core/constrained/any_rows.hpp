@@ -22,14 +22,13 @@ class AnyRows {
         k(arena.take<S>(single_ends(constraints) ? 0 : constraints.n_rows)),
         active_(arena.take<S>(single_ends(constraints) ? 0 : constraints.n_ends)) {}
 
-  // velocity(i): of link i; gravity: in the axes of each link with rows. seconds: whether second ends of closures are
-  // wanted.
+  // velocity(i): of link i; gravity: in the axes of each link with rows.
   template <class C, class V>
   [[gnu::noinline]] void set(const ConstrainedProblem<S, C>& problem, const S* state, V&& velocity,
-                             const Vec3<S>* gravity, bool seconds = true) {
+                             const Vec3<S>* gravity) {
     const ConstraintRows<C>& constraints = problem.constraints;
     for (int r = 0; r < constraints.n_ends; ++r) active_[r] = problem.active[constraints.ends[r].row];
-    ends.set(problem.tree, constraints, problem.q, active_, state, seconds);
+    ends.set(problem.tree, constraints, problem.q, active_, state);
     for (int r = 0; r < constraints.n_rows; ++r) k[r] = problem.targets[r];
     for (int r = 0; r < constraints.n_ends; ++r) {
       const RowEnd<C>& end = constraints.ends[r];

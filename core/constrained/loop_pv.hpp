@@ -10,7 +10,8 @@
 // all lanes.
 #pragma once
 #include "articulated/loop_end.hpp"
-#include "constrained/any_rows.hpp"
+#include "articulated/loop_start.hpp"
+#include "constrained/method.hpp"
 #include "dynamics/affine.hpp"
 
 namespace featherweight::FW_ISA {
@@ -25,9 +26,8 @@ class LoopPv {
   LoopPv(const Tree<C>& tree, const ConstraintRows<C>& constraints, Arena& arena)
       : plan_(*constraints.loops),
         aba_(tree, arena),
-        any_(tree, constraints, arena),
-        gravity_(arena.take<Vec3<S>>(tree.n_links)),
-        K_(arena.take<Force<S>>(plan_.n_ends)),
+        gravity_(arena.take<Vec3<S>>(plan_.n_anchors > 0 ? tree.n_links : 0)),
+        K_(arena.take<Force<S>>(plan_.n_varying)),
         rows_(arena.take<Row<S>>(plan_.n_slots)),
         L_(arena.take<S>(plan_.n_triangle)),
         G_(arena.take<S>(plan_.n_entries)),
@@ -52,12 +52,10 @@ class LoopPv {
     dependent_ = S(0);
 
     // sweep 1, root to leaf: velocities, then what the rows ask for
-    move_outward(tree, problem.q, problem.v, aba_,
-                 [&](int i, auto joint) { rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_); });
-    any_.set(
-        problem, aba_.state, [&](int i) FW_LAMBDA_INLINE -> const Motion<S>& { return aba_.motion[i]; }, gravity_,
-        false);
-    set_rows(problem);
+    move_outward(tree, problem.q, problem.v, aba_, [&](int i, auto joint) {
+      if (plan_.n_anchors > 0) rotate_gravity(joint, tree, problem.constraints, i, aba_.state, gravity_);
+    });
+    start_rows(problem);
 
     // sweep 2, leaf to root: loops that have come together become inertia; project out the joint; the others pass it
     project_inward(
@@ -93,47 +91,141 @@ class LoopPv {
  private:
   static constexpr int most_refinements = 6;
 
-  // K of the carried ends and k of the carried rows.
+  // K of the carried ends that depend on the configuration, and k of the carried rows.
   template <class C>
-  void set_rows(const ConstrainedProblem<S, C>& problem) {
-    const ConstraintRows<C>& constraints = problem.constraints;
-    for (int e = 0; e < plan_.n_ends; ++e) {
-      const CarriedEnd& end = plan_.ends[e];
-      const RowEnd<C>& of = constraints.ends[end.of];
-      const S active = problem.active[of.row];
-      if (end.is_fixed)
-        K_[e] = {{active * end.K[0], active * end.K[1], active * end.K[2]},
-                 {active * end.K[3], active * end.K[4], active * end.K[5]}};
-      else if (end.closure < 0)
-        K_[e] = any_.ends.K[end.of];
+  [[gnu::noinline]] void start_rows(const ConstrainedProblem<S, C>& problem) {
+    left_out_ = S(0);
+    for (int p = 0; p < plan_.n_paths; ++p) {
+      const LoopPath& path = plan_.paths[p];
+      if (problem.constraints.closures[path.closure].length > 0)
+        start_rod(problem, path);
+      else if (path.axis == 0)
+        start_closure(problem, path, plane_between<0>(problem.tree, plan_, path, aba_.state, problem.v));
+      else if (path.axis == 1)
+        start_closure(problem, path, plane_between<1>(problem.tree, plan_, path, aba_.state, problem.v));
+      else if (path.axis == 2)
+        start_closure(problem, path, plane_between<2>(problem.tree, plan_, path, aba_.state, problem.v));
       else
-        set_second(constraints.closures[end.closure], end, active, K_[e]);
+        start_closure(problem, path, between_links(problem, path));
     }
-    for (int r = 0; r < plan_.n_rows; ++r) {
-      const CarriedRow& row = plan_.rows[r];
-      S sum(0);
-      for (int k = 0; k < row.n; ++k)
-        if (row.part[k] != 0) sum = sum + any_.k[row.first + k] * T(row.part[k]);
-      k_[r] = sum;
+    for (int k = 0; k < plan_.n_anchors; ++k) {
+      const CarriedEnd& end = plan_.ends[plan_.anchors[k]];
+      const RowEnd<C>& of = problem.constraints.ends[end.of];
+      const Vec3<S> given = given_acceleration(of, aba_.motion[end.link], gravity_[end.link]);
+      k_[end.row] = (problem.targets[of.row] - dot(row_direction(of).lin, given)) * problem.active[of.row];
+    }
+    if (plan_.n_couplings > 0) start_couplings(problem);
+  }
+
+  template <class C, class B>
+  FW_INLINE void start_closure(const ConstrainedProblem<S, C>& problem, const LoopPath& path, const B& between) {
+    const Closure<C>& closure = problem.constraints.closures[path.closure];
+    const bool unmoved = path.left_out == LeftOut::unmoved && closure.of_point;
+    const LoopBias<S> bias =
+        loop_bias(between, closure, unmoved, aba_.motion[closure.a.link], aba_.motion[closure.b.link]);
+    const Vec3<C> p = vec3(closure.a.p);
+    for (int r = 0; r < path.n; ++r) {
+      const CarriedRow& row = plan_.rows[path.row + r];
+      const double* const K = plan_.ends[path.end + 2 * r].K;
+      const Force<S> first = in_lanes<S>(K);
+      Force<S> second = on_other_link(between, first);
+      const Vec3<C> n{C(K[0]), C(K[1]), C(K[2])}, moment = cross(p, n);
+      const Vec3<C> about{C(K[3]) - moment[0], C(K[4]) - moment[1], C(K[5]) - moment[2]};
+      S k = -dot(first.lin, bias.lin);
+      if (about[0] != 0 || about[1] != 0 || about[2] != 0) k = k - dot(about, bias.ang);
+      for (int s = 0; s < row.n; ++s)
+        if (row.part[s] != 0) k = k + problem.targets[row.first + s] * T(row.part[s]);
+      if (problem.masked) {
+        const S active = problem.active[row.first];
+        k = k * active;
+        second = {second.lin * active, second.ang * active};
+      }
+      K_[plan_.ends[path.end + 2 * r + 1].varying] = second;
+      k_[path.row + r] = k;
+    }
+    if (path.left_out == LeftOut::unmoved) note_unmoved(problem, path, bias.drift);
+  }
+
+  // Rows that no joint ever moves are missed by all that they ask for, whatever the forces. Of a point their axes turn,
+  // and if the loop opens, at r per second, rows ask for what that makes of r.
+  template <class C>
+  [[gnu::noinline]] void note_unmoved(const ConstrainedProblem<S, C>& problem, const LoopPath& path,
+                                      const Vec3<S>& drift) {
+    const Closure<C>& closure = problem.constraints.closures[path.closure];
+    const int first = problem.constraints.places[path.closure].row;
+    const Mat3<C> axes = mat3(closure.a.R);
+    S asked[6];
+    for (int r = 0; r < closure.n_rows; ++r) {
+      asked[r] = problem.targets[first + r];
+      if (closure.of_point && closure.axes[r] < 3) asked[r] = asked[r] - dot(column(axes, closure.axes[r]), drift);
+    }
+    for (int r = 0; r < closure.n_rows; ++r) {
+      S left = asked[r];
+      for (int j = 0; j < path.n; ++j) {
+        const double* const part = plan_.rows[path.row + j].part;
+        if (part[r] == 0) continue;
+        for (int s = 0; s < closure.n_rows; ++s)
+          if (part[s] != 0) left = left - asked[s] * T(part[r] * part[s]);
+      }
+      left_out_ = larger(left_out_, abs(left * problem.active[first + r]));
     }
   }
-  // The second end of a combination of a closure's rows, given in frame a.
+
+  // Not in line: few loops need it, and poses take many registers.
   template <class C>
-  FW_INLINE void set_second(const Closure<C>& closure, const CarriedEnd& end, const S& active, Force<S>& K) const {
-    const Pose<S>& link = any_.ends.poses[end.link];
-    const Pose<S> first = frame_in_world(closure.a, any_.ends.poses);
-    const Vec3<S> arm = transposed_times(link.R, first.p - link.p);
-    K = {zero3<S>(), zero3<S>()};
-    for (int axis = 0; axis < 6; ++axis) {
-      if (end.K[axis] == 0) continue;
-      const Vec3<S> n = transposed_times(link.R, column(first.R, axis % 3)) * (active * T(-end.K[axis]));
-      if (axis >= 3) {
-        K.ang += n;
-      } else {
-        K.lin += n;
-        add_cross(K.ang, arm, n);
-      }
+  [[gnu::noinline]] Between<S> between_links(const ConstrainedProblem<S, C>& problem, const LoopPath& path) const {
+    const Closure<C>& closure = problem.constraints.closures[path.closure];
+    return between(problem.tree, plan_, path, aba_.state, aba_.motion[closure.a.link], aba_.motion[closure.b.link]);
+  }
+
+  template <class C>
+  [[gnu::noinline]] void start_rod(const ConstrainedProblem<S, C>& problem, const LoopPath& path) {
+    const Closure<C>& closure = problem.constraints.closures[path.closure];
+    const Pose<S> a = pose_along(problem.tree, aba_.state, plan_.way, path.a, path.a_end),
+                  b = pose_along(problem.tree, aba_.state, plan_.way, path.b, path.b_end);
+    const Vec3<S> direction = line_between(compose(a, closure.a), compose(b, closure.b)).direction;
+    const Motion<S> v_b = closure.b.link < 0 ? zero_motion<S>() : aba_.motion[closure.b.link];
+    const CarriedRow& row = plan_.rows[path.row];
+    const S active = problem.active[row.first];
+    S k = problem.targets[row.first] - rod_bias(closure, a, b, aba_.motion[closure.a.link], v_b);
+    for (int e = path.end; e < path.end + (closure.b.link < 0 ? 1 : 2); ++e) {
+      const CarriedEnd& end = plan_.ends[e];
+      const RowEnd<C>& of = problem.constraints.ends[end.of];
+      const Vec3<S> n = transposed_times((e == path.end ? a : b).R, direction) * (e == path.end ? active : -active);
+      K_[end.varying] = {n, cross(vec3(of.p), n)};
+      if (!of.of_point && !of.grounded) continue;
+      const Vec3<S> gravity = of.grounded ? gravity_in(problem.tree, a) : zero3<S>();
+      k = k - dot(n, given_acceleration(of, aba_.motion[end.link], gravity));
     }
+    k_[path.row] = k * active;
+  }
+  template <class C>
+  FW_INLINE Vec3<S> gravity_in(const Tree<C>& tree, const Pose<S>& link) const {
+    return transposed_times(link.R, Vec3<S>{S(tree.gravity[0]), S(tree.gravity[1]), S(tree.gravity[2])});
+  }
+
+  template <class C>
+  [[gnu::noinline]] void start_couplings(const ConstrainedProblem<S, C>& problem) {
+    for (int k = 0; k < plan_.n_couplings; ++k) {
+      const CarriedEnd& end = plan_.ends[plan_.couplings[k]];
+      const RowEnd<C>& of = problem.constraints.ends[end.of];
+      const S active = problem.active[of.row];
+      K_[end.varying] = active_row(of, coupling_entry(problem.constraints.terms[of.part], problem.q) * active);
+    }
+    for_each_coupling(problem.constraints, [&](const Coupling& coupling, const ConstraintPlace& place) {
+      const S bias = coupling_bias(coupling, problem.constraints.terms, problem.q, problem.v);
+      const int row = plan_.first_coupling + static_cast<int>(&coupling - problem.constraints.couplings);
+      k_[row] = (problem.targets[place.row] - bias) * problem.active[place.row];
+    });
+  }
+
+  template <class C>
+  FW_INLINE Force<S> direction(const ConstrainedProblem<S, C>& problem, const CarriedEnd& end) const {
+    if (end.varying >= 0) return K_[end.varying];
+    const Force<S> K = in_lanes<S>(end.K);
+    if (!problem.masked) return K;
+    const S active = problem.active[plan_.rows[end.row].first];
+    return {K.lin * active, K.ang * active};
   }
 
   // A block as it comes together, and its rows that end here. outboard: null for the world.
@@ -153,26 +245,56 @@ class LoopPv {
   }
 
   template <class C>
-  void gather(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
+  FW_INLINE void gather(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
     Row<S>* const rows = rows_ + block.begin;
     S* const L = L_ + block.L;
-    if (!block.in_place) {
-      for (int r = 0; r < block.n; ++r) rows[r] = {{zero3<S>(), zero3<S>()}, S(0)};
+    int source = block.sources;
+    if (block.in_place) {
+      ++source;
+    } else {
       for (std::size_t k = 0; k < triangle(block.n, 0); ++k) L[k] = S(0);
+      if (source < block.last)
+        for (int r = 0; r < block.n; ++r) rows[r] = {{zero3<S>(), zero3<S>()}, S(0)};
     }
-    for (int s = block.sources + (block.in_place ? 1 : 0); s < block.last; ++s) add_source(plan_.sources[s], rows, L);
+    for (; source < block.last; ++source) {
+      const BlockSource& from = plan_.sources[source];
+      if (from.fills && plan_.blocks[from.block].n_ending == 0)
+        add_rows(plan_.blocks[from.block], rows, L);
+      else
+        add_source(from, rows, L);
+    }
     for (int k = block.own; k < block.own_end; ++k) {
       const StartingEnd& start = plan_.starting[k];
       const CarriedEnd& end = plan_.ends[start.end];
+      const Force<S> K = direction(problem, end);
       Row<S>& row = rows[start.place];
-      row.K += K_[start.end];
-      if (!end.leads) continue;
-      row.k = row.k + k_[end.row];
-      const CarriedRow& carried = plan_.rows[end.row];
-      const S active = problem.active[carried.first];
-      S& own = L[triangle(start.place, start.place)];  // what is inactive yields as usual, to no force
-      own = own + (active * T(carried.compliance) + (S(1) - active) * T(carried.mobility));
+      const S asked = end.leads ? k_[end.row] : S(0);
+      if (start.is_first)
+        row = {K, asked};
+      else
+        add_to(row, {K, asked});
+      if (end.leads) add_own_compliance(problem, plan_.rows[end.row], L[triangle(start.place, start.place)]);
     }
+  }
+  // What is inactive yields as usual, to no force.
+  template <class C>
+  FW_INLINE void add_own_compliance(const ConstrainedProblem<S, C>& problem, const CarriedRow& row, S& own) const {
+    if (!problem.masked) {
+      if (row.compliance != 0) own = own + T(row.compliance);
+      return;
+    }
+    const S active = problem.active[row.first];
+    own = own + (active * T(row.compliance) + (S(1) - active) * T(row.mobility));
+  }
+  static FW_INLINE void add_to(Row<S>& row, const Row<S>& other) {
+    row.K += other.K;
+    row.k = row.k + other.k;
+  }
+  // All rows of a block, to the same rows in the same order.
+  FW_INLINE void add_rows(const LoopBlock& from, Row<S>* rows, S* L) const {
+    const Row<S>* const other = rows_ + from.begin;
+    for (int r = 0; r < from.n; ++r) add_to(rows[r], other[r]);
+    for (std::size_t k = 0; k < triangle(from.n, 0); ++k) L[k] = L[k] + L_[static_cast<std::size_t>(from.L) + k];
   }
   FW_INLINE void add_source(const BlockSource& source, Row<S>* rows, S* L) const {
     const LoopBlock& from = plan_.blocks[source.block];
@@ -181,8 +303,7 @@ class LoopPv {
     for (int r = 0; r < from.n - first; ++r) {
       const Row<S>& other = rows_[from.begin + first + r];
       Row<S>& row = rows[place[r]];
-      row.K += other.K;
-      row.k = row.k + other.k;
+      add_to(row, other);
       for (int s = 0; s <= r; ++s) {
         const int i = place[r], j = place[s];
         S& own = L[i < j ? triangle(j, i) : triangle(i, j)];
@@ -220,8 +341,12 @@ class LoopPv {
     if (at.passing < 0) return;
     const LoopBlock& block = plan_.blocks[at.passing];
     const int first = block.n_ending, n = block.n - first;
-    for (int r = 0; r < n; ++r) passing_[r] = f[plan_.row_of[block.begin + first + r]];
-    push_joint(joint, factor, G_ + at.entries, passing_, n, u);
+    const S* passing = f + plan_.row_of[block.begin + first];
+    if (!block.in_order) {
+      for (int r = 0; r < n; ++r) passing_[r] = f[plan_.row_of[block.begin + first + r]];
+      passing = passing_;
+    }
+    push_joint(joint, factor, G_ + at.entries, passing, n, u);
   }
 
   // What the rows miss, from the accelerations of the links: exact to rounding. Returns the largest; scale_ is of what
@@ -230,8 +355,9 @@ class LoopPv {
   S measure(const ConstrainedProblem<S, C>& problem) {
     for (int r = 0; r < plan_.n_rows; ++r) missed_[r] = k_[r];
     for (int e = 0; e < plan_.n_ends; ++e) {
-      const int r = plan_.ends[e].row;
-      const S seen = K_[e] * aba_.motion[plan_.ends[e].link];
+      const CarriedEnd& end = plan_.ends[e];
+      const int r = end.row;
+      const S seen = seen_by(problem, end);
       scale_ = larger(scale_, abs(seen));
       missed_[r] = missed_[r] - seen;
     }
@@ -242,6 +368,17 @@ class LoopPv {
       largest = larger(largest, abs(missed_[r]));
     }
     return largest;
+  }
+
+  // The acceleration of its link that an end sees.
+  template <class C>
+  FW_INLINE S seen_by(const ConstrainedProblem<S, C>& problem, const CarriedEnd& end) const {
+    const Motion<S>& a = aba_.motion[end.link];
+    if (end.varying >= 0) return K_[end.varying] * a;
+    S sum(0);
+    for (int k = 0; k < 6; ++k)  // most of the constants are zero
+      if (end.K[k] != 0) sum = sum + (k < 3 ? a.lin[k] : a.ang[k - 3]) * T(end.K[k]);
+    return problem.masked ? sum * problem.active[plan_.rows[end.row].first] : sum;
   }
 
   // Iterative refinement, lane by lane until it no longer helps: rounding in L leaves something that the rows miss,
@@ -345,26 +482,44 @@ class LoopPv {
       for (int k = 0; k < row.n; ++k)
         if (row.part[k] != 0) answer.forces[row.first + k] = answer.forces[row.first + k] + f_[r] * T(row.part[k]);
     }
-    answer.residual = S(0);
+    answer.residual = left_out_;
     for (int r = 0; r < plan_.n_rows; ++r) answer.residual = larger(answer.residual, abs(missed_[r]));
-    for (int c = 0; c < constraints.n_closures; ++c)
-      if (plan_.closures_reduced[c]) answer.residual = larger(answer.residual, missed_by_closure(problem, c));
+    for (int p = 0; p < plan_.n_paths; ++p)
+      if (plan_.paths[p].left_out == LeftOut::rounding)
+        answer.residual = larger(answer.residual, missed_by_closure(problem, plan_.paths[p]));
   }
+  // What the rows of a closure miss that are not carried although joints move them a little. Velocities are those of
+  // the problem: the links now know their accelerations.
   template <class C>
-  S missed_by_closure(const ConstrainedProblem<S, C>& problem, int c) const {
-    const Closure<C>& closure = problem.constraints.closures[c];
-    const int first = problem.constraints.places[c].row;
-    const Pose<S> a = frame_in_world(closure.a, any_.ends.poses), &b = any_.ends.poses[closure.b.link];
-    const Mat3<S> b_axes{column(b.R, 0), column(b.R, 1), column(b.R, 2)};
-    const Motion<S> x = seen_from(mat3(closure.a.R), vec3(closure.a.p), aba_.motion[closure.a.link]),
-                    y = seen_from(b_axes * a.R, transposed_times(b.R, a.p - b.p), aba_.motion[closure.b.link]);
+  [[gnu::noinline, gnu::cold]] S missed_by_closure(const ConstrainedProblem<S, C>& problem, const LoopPath& path) {
+    const Closure<C>& closure = problem.constraints.closures[path.closure];
+    const int first = problem.constraints.places[path.closure].row;
+    const Motion<S> v_a = velocity_along(problem, closure.a.link), v_b = velocity_along(problem, closure.b.link);
+    const Between<S> links = between(problem.tree, plan_, path, aba_.state, v_a, v_b);
+    const LoopBias<S> bias = loop_bias(links, closure, false, v_a, v_b);
+    const Motion<S>&a = aba_.motion[closure.a.link], &b = aba_.motion[closure.b.link];
+    const Mat3<C> axes = mat3(closure.a.R);
+    const Vec3<C> p = vec3(closure.a.p);
     S largest(0);
     for (int r = 0; r < closure.n_rows; ++r) {
-      const int axis = closure.axes[r];
-      const S reached = axis < 3 ? x.lin[axis] - y.lin[axis] : x.ang[axis - 3] - y.ang[axis - 3];
-      largest = larger(largest, abs(any_.k[first + r] - problem.active[first + r] * reached));
+      const Vec3<C> n = column(axes, closure.axes[r] % 3), none{C(0), C(0), C(0)};
+      const Force<C> K = closure.axes[r] < 3 ? Force<C>{n, cross(p, n)} : Force<C>{none, n};
+      const Force<S> K_a{{S(K.lin[0]), S(K.lin[1]), S(K.lin[2])}, {S(K.ang[0]), S(K.ang[1]), S(K.ang[2])}};
+      const S reached = K_a * a + on_other_link(links, K_a) * b + dot(n, closure.axes[r] < 3 ? bias.lin : bias.ang);
+      largest = larger(largest, abs((problem.targets[first + r] - reached) * problem.active[first + r]));
     }
     return largest;
+  }
+  template <class C>
+  Motion<S> velocity_along(const ConstrainedProblem<S, C>& problem, int link) const {
+    if (link < 0) return zero_motion<S>();
+    const Link<C>& l = problem.tree.links[link];
+    Motion<S> v = velocity_along(problem, l.parent);
+    visit(l.kind, [&](auto joint) {
+      v = joint.to_child(l, aba_.state + l.state, v);
+      joint.add_motion(l, problem.v + l.v, v);
+    });
+    return v;
   }
 
   // Lanes in which rows contradict each other take the answer of a method for such rows; those in which they depend on
@@ -386,9 +541,8 @@ class LoopPv {
 
   const LoopPlan& plan_;
   AbaWorkspace<S> aba_;
-  AnyRows<S> any_;
   Vec3<S>* gravity_;
-  Force<S>* K_;  // of the carried ends
+  Force<S>* K_;  // of the carried ends that vary
   Row<S>* rows_;
   S *L_, *G_;
   S *k_, *f_, *missed_, *df_;  // of the carried rows
@@ -398,6 +552,7 @@ class LoopPv {
   Motion<S>* steps_;
   S* da_;
   S scale_;        // largest acceleration that a row asks for or an end sees
+  S left_out_;     // largest acceleration asked for by what no joint moves
   S contradicts_;  // 1 where rows do
   S dependent_;    // 1 where some depend on others
   Careful careful_;

@@ -20,6 +20,7 @@ struct ConstrainedProblem {
   const Force<S>* f_ext;  // on each compiled link, in its coordinates; or null
   const S* targets;       // acceleration each row is to have
   const S* active;        // 1, or 0 where a row exerts no force in that lane
+  bool masked = true;     // some may be 0
 };
 
 struct ConstrainedSettings {
@@ -66,8 +67,9 @@ unsigned solve_batch(const Tree<T>& tree, const Job<T>& job, std::size_t begin, 
   const unsigned faults = for_each_pack(begin, end, arena, in, [&](const Pack& pack) {
     if (!shared || pack.first == begin) load_rows(pack);
     ConstrainedAnswer<S> answer{out, forces, S(0), S(1), S(1)};
-    method.solve(ConstrainedProblem<S, T>{tree, constraints, in.q, in.v, in.x, in.f_ext, targets, active}, settings,
-                 answer);
+    method.solve(ConstrainedProblem<S, T>{tree, constraints, in.q, in.v, in.x, in.f_ext, targets, active,
+                                          job.active.data != nullptr},
+                 settings, answer);
     for (int r = 0; r < m; ++r) out[nv + (sorted ? constraints.ends[r].row : r)] = forces[r];
     out[nv + m] = answer.residual;
     out[nv + m + 1] = answer.iterations;

@@ -58,20 +58,19 @@ class RowEnds {
     return constraints.n_varying > 0;
   }
 
-  // active: of each end, 1 or 0; null: all are. state: of the joints, if known. seconds: whether second ends of
-  // closures are wanted.
+  // active: of each end, 1 or 0; null: all are. state: of the joints, if known.
   template <class C>
   void set(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q, const S* active,
-           const S* state = nullptr, bool seconds = true) {
+           const S* state = nullptr) {
     const S one(1);
     for (int r = 0; r < constraints.n_ends; ++r) K[r] = active_row(constraints.ends[r], active ? active[r] : one);
-    if (depends_on_q(constraints)) set_varying(tree, constraints, q, active, state, seconds);
+    if (depends_on_q(constraints)) set_varying(tree, constraints, q, active, state);
   }
 
  private:
   template <class C>
   [[gnu::noinline]] void set_varying(const Tree<C>& tree, const ConstraintRows<C>& constraints, const S* q,
-                                     const S* active, const S* state, bool seconds) {
+                                     const S* active, const S* state) {
     const Pose<S> world = identity_pose<S>();
     const S one(1);
     for (int s = 0; s < constraints.n_supporting; ++s) {
@@ -86,7 +85,7 @@ class RowEnds {
       });
     }
     for (int r = 0; r < constraints.n_ends; ++r)
-      if (constraints.ends[r].kind != EndKind::fixed && (seconds || constraints.ends[r].kind != EndKind::second))
+      if (constraints.ends[r].kind != EndKind::fixed)
         K[r] = varying_end(constraints, constraints.ends[r], q, poses, active ? active[r] : one);
   }
 

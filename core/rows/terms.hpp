@@ -119,17 +119,18 @@ FW_INLINE Motion<S> turning_bias(const Closure<C>& closure, const Pose<S>* poses
   return bias;
 }
 
-// A rod turns as its ends move across it: their velocity across, squared, over its length.
+// A rod turns as its ends move across it: their velocity across, squared, over its length. a, b: poses of its links.
 template <class S, class C>
-FW_INLINE S rod_bias(const Closure<C>& closure, const Pose<S>* poses, const Motion<S>& v_a, const Motion<S>& v_b) {
-  const auto velocity = [&](const Mount<C>& frame, const Motion<S>& v) FW_LAMBDA_INLINE {
+FW_INLINE S rod_bias(const Closure<C>& closure, const Pose<S>& a, const Pose<S>& b, const Motion<S>& v_a,
+                     const Motion<S>& v_b) {
+  const auto velocity = [&](const Mount<C>& frame, const Pose<S>& link, const Motion<S>& v) FW_LAMBDA_INLINE {
     Vec3<S> own = v.lin;
     add_cross(own, v.ang, vec3(frame.p));
-    return poses[frame.link].R * own;
+    return link.R * own;
   };
-  const Line<S> line = line_between(frame_in_world(closure.a, poses), frame_in_world(closure.b, poses));
-  Vec3<S> u = velocity(closure.a, v_a);
-  if (closure.b.link >= 0) u = u - velocity(closure.b, v_b);
+  const Line<S> line = line_between(compose(a, closure.a), compose(b, closure.b));
+  Vec3<S> u = velocity(closure.a, a, v_a);
+  if (closure.b.link >= 0) u = u - velocity(closure.b, b, v_b);
   const Vec3<S> across = u - line.direction * dot(line.direction, u);
   const auto is_some = line.length > S(1e-150);
   return select(is_some, dot(across, across) / select(is_some, line.length, S(1)), S(0));
@@ -140,7 +141,10 @@ FW_INLINE S rod_bias(const Closure<C>& closure, const Pose<S>* poses, const Moti
 template <class S, class C>
 FW_INLINE Motion<S> closure_bias(const Closure<C>& closure, const Pose<S>* poses, const Motion<S>& v_a,
                                  const Motion<S>& v_b) {
-  if (closure.length > 0) return {{rod_bias(closure, poses, v_a, v_b), S(0), S(0)}, zero3<S>()};
+  if (closure.length > 0) {
+    const Pose<S> world = identity_pose<S>(), &b = closure.b.link < 0 ? world : poses[closure.b.link];
+    return {{rod_bias(closure, poses[closure.a.link], b, v_a, v_b), S(0), S(0)}, zero3<S>()};
+  }
   if (closure.b.link < 0) return zero_motion<S>();
   return turning_bias(closure, poses, v_a, v_b);
 }
