@@ -48,13 +48,14 @@ template <class N, class S>
 }
 
 // f_E = L_EE^-1 (k - K a - L_EP f_P), from reduced rows; f(r): where the force of row r is. k(r): of a reduced row.
-template <class S, class K, class F>
-FW_INLINE void forces_of_block(int n_E, int n, const Row<S>* rows, const S* L, const Motion<S>& a, K&& k, F&& f) {
-  for (int r = n_E - 1; r >= 0; --r) {
+template <class N, class S, class K, class F>
+FW_INLINE void forces_of_block(N n_E, int n, const Row<S>* rows, const S* L, const Motion<S>& a, K&& k, F&& f) {
+  for_each_row(n_E, [&](int back) FW_LAMBDA_INLINE {
+    const int r = n_E - 1 - back;
     S x = (k(r) - rows[r].K * a) * L[triangle(r, r)];
     for (int s = r + 1; s < n; ++s) x = x - L[triangle(s, r)] * f(s);
     f(r) = x;
-  }
+  });
 }
 
 }  // namespace featherweight::FW_ISA

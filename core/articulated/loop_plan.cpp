@@ -254,7 +254,9 @@ class Planner {
   void visit_link(int i) {
     LoopLink& link = plan_.of_link[at(i)];
     link = {static_cast<int>(plan_.blocks.size()), 0, -1, plan_.n_entries, false};
-    for (const std::vector<Part>& parts : connected(i)) {
+    std::vector<std::vector<Part>> sets = connected(i);
+    std::stable_partition(sets.begin(), sets.end(), [&](const auto& parts) { return !passes_on(i, parts); });
+    for (const std::vector<Part>& parts : sets) {
       make_block(i, parts);
       const LoopBlock& block = plan_.blocks.back();
       link.answers = link.answers || block.n_ending > 0;
@@ -262,12 +264,19 @@ class Planner {
       link.passing = static_cast<int>(plan_.blocks.size()) - 1;
       plan_.n_entries += (block.n - block.n_ending) * tree_.links[i].nv;
     }
-    link.last = static_cast<int>(plan_.blocks.size());
+    link.last = static_cast<int>(plan_.blocks.size()) - (!sets.empty() && passes_on(i, sets.back()) ? 1 : 0);
     if (i == tree_.n_links) return;
     const int parent = tree_.links[i].parent < 0 ? tree_.n_links : tree_.links[i].parent;
     for (int child = i + 1; child < tree_.links[i].subtree_end; child = tree_.links[child].subtree_end)
       link.answers = link.answers || plan_.of_link[at(child)].answers;
     if (link.passing >= 0) arriving_[at(parent)].push_back(link.passing);
+  }
+
+  // Whether what comes together at link i is the block of one child, none of whose rows ends.
+  bool passes_on(int i, const std::vector<Part>& parts) const {
+    const auto ends = [&](int row) { return top_[at(row)] == i; };
+    return parts.size() == 1 && parts[0].source >= 0 && plan_.blocks[at(parts[0].source)].n_ending == 0 &&
+           std::none_of(parts[0].rows.begin(), parts[0].rows.end(), ends);
   }
 
   // What comes together at link i, in sets that have no row in common; those with rows that pass the joint are one.

@@ -72,7 +72,7 @@ struct StartingEnd {
 };
 
 struct LoopLink {
-  int blocks, last;  // [blocks, last)
+  int blocks, last;  // [blocks, last); without the block that passes if it comes as it is from a child
   int passing;       // the block whose rows pass the joint, -1: none
   int entries;       // where their entries G = K S are kept
   bool answers;      // forces that are solved for at this link or outboard change the force on its joint

@@ -293,8 +293,11 @@ class LoopPv {
   // All rows of a block, to the same rows in the same order.
   FW_INLINE void add_rows(const LoopBlock& from, Row<S>* rows, S* L) const {
     const Row<S>* const other = rows_ + from.begin;
-    for (int r = 0; r < from.n; ++r) add_to(rows[r], other[r]);
-    for (std::size_t k = 0; k < triangle(from.n, 0); ++k) L[k] = L[k] + L_[static_cast<std::size_t>(from.L) + k];
+    const S* const other_L = L_ + from.L;
+    with_loop_rows(from.n, [&](auto n) {
+      for_each_row(n, [&](int r) FW_LAMBDA_INLINE { add_to(rows[r], other[r]); });
+      for (std::size_t k = 0; k < triangle(n, 0); ++k) L[k] = L[k] + other_L[k];
+    });
   }
   FW_INLINE void add_source(const BlockSource& source, Row<S>* rows, S* L) const {
     const LoopBlock& from = plan_.blocks[source.block];
@@ -329,9 +332,11 @@ class LoopPv {
   FW_INLINE void solve_block(const LoopBlock& block, const Motion<S>& a, S* f) const {
     const int* const row_of = plan_.row_of + block.begin;
     const Row<S>* const rows = rows_ + block.begin;
-    forces_of_block(
-        block.n_ending, block.n, rows, L_ + block.L, a, [&](int r) FW_LAMBDA_INLINE { return rows[r].k; },
-        [&](int r) FW_LAMBDA_INLINE -> S& { return f[row_of[r]]; });
+    with_loop_rows(block.n_ending, [&](auto n) {
+      forces_of_block(
+          n, block.n, rows, L_ + block.L, a, [&](int r) FW_LAMBDA_INLINE { return rows[r].k; },
+          [&](int r) FW_LAMBDA_INLINE -> S& { return f[row_of[r]]; });
+    });
   }
 
   // Forces of the rows that pass joint i act on it.
@@ -346,7 +351,7 @@ class LoopPv {
       for (int r = 0; r < n; ++r) passing_[r] = f[plan_.row_of[block.begin + first + r]];
       passing = passing_;
     }
-    push_joint(joint, factor, G_ + at.entries, passing, n, u);
+    with_loop_rows(n, [&](auto count) { push_joint(joint, factor, G_ + at.entries, passing, count, u); });
   }
 
   // What the rows miss, from the accelerations of the links: exact to rounding. Returns the largest; scale_ is of what
