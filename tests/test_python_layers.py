@@ -24,6 +24,7 @@ LAYERS = [
     "export",
     "viewer",
     "simulation",
+    "smoothing",
     "sensors",
     "gym",
     "torch",

@@ -139,6 +139,7 @@ from .simulation.simulator import Simulator, Trajectory
 from .simulation.solution import SolvedRows, StepSolution
 from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
+from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
     from . import gym, jax, reference, torch
@@ -222,6 +223,8 @@ __all__ = [
     "Severity",
     "SimulationWarning",
     "Simulator",
+    "Smoothed",
+    "SmoothedStep",
     "SolvedRows",
     "Spline",
     "SplinePoint",
@@ -301,6 +304,8 @@ __all__ = [
     "rnea_derivatives",
     "rnea_vjp",
     "rotation_from_quaternion",
+    "smooth",
+    "smooth_step",
     "solid_inertia",
     "sphere",
     "to_mjcf",

@@ -1,0 +1,1 @@
+"""Gradients of what a random change of the input leads to on average."""
