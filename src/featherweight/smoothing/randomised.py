@@ -18,13 +18,20 @@ from .estimators import ORDERS, Estimate, Order, estimate, mean_of, noise
 #: What may be changed at random.
 INPUTS = ("q", "v", "control")
 
-#: Of a batch of rollouts, (batch,) values, and for orders with gradients those by q and v, (batch, steps, nv) each or None.
+#: From a batch of rollouts to (batch,) values, or to (values, dq, dv): see :func:`smooth`.
 Cost: TypeAlias = Callable[[Trajectory], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Smoothed(Record):
-    """The average of a cost, and its gradient. By name of what was changed: "q", "v" (nv,), "control" as it was given."""
+    """The average of a cost, and its gradient, by name of what was changed: "q", "v" (nv,), "control" as it was given.
+
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> def angle(trajectory):
+    ...     return trajectory.q[:, -1, 0]
+    >>> fw.smooth(sim, sim.state(), angle, n_steps=5, sigma={"v": 0.1}, order="zeroth").gradient["v"].shape
+    (1,)
+    """
 
     value: float
     value_error: float  # standard errors, here and below
@@ -37,7 +44,12 @@ class Smoothed(Record):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedStep(Record):
-    """The average of a step, and its derivatives."""
+    """The average of a step, and its derivatives.
+
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> fw.smooth_step(sim, sim.state(), sigma={"v": 0.1}).A.shape
+    (2, 2)
+    """
 
     dq: Array  # (nv,) from the q of the step itself to the average, in the tangent space there
     v: Array  # (nv,) the average
@@ -157,7 +169,8 @@ def smooth(
     does. state: of a single environment. control: (steps, nu), or (nu,) for all of ``n_steps``, which then changes as
     one. cost: takes the trajectory of all samples, returns (values, dq, dv): (samples,), and by q in tangent spaces and
     by v, (samples, steps, nv) or None; with order "zeroth" values alone will do. sigma: standard deviations of "q" (in
-    the tangent space), "v" and "control", numbers or arrays like them; a number alone is for control.
+    the tangent space), "v" and "control", numbers or arrays like them; a number alone is for control. Where it is zero,
+    nothing changes, and gradients are averages of those of samples.
     samples: rolled out as one batch, in pairs of opposite changes. order: "zeroth" takes values only, "first" gradients
     only, "mixed" both: docs/smoothing.md says when each is wrong. The same seed gives the same samples.
 
@@ -301,4 +314,16 @@ def _estimate(
         assert gradients is not None
         flat = gradients.reshape(2 * n, values.shape[1], -1)
         first = (0.5 * (flat[:n] + flat[n:]))[good]
-    return estimate(order, zeroth, first)
+    found = estimate(order, zeroth, first)
+    if order != "mixed":
+        return found
+    # values say nothing about what is not changed
+    assert first is not None
+    changed = np.broadcast_to(changes.sigma[name].reshape(-1) > 0.0, found.mean.shape)
+    mean, error = mean_of(first)
+    return Estimate(
+        np.where(changed, found.mean, mean),
+        np.where(changed, found.error, error),
+        np.where(changed, found.first_share, 1.0),
+        found.biased & changed,
+    )
