@@ -127,6 +127,20 @@ bool pushes(const Grid& grid, const Tile& t, const Vec& n) {
   return rim || n[2] > HeightFieldTuning::lean;
 }
 
+// Whether the plane of a triangle keeps out what is at x, a little beside the triangle: the ground rises from every
+// edge that is crossed on the way there. What slides on a floor towards a wall is beside the foot of the wall, not over
+// it.
+bool goes_on(const Grid& grid, const Tile& t, const Vec& x) {
+  const Vec& n = t.prism.normal;
+  const double slack = HeightFieldTuning::lean * t.prism.extent;
+  for (int k = 0; k < 3; ++k) {
+    const Vec edge = t.corner[(k + 1) % 3] - t.corner[k];
+    if (!(dot(cross(edge, n), x - t.corner[k]) > slack * norm(edge))) continue;
+    if (!t.has_beyond[k] || !(dot(n, grid.point(t.beyond[k]) - t.corner[k]) > slack)) return false;
+  }
+  return true;
+}
+
 // Features in terms of the grid, so that they are the same from whichever triangle.
 std::uint32_t on_grid(const Grid& grid, const Tile& t, std::uint32_t feature) {
   const auto mix = [](std::uint32_t h, std::uint32_t value) {
@@ -144,31 +158,37 @@ std::uint32_t on_grid(const Grid& grid, const Tile& t, std::uint32_t feature) {
   return mix(mix(3, node(0)), node(1)) | grid_feature;
 }
 
-// Those that hold the shape: the corners of the area of contact, across the mean normal (of equal points, corners of
-// the shape), and one for each direction of the ground that these leave out.
+// Those that hold the shape: of each direction of the ground the corners of the area of contact, across their mean
+// normal (of equal points, corners of the shape). What is steep and beside does not take the place of what carries.
 int scatter(Touch* touches, int n) {
   if (n <= HeightFieldTuning::few) return n;
   std::stable_partition(touches, touches + n, [](const Touch& t) { return !(t.at.feature & grid_feature); });
-  Candidate at[buffer];
-  Touch all[buffer];
-  Vec sum{};
-  for (int k = 0; k < n; ++k) {
-    all[k] = touches[k];
-    at[k] = {all[k].at.position, all[k].at.gap, static_cast<std::uint32_t>(k)};
-    sum += all[k].normal;
+  int order[buffer], direction[buffer], leader[max_points], n_directions = 0;
+  for (int k = 0; k < n; ++k) order[k] = k;
+  std::stable_sort(order, order + n, [&](int i, int j) { return touches[i].at.gap < touches[j].at.gap; });
+  for (int i = 0; i < n; ++i) {  // the nearest of each direction first
+    const int k = order[i];
+    int& d = direction[k] = 0;
+    while (d < n_directions && !(dot(touches[k].normal, touches[leader[d]].normal) > HeightFieldTuning::aligned)) ++d;
+    if (d == n_directions && n_directions < max_points) leader[n_directions++] = k;
   }
-  int kept = norm2(sum) > 0 ? spread(at, n, unit(sum)) : 0;
-  std::sort(at + kept, at + n, [](const Candidate& a, const Candidate& b) {
-    return a.gap != b.gap ? a.gap < b.gap : a.feature < b.feature;
-  });
-  for (int k = kept; k < n && kept < max_points; ++k) {
-    const auto is_alike = [&](const Candidate& other) {
-      return dot(all[at[k].feature].normal, all[other.feature].normal) > HeightFieldTuning::aligned;
-    };
-    if (std::none_of(at, at + kept, is_alike)) at[kept++] = at[k];
+  Touch kept[max_points];
+  int count = 0;
+  for (int d = 0; d < n_directions; ++d) {
+    Candidate at[buffer];
+    Vec sum{};
+    int members = 0;
+    for (int k = 0; k < n; ++k) {
+      if (direction[k] != d) continue;
+      at[members++] = {touches[k].at.position, touches[k].at.gap, static_cast<std::uint32_t>(k)};
+      sum += touches[k].normal;
+    }
+    const int room = max_points - count - (n_directions - 1 - d);  // one place for each of the others
+    members = std::min(spread(at, members, unit(sum)), room);
+    for (int k = 0; k < members; ++k) kept[count++] = touches[at[k].feature];
   }
-  for (int k = 0; k < kept; ++k) touches[k] = all[at[k].feature];
-  return kept;
+  std::copy_n(kept, count, touches);
+  return count;
 }
 
 // A shape so deep that no normal of the ground fits is lifted straight up.
@@ -242,10 +262,21 @@ int over_field(const Convex& a, const HeightField& field, double margin, Touch* 
         Candidate point[max_points];
         bool attained;
         int n = manifold(a, t.prism, p.normal, p.s, {}, {}, margin, point, &attained);
-        if (!attained) {
-          n = part(a, t.prism, margin, p) && pushes(grid, t, p.normal)
-                  ? manifold(a, t.prism, p.normal, p.s, p.a, p.b, margin, point)
-                  : 0;
+        Parting out;
+        const bool is_deep = p.s < a.radius - close;  // unless it is beside a ridge that is thinner than that
+        if (!attained || is_deep) {
+          const bool is_near = part(a, t.prism, margin, out);
+          if (!is_near) {
+            n = 0;
+          } else if (!attained || out.s > a.radius) {
+            if (pushes(grid, t, out.normal))
+              p = out;
+            else if (is_deep || !(dot(p.normal, out.a - t.corner[0]) < p.s + close) || !goes_on(grid, t, out.a))
+              continue;
+            else
+              p.a = out.a, p.b = out.a - p.s * p.normal;
+            n = manifold(a, t.prism, p.normal, p.s, p.a, p.b, margin, point);
+          }
         }
         for (int k = 0; k < n; ++k) add(t, point[k], p.normal);
       }

@@ -90,7 +90,7 @@ void velocity_at(const Moving& m, const double* position, double* velocity) {
 }
 
 Meeting sweep(const Moving& a, const Moving& b, double duration, double margin, const Depths& depths,
-              const double* normal, double gap) {
+              const double* normal, double gap, const Carried& carried) {
   const bool is_field = b.shape->kind == ShapeKind::height_field || a.shape->kind == ShapeKind::height_field;
   const double speed = fastest(a) + fastest(b);
   Meeting meeting{Passage::misses, 0, {}};
@@ -98,8 +98,10 @@ Meeting sweep(const Moving& a, const Moving& b, double duration, double margin, 
   // the closest points at `time`; false if they are too far apart to meet
   const auto look = [&] {
     ContactPoint points[max_points];
-    const int n = collide(*a.shape, placed(a, time), *b.shape, placed(b, time),
-                          margin + depths.most + (duration - time) * speed, points);
+    int n = collide(*a.shape, placed(a, time), *b.shape, placed(b, time),
+                    margin + depths.most + (duration - time) * speed, points);
+    n = static_cast<int>(std::remove_if(points, points + n, [&](const auto& p) { return carried.has(p.normal); }) -
+                         points);
     if (n == 0) return false;
     const ContactPoint* const closest =
         std::min_element(points, points + n, [](const auto& p, const auto& q) { return p.gap < q.gap; });

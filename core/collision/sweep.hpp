@@ -28,6 +28,25 @@ struct Depths {
   double none, least, most;
 };
 
+// Normals along which a height field carries a shape that moves over it. Points along these are no news.
+struct Carried {
+  // [1] Normals are alike if the cosine of their angle is less than one by no more than this (20 mrad).
+  // tests/physics/test_fields.py.
+  static constexpr double alike = 2e-4;
+  double normal[max_points][3];
+  int count = 0;
+  bool has(const double* n) const {
+    for (int k = 0; k < count; ++k)
+      if (normal[k][0] * n[0] + normal[k][1] * n[1] + normal[k][2] * n[2] > 1 - alike) return true;
+    return false;
+  }
+  void add(const double* n) {
+    if (count == max_points || has(n)) return;
+    for (int k = 0; k < 3; ++k) normal[count][k] = n[k];
+    ++count;
+  }
+};
+
 enum class Passage : int {
   misses,
   grazes,  // overlaps at the end, less than `most`
@@ -40,8 +59,8 @@ struct Meeting {
 };
 
 // How two shapes pass each other within `duration` [s]; they touch at `margin` [m]. normal, gap: theirs at the start,
-// if they are known; else null.
+// if they are known; else null. carried: what is not looked at.
 Meeting sweep(const Moving& a, const Moving& b, double duration, double margin, const Depths& depths,
-              const double* normal = nullptr, double gap = 0);
+              const double* normal = nullptr, double gap = 0, const Carried& carried = {});
 
 }  // namespace featherweight

@@ -28,6 +28,7 @@ struct Contact {
   Standing standing;
   bool was_loaded;  // it pushed in the step before
   bool is_ahead;    // of a later time in the step (scene/ahead.hpp)
+  bool is_beside;   // of a field that carries the shape along other normals (step/doubts.hpp)
 };
 struct ContactList {
   Contact* data = nullptr;

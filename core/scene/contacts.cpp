@@ -103,7 +103,7 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
   for (int k = 0; k < n; ++k) {
     Contact& c = list.data[list.count++];
     c.a = a, c.b = b, c.material = material, c.feature = points[k].feature, c.ball = -1;
-    c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
+    c.standing = Standing::certain, c.was_loaded = c.is_ahead = c.is_beside = false;
     c.gap = points[k].gap - scene.materials[material].margin;
     for (int i = 0; i < 3; ++i) c.position[i] = points[k].position[i];
     for (double& impulse : c.impulse) impulse = 0;

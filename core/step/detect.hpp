@@ -49,7 +49,7 @@ FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int 
   reserve(list, list.count + 1);
   Contact& c = list.data[list.count++];
   c.a = pair.a, c.b = pair.b, c.material = pair.material, c.feature = 0, c.ball = ball;
-  c.standing = Standing::certain, c.was_loaded = c.is_ahead = false;
+  c.standing = Standing::certain, c.was_loaded = c.is_ahead = c.is_beside = false;
   c.gap = gap - scene.materials[pair.material].margin;
   const Vec3<double> point =
       center - n * (c.gap > 0 && scene.shapes[pair.a].is_alone ? height - c.gap : height);  // level_of

@@ -10,8 +10,12 @@
 // What misses is put aside, and what meets along another normal than that of the start has the contacts of where and
 // when it meets. Of several that a link meets only the first is certain: the others are put aside as well, until it is
 // known where the link goes from there. Where the verdict changes after a solve, the environment is solved again.
+//
+// A height field is many surfaces. Of one that carries a shape, the faces that lean another way than those it rests on
+// are a pair of their own, swept past what carries it.
 #pragma once
 #include "scene/ahead.hpp"
+#include "step/doubts.hpp"
 #include "step/strays.hpp"
 #include "step/workspace.hpp"
 
@@ -41,75 +45,6 @@ struct LinkDoubts {
   int first;       // verdict on what it meets first, or -1
   bool rests;      // of a root: something in its tree pushed in the step before
 };
-
-// Points of one pair after the other: f(first, last).
-template <class F>
-FW_INLINE void for_pairs(const ContactList& list, const F& f) {
-  for (int first = 0, last; first < list.count; first = last) {
-    for (last = first + 1;
-         last < list.count && list.data[last].a == list.data[first].a && list.data[last].b == list.data[first].b;)
-      ++last;
-    f(first, last);
-  }
-}
-
-FW_INLINE bool is_half_space(const Scene& scene, const Contact& c) {
-  return scene.shapes[c.a].shape.kind == ShapeKind::plane || scene.shapes[c.b].shape.kind == ShapeKind::plane;
-}
-FW_INLINE bool precedes(const Contact& x, const Contact& y) { return x.a < y.a || (x.a == y.a && x.b < y.b); }
-
-// What counts as a push [N s].
-inline double least_push(const ContactList& contacts) {
-  double largest = 0;
-  for (int k = 0; k < contacts.count; ++k)
-    largest = contacts.data[k].impulse[2] > largest ? contacts.data[k].impulse[2] : largest;
-  return VerifyTuning::loaded * largest;
-}
-
-// At the first look: which pairs are doubtful. False if none is.
-inline bool mark_doubtful(const Scene& scene, ContactList& contacts) {
-  bool some = false;
-  double least = -1;
-  for_pairs(contacts, [&](int first, int last) {
-    if (is_half_space(scene, contacts.data[first])) return;
-    if (least < 0) least = least_push(contacts);
-    for (int k = first; k < last; ++k)
-      if (contacts.data[k].impulse[2] > least) return;
-    for (int k = first; k < last; ++k) contacts.data[k].standing = Standing::doubtful;
-    some = true;
-  });
-  return some;
-}
-
-// At later ones: pairs that were judged stay as they are, and others that were not seen before are doubtful. False if
-// there are none of these. room: for the list that takes the place of `found`.
-inline bool keep_judged(const Scene& scene, const ContactList& contacts, const ContactList& aside, ContactList& found,
-                        ContactList& room) {
-  room.count = 0;
-  bool some = false;
-  int in = 0, out = 0;
-  for_pairs(found, [&](int first, int last) {
-    const Contact& c = found.data[first];
-    const auto is_in = [&](const ContactList& list, int& at) {
-      while (at < list.count && precedes(list.data[at], c)) ++at;
-      return at < list.count && !precedes(c, list.data[at]);
-    };
-    if (is_in(aside, out)) return;
-    const bool is_known = is_in(contacts, in);
-    if (is_known && contacts.data[in].standing != Standing::certain) {
-      for (; in < contacts.count && !precedes(c, contacts.data[in]); ++in) append(contacts.data[in], room);
-      return;
-    }
-    const bool is_new = !is_known && !is_half_space(scene, c);
-    some |= is_new;
-    for (int k = first; k < last; ++k) {
-      append(found.data[k], room);
-      if (is_new) room.data[room.count - 1].standing = Standing::doubtful;
-    }
-  });
-  swap(found, room);
-  return some;
-}
 
 // Motion of a link that y' of degrees of freedom causes.
 template <class S>
@@ -286,14 +221,16 @@ class Verifier {
     int first, last;
     Moving a, b;
     const Contact& closest;
+    Carried carried;
   };
   Case points(const ContactList& list, int first, int last, const Motion<double>* own) const {
     int closest = first;
     for (int k = first + 1; k < last; ++k)
       if (list.data[k].gap < list.data[closest].gap) closest = k;
     const Contact& c = list.data[closest];
-    return {list, first, last, moving(c.a, own), moving(c.b, own ? own + 1 : nullptr), c};
+    return {list, first, last, moving(c.a, own), moving(c.b, own ? own + 1 : nullptr), c, carried(c)};
   }
+  Carried carried(const Contact& c) const { return c.is_beside ? carried_normals(contacts_, c) : Carried{}; }
   static Vec3<double> relative_velocity(const Case& of, const Contact& c) {
     Vec3<double> u, v;
     featherweight::velocity_at(of.a, c.position, &u[0]), featherweight::velocity_at(of.b, c.position, &v[0]);
@@ -322,15 +259,16 @@ class Verifier {
         VerifyTuning::flush + smaller(smaller(VerifyTuning::as_deep * others, VerifyTuning::deepest * travel), thin);
     return {VerifyTuning::flush, floor + 0.5 * shallow, floor + shallow};
   }
-  Meeting meet(const Moving& a, const Moving& b, const Contact& c, const Vec3<double>& u) const {
-    return sweep(a, b, job_.dt, scene_.materials[c.material].margin, depths(c, job_.dt * square_root(dot(u, u))),
-                 c.is_ahead ? nullptr : c.frame + 6, c.gap);
+  Meeting meet(const Case& of, const Vec3<double>& u) const {
+    const Contact& c = of.closest;
+    return sweep(of.a, of.b, job_.dt, scene_.materials[c.material].margin, depths(c, job_.dt * square_root(dot(u, u))),
+                 c.is_ahead ? nullptr : c.frame + 6, c.gap, of.carried);
   }
   // The verdict on those that stay or return if they meet.
   void judge(const Case& of, bool is_aside, double same_normal) {
     const Contact& c = of.closest;
     const Vec3<double> u = relative_velocity(of, c);
-    const Meeting m = meet(of.a, of.b, c, u);
+    const Meeting m = meet(of, u);
     const double cosine = dot(normal(c), vec3(m.normal));
     reserve(memory_.verdicts, sizeof(Verdict) * (n_verdicts_ + 1), sizeof(Verdict) * n_verdicts_);
     verdicts()[n_verdicts_++] = {of.first,
@@ -349,6 +287,15 @@ class Verifier {
     if (contacts_.data[first].standing != Standing::doubtful) return;
     const Case of = points(contacts_, first, last, nullptr);
     if (!acts(of)) return;
+    if (is_of_field(scene_, of.closest) && !of.closest.is_beside) {  // the rest is beside what it falls on
+      Carried carried;
+      carried.add(of.closest.frame + 6);
+      const int middle = put_beside(carried, first, last, contacts_);
+      if (middle < last) {
+        judge_free(first, middle), judge_free(middle, last);
+        return;
+      }
+    }
     judge(of, false, 1 - VerifyTuning::same_normal);
     for (int k = first; k < last; ++k) contacts_.data[k].standing = Standing::struck;
   }
@@ -395,8 +342,8 @@ class Verifier {
         for (int r = 0; r < 3; ++r) moved[side].straight[r] += away * first.normal[r];
       }
       if (!is_later) continue;
-      const Case of{v.is_aside ? aside() : contacts_, v.first, v.last, moved[0], moved[1], c};
-      const Meeting m = meet(moved[0], moved[1], c, relative_velocity(of, c));
+      const Case of{v.is_aside ? aside() : contacts_, v.first, v.last, moved[0], moved[1], c, carried(c)};
+      const Meeting m = meet(of, relative_velocity(of, c));
       v.goes_aside = m.passage != Passage::hits || dot(vec3(m.normal), vec3(v.normal)) < VerifyTuning::other_normal;
     }
   }
@@ -445,8 +392,15 @@ class Verifier {
       const double margin = scene_.materials[c.material].margin + look_ahead;
       find_contacts_ahead(scene_, environment_, c.a, c.b, c.material, verdict.motion[0], verdict.motion[1],
                           verdict.time, job_.dt, margin, kept);
+      if (c.is_beside) leave_beside(carried(c), start, kept);
     }
     for (int k = start; k < kept.count; ++k) kept.data[k].standing = response_ ? Standing::verified : Standing::struck;
+  }
+  // Of contacts found ahead, those that are not carried already.
+  static void leave_beside(const Carried& carried, int start, ContactList& kept) {
+    const int middle = put_beside(carried, start, kept.count, kept);
+    for (int k = middle; k < kept.count; ++k) kept.data[k + start - middle] = kept.data[k];
+    kept.count += start - middle;
   }
 };
 
