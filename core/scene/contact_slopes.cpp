@@ -498,14 +498,36 @@ class Levelled {
   }
 };
 
+// A ball that moves over a plane of the world has one point: under its centre, in the plane or, alone and above it, on
+// itself. False for all else.
+bool ball_on_plane(const Scene& scene, const Shape& a, const Placement<double>& X_Wa, const Shape& b, int n,
+                   const Contact& point, ContactSlopes& slopes) {
+  const PlacedShape& moving = scene.shapes[point.a];
+  if (n != 1 || point.is_ahead || a.kind != ShapeKind::sphere || b.kind != ShapeKind::plane || moving.link < 0 ||
+      scene.shapes[point.b].link >= 0)
+    return false;
+  const Vec normal = load(point.frame + 6), center = load(X_Wa.p) - load(point.position);
+  const double flat = moving.is_alone && point.gap > 0 ? 0 : 1;
+  for (int c = 0; c < 6; ++c) {
+    const Vec rate = moved(c, center);
+    slopes.gap[c] = dot(normal, rate);
+    for (int i = 0; i < 3; ++i) {
+      slopes.position[i][c] = rate[i] - flat * slopes.gap[c] * normal[i];
+      slopes.normal[i][c] = 0;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void contact_slopes(const Scene& scene, std::size_t environment, const Placement<double>& X_Wa,
                     const Placement<double>& X_Wb, int n, const Contact* points, ContactSlopes* slopes) {
+  const Shape &a = shape_of(scene, environment, points[0].a), &b = shape_of(scene, environment, points[0].b);
+  if (ball_on_plane(scene, a, X_Wa, b, n, points[0], slopes[0])) return;
   const Vec origin = load(points[0].position);
   const double margin = scene.materials[points[0].material].margin;
-  const Pair pair(shape_of(scene, environment, points[0].a), X_Wa, shape_of(scene, environment, points[0].b), X_Wb,
-                  origin);
+  const Pair pair(a, X_Wa, b, X_Wb, origin);
   n = std::min(n, max_points);
   Levelled levelled(scene, n, points, origin);
   Rates rates;

@@ -333,7 +333,7 @@ class ClosedLinearisation : public StepLinearisation {
       }
       modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1, false);
       modes_.solve(m_, S_, nc_, nullptr, friction_column());
-      add_product(Y_, S_, m_, X_);
+      multiply<true>(Y_, nv_, m_, S_, S_.packs(), X_);
     }
     // what coordinates move with
     if (corrects_)
@@ -386,7 +386,7 @@ class ClosedLinearisation : public StepLinearisation {
     }
     lift_.factorise(n_on_);
     lift_.solve(S_, nullptr, nc_);
-    add_product(Y2_, S_, n_on_, X2_);
+    multiply<true>(Y2_, nv_, n_on_, S_, S_.packs(), X2_);
     for (int f = 0; f < nv_; ++f) add_row(X2_, f, 1, X_, f);
   }
   void lock(int f) {

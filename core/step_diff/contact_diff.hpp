@@ -10,10 +10,11 @@
 
 namespace featherweight::FW_ISA {
 
+template <class S>
 struct ContactRates {
-  Vector point;
-  Vector axis[3];  // t1, t2, n
-  double gap;
+  Vec3<S> point;
+  Vec3<S> axis[3];  // t1, t2, n
+  S gap;
 };
 
 // What rows act between: a contact; two frames of a closure, whose rows are along and about the axes of the first at
@@ -37,24 +38,28 @@ struct DiffContact {
   bool is_held() const { return between != Between::contact && between != Between::limit; }
 
   // Of motions of a and b given as twists of the point.
-  ContactRates rates(const Twist& a, const Twist& b) const {
+  template <class S>
+  ContactRates<S> rates(const Motion<S>& a, const Motion<S>& b) const {
     if (between == Between::closure) {
       const auto turn = [&](int k) { return FW_ISA::cross(a.ang, axis[k]); };
-      return {b.lin, {turn(0), turn(1), turn(2)}, 0};
+      return {b.lin, {turn(0), turn(1), turn(2)}, S(0)};
     }
     if (between == Between::rod) {
       const Vector& along = axis[0];
-      const Vector stretch = a.lin + FW_ISA::cross(a.ang, rod) - b.lin;
-      const Vector turn = (stretch - along * FW_ISA::dot(along, stretch)) * (1 / FW_ISA::dot(along, rod));
-      return {b.lin, {turn, zero3<double>(), zero3<double>()}, 0};
+      const Vec3<S> stretch = a.lin + FW_ISA::cross(a.ang, rod) - b.lin;
+      const Vec3<S> turn = (stretch - along * FW_ISA::dot(along, stretch)) * S(1 / FW_ISA::dot(along, rod));
+      return {b.lin, {turn, zero3<S>(), zero3<S>()}, S(0)};
     }
-    const Twist seen = a - b;
-    const double x[6] = {seen.lin[0], seen.lin[1], seen.lin[2], seen.ang[0], seen.ang[1], seen.ang[2]};
-    ContactRates r{b.lin, {}, 0};
-    Vector n = FW_ISA::cross(b.ang, axis[2]);
+    const Motion<S> seen = a - b;
+    const S x[6] = {seen.lin[0], seen.lin[1], seen.lin[2], seen.ang[0], seen.ang[1], seen.ang[2]};
+    ContactRates<S> r{b.lin, {}, S(0)};
+    Vec3<S> n = FW_ISA::cross(b.ang, axis[2]);
     for (int c = 0; c < 6; ++c) {
-      r.gap += slopes.gap[c] * x[c];
-      for (int i = 0; i < 3; ++i) r.point[i] += slopes.position[i][c] * x[c], n[i] += slopes.normal[i][c] * x[c];
+      r.gap = r.gap + x[c] * S(slopes.gap[c]);
+      for (int i = 0; i < 3; ++i) {
+        r.point[i] = r.point[i] + x[c] * S(slopes.position[i][c]);
+        n[i] = n[i] + x[c] * S(slopes.normal[i][c]);
+      }
     }
     turn_frame(n, r);
     return r;
@@ -62,12 +67,12 @@ struct DiffContact {
 
  private:
   // Tangents as of set_frame (scene/contacts.hpp): the first is a coordinate axis, as far as it is across the normal.
-  void turn_frame(const Vector& dn, ContactRates& r) const {
+  template <class S>
+  void turn_frame(const Vec3<S>& dn, ContactRates<S>& r) const {
     const Vector& n = axis[2];
     const int k = (n[0] < 0 ? -n[0] : n[0]) < 0.9 ? 0 : 1;
     const double scale = 1 / axis[0][k];  // its component there was its length
-    Vector raw = n * -dn[k] + dn * -n[k];
-    raw = raw * scale;
+    const Vec3<S> raw = (n * -dn[k] + dn * S(-n[k])) * S(scale);
     r.axis[0] = raw - axis[0] * FW_ISA::dot(axis[0], raw);
     r.axis[1] = FW_ISA::cross(dn, axis[0]) + FW_ISA::cross(n, r.axis[0]);
     r.axis[2] = dn;

@@ -28,9 +28,10 @@ class FactorisedInertia {
     solve_inward(tree_, L_, x);
     solve_outward(tree_, L_, x);
   }
-  void solve(const Matrix& x) const { solve(x, x.packs()); }
-  void solve(const Matrix& x, int packs) const {
-    for_packs(packs, [&]<int P>(int p) FW_LAMBDA_INLINE { solve_packs<P>(x, p, tree_.nv - 1); });
+  void solve(const Matrix& x) const { solve(x, 0, x.packs()); }
+  // Registers [begin, end) of its rows.
+  void solve(const Matrix& x, int begin, int end) const {
+    for_packs(end - begin, [&]<int P>(int p) FW_LAMBDA_INLINE { solve_packs<P>(x, begin + p, tree_.nv - 1); });
   }
   // H^-1, with zeros in the rows and columns of what is locked (or null).
   void invert(const Matrix& x, const bool* locked) const {

@@ -11,13 +11,13 @@
 // Cost: O(n d + m d) to assemble; then n d (columns) + m^2 (columns) + m^3 for a Jacobian, n d + m^2 for a product.
 // Oracle: central differences of the step.
 #pragma once
-#include "step_diff/linearised_columns.hpp"
+#include "step_diff/linearised_contacts.hpp"
 
 namespace featherweight::FW_ISA {
 
-class StepLinearisation : public LinearisedColumns {
+class StepLinearisation : public LinearisedContacts {
  public:
-  using LinearisedColumns::LinearisedColumns;
+  using LinearisedContacts::LinearisedContacts;
 
   void linearise(std::size_t environment) {
     set_start(environment);
@@ -45,7 +45,7 @@ class StepLinearisation : public LinearisedColumns {
       copy(T_, m_, S_);
       add_rows_times(X_, S_);
       modes_.solve(m_, S_, nc_, infeasible, friction_column());  // S: impulses now
-      add_product(Y_, S_, m_, X_);
+      multiply<true>(Y_, nv_, m_, S_, S_.packs(), X_);
     }
     Matrix moved = X_;
     if (tumbles_ && !corrects_) {
@@ -53,15 +53,20 @@ class StepLinearisation : public LinearisedColumns {
       moved = X2_;
     }
     if (corrects_) {
-      copy(R2_, nv_, X2_);
-      plain_.solve(X2_);
-      for (int f = 0; f < nv_; ++f) add_row(X2_, f, 1, X_, f);
-      copy(T2_, m_, S_);
-      add_rows_times(X2_, S_);
-      for (int i = 0; i < n_on_; ++i)
-        for (int k = 0; k < S_.packs(); ++k) S_.pack(i, k) = -S_.pack(on_[i], k);  // on_ rises
+      plain_.solve(R2_, first_lifted(), last_lifted());
+      for (int f = 0; f < nv_; ++f)
+        for (int k = 0; k < X_.packs(); ++k)
+          X2_.pack(f, k) = first_lifted() <= k && k < last_lifted() ? X_.pack(f, k) + R2_.pack(f, k) : X_.pack(f, k);
+      for (int i = 0; i < n_on_; ++i) {
+        const DiffContact& c = contacts_[rows_[on_[i]].contact];
+        for (int k = 0; k < S_.packs(); ++k) {
+          Columns sum = -T2_.pack(on_[i], k);
+          for (int j = c.first; j < c.first + c.count; ++j) sum -= X2_.pack(path_[j], k) * J_(on_[i], path_[j]);
+          S_.pack(i, k) = sum;
+        }
+      }
       lift_.solve(S_, nullptr, nc_);
-      add_product(Y2_, S_, n_on_, X2_);
+      multiply<true>(Y2_, nv_, n_on_, S_, S_.packs(), X2_);
       moved = X2_;
     }
     for (int f = 0; tumbles_ && f < nv_; ++f) add_row(moved, f, 1, tumble_.bends, f);
@@ -178,6 +183,13 @@ class StepLinearisation : public LinearisedColumns {
   }
 
  protected:
+  // Registers of columns by which impulses that lift change: of coordinates, gains, masses and heights.
+  int first_lifted() const { return only_coordinates_lift() ? column(Wrt::q) / columns_at_a_time : 0; }
+  int last_lifted() const { return only_coordinates_lift() ? packs_of(column(Wrt::q) + nv_) : R2_.packs(); }
+  bool only_coordinates_lift() const {
+    return has(Wrt::q) && !has(Wrt::gains) && !has(Wrt::masses) && !has(Wrt::heights);
+  }
+
   // How coordinates of ball joints end, by what moves them.
   void differentiate_coordinates() {
     for (int i = 0; i < tree_.n_links; ++i)
@@ -212,7 +224,7 @@ class StepLinearisation : public LinearisedColumns {
         for (int k = c.first; k < c.first + c.count; ++k) sum += J_(on_[i], path_[k]) * Y2_(path_[k], j);
         lift_.M(i, j) = sum;
       }
-    lift_.factorise(n_on_);
+    lift_.factorise(n_on_, true);
   }
   // Columns H^-1 J^T of some rows.
   template <class Row>
@@ -238,15 +250,6 @@ class StepLinearisation : public LinearisedColumns {
         to.pack(r, p) = sum;
       }
     }
-  }
-  // to += Y x, of n rows
-  void add_product(const Matrix& Y, const Matrix& x, int n, const Matrix& to) const {
-    for (int f = 0; f < nv_; ++f)
-      for (int p = 0; p < to.packs(); ++p) {
-        Columns sum = to.pack(f, p);
-        for (int r = 0; r < n; ++r) sum += x.pack(r, p) * Y(f, r);
-        to.pack(f, p) = sum;
-      }
   }
   void hold(const Matrix& x) const {
     for (int f = 0; f < nv_; ++f) {

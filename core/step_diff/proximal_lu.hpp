@@ -78,7 +78,8 @@ class ProximalLu {
       for (int i = 0; i < n_; ++i)
         for (int k = 0; k < packs; ++k) b.pack(i, k) += d.pack(i, k);
       for (int i = 0; i < n_; ++i)
-        for (int j = 0; j < n_; ++j) add_row(r, i, -M(i, j), d, j);
+        for (int k = 0; k < packs; ++k) d.pack(i, k) = -d.pack(i, k);
+      multiply<true>(M, n_, n_, d, packs, r);
     }
     for (int c = 0; infeasible && c < n_columns; ++c)
       if (column_size(r, c) > ProximalTuning::infeasible * largest[c]) infeasible[c] = 1;
