@@ -29,6 +29,7 @@ class ClosedLinearisation : public StepLinearisation {
     closure_row_ = arena.take<int>(most_rows);
   }
 
+  void load(const Pack&) {}
   void linearise(std::size_t environment) {
     set_start(environment);
     add_rows();

@@ -19,13 +19,23 @@ class StepLinearisation : public LinearisedContacts {
  public:
   using LinearisedContacts::LinearisedContacts;
 
+  // Before those of a pack are linearised.
+  void load(const Pack& pack) {
+    are_loaded_ = suits_lanes();
+    if (are_loaded_) lanes_.load(pack);
+  }
   void linearise(std::size_t environment) {
-    set_start(environment);
+    tumbles_ = false;
+    if (!are_loaded_ || !set_start_from_lanes(environment)) {
+      set_start(environment);
+      tumbles_ = tumble_.find(world_, smooth_.inertias, v_, job_.dt);
+      world_.twists(v_plus_, V_plus_);
+    }
     add_rows();
     find_pair_slopes();
-    world_.twists(v_plus_, V_plus_);
-    tumbles_ = tumble_.find(world_, smooth_.inertias, v_, job_.dt);
-    if (tumbles_)
+    if (on_lanes_)
+      add_to_lanes();
+    else if (tumbles_)
       add_turned_columns();
     else
       add_free_columns();
@@ -183,6 +193,8 @@ class StepLinearisation : public LinearisedContacts {
   }
 
  protected:
+  bool are_loaded_ = false;
+
   // Registers of columns by which impulses that lift change: of coordinates, gains, masses and heights.
   int first_lifted() const { return only_coordinates_lift() ? column(Wrt::q) / columns_at_a_time : 0; }
   int last_lifted() const { return only_coordinates_lift() ? packs_of(column(Wrt::q) + nv_) : R2_.packs(); }
@@ -200,12 +212,16 @@ class StepLinearisation : public LinearisedContacts {
   // -- systems
 
   void factorise() {
-    double* const H = dynamics_.H;  // theirs is no longer needed
-    for (int k = 0; k < tree_.row[nv_]; ++k) H[k] = H_[k];
-    for (int f = 0; f < nv_; ++f) H[tree_.row[f]] += hold_[f].armature;
-    held_.factorise(H, locked_);
     // what is locked acts on the others with the inertia as it is
-    for (int f = 0; f < nv_; ++f) H_[tree_.row[f]] += hold_[f].armature;
+    bool is_held = false;
+    for (int f = 0; f < nv_; ++f) {
+      H_[tree_.row[f]] += hold_[f].armature;
+      is_held = is_held || locked_[f] || hold_[f].armature != 0;
+    }
+    if (on_lanes_ && !is_held)
+      held_.use(from_lanes_.factor);
+    else
+      held_.factorise(H_, locked_);
     if (m_ == 0) return;
     set_responses(held_, locked_, m_, [](int r) { return r; }, Y_);
     for (int r = 0; r < m_; ++r)

@@ -14,6 +14,15 @@ class LinearisedColumns : public LinearisedRows {
  protected:
   // -- columns without contacts
 
+  // What lanes have not found.
+  void add_to_lanes() {
+    for (int k = 0; k < tree_.row[nv_]; ++k) H_[k] = from_lanes_.H[k];
+    for (int f = 0; f < nv_; ++f) {
+      R_(f, f) += job_.dt * forces_.by_q[f];
+      R_(f, nv_ + f) += job_.dt * forces_.by_v[f];
+    }
+    smooth_.add_columns(R_, job_.dt, a_);
+  }
   // With the acceleration that the step had, and impulses among the forces.
   void add_free_columns() {
     sum_wrenches([](const DiffContact& c, int k) { return c.force[k]; }, 1 / job_.dt);
@@ -58,11 +67,14 @@ class LinearisedColumns : public LinearisedRows {
     dynamics_.differentiate(zero_, w_, zero_motion<double>(), nullptr, wrench_);
     for (int f = 0; has(Wrt::q) && f < nv_; ++f)
       for (int k = 0; k < nv_; ++k) R(f, column(Wrt::q) + k) -= dynamics_.dq(f, k);
+    add_impulse_gains(R);
+    if (has(Wrt::masses)) smooth_.add_mass_columns(R, -1, W_w_, nullptr);
+  }
+  void add_impulse_gains(const Matrix& R) const {
     for (int k = 0; has(Wrt::gains) && k < scene_.n_actuators; ++k) {
       const int f = scene_.actuators[k].dof;
       R(f, column(Wrt::gains) + k) -= forces_.inertia[k] * w_[f];
     }
-    if (has(Wrt::masses)) smooth_.add_mass_columns(R, -1, W_w_, nullptr);
   }
   // a: that of the forces; v: whose products they have.
   void add_smooth_columns(const double* a, const double* v) {
@@ -127,7 +139,21 @@ class LinearisedColumns : public LinearisedRows {
   // The degree of freedom of a limit.
   int path_of(int row) const { return path_[contacts_[rows_[row].contact].first]; }
 
+  void take_corrections_from_lanes() {
+    const bool lifts = from_lanes_.lifts;
+    for (int f = 0; f < nv_; ++f) {
+      w_[f] = lifts ? from_lanes_.w[f] : 0;
+      moved_[f] = row_v_[f] = v_plus_[f] + w_[f];
+    }
+    if (!corrects_) return;
+    plain_.use(from_lanes_.factor);
+    for (int i = 0; i < tree_.n_links; ++i) V_row_[i] = lifts ? V_plus_[i] + W_w_[i] : V_plus_[i];
+    for (int f = 0; f < nv_; ++f)
+      for (int c = lifts ? nv_ : 0; c < R2_.stride; ++c) R2_(f, c) = 0;
+    if (lifts) add_impulse_gains(R2_);
+  }
   void find_corrections() {
+    if (on_lanes_) return take_corrections_from_lanes();
     for (int f = 0; f < nv_; ++f) w_[f] = 0;
     if (corrects_) {
       plain_.factorise(H_, nullptr);

@@ -12,6 +12,7 @@
 #include "step_diff/modes_diff.hpp"
 #include "step_diff/rows_diff.hpp"
 #include "step_diff/smooth_diff.hpp"
+#include "step_diff/smooth_lanes.hpp"
 #include "step_diff/tumble_diff.hpp"
 
 namespace featherweight::FW_ISA {
@@ -26,6 +27,8 @@ class LinearisedRows {
         nv_(tree_.nv),
         nc_(job.columns.count),
         smooth_(job, arena),
+        lanes_(job, padded_columns(nc_), arena),
+        own_world_(smooth_.world),
         world_(smooth_.world),
         dynamics_(smooth_.dynamics),
         forces_(smooth_.joints),
@@ -40,15 +43,15 @@ class LinearisedRows {
     H_ = arena.take<double>(tree_.row[nv_]);
     v_plus_ = arena.take<double>(nv_), turn_ = arena.take<double>(nv_), w_ = arena.take<double>(nv_);
     moved_ = arena.take<double>(nv_), zero_ = arena.take<double>(nv_), row_v_ = arena.take<double>(nv_);
-    V_ = smooth_.V, V_plus_ = arena.take<Twist>(tree_.n_links);
-    V_row_ = arena.take<Twist>(tree_.n_links), W_w_ = arena.take<Twist>(tree_.n_links);
+    V_ = smooth_.V, own_V_plus_ = V_plus_ = arena.take<Twist>(tree_.n_links);
+    V_row_ = arena.take<Twist>(tree_.n_links), own_W_w_ = W_w_ = arena.take<Twist>(tree_.n_links);
     wrench_ = arena.take<Wrench>(tree_.n_links);
     u_ = arena.take<double>(nv_), kept_a_ = arena.take<double>(nv_);
     hold_ = arena.take<JointHold>(nv_), locked_ = arena.take<bool>(nv_), link_of_ = arena.take<int>(nv_);
     mark_ = arena.take<int>(nv_), path_ = arena.take<int>(static_cast<std::size_t>(most_contacts) * 2 * deepest());
     contacts_ = arena.take<DiffContact>(most_contacts), slopes_ = arena.take<ContactSlopes>(most_contacts);
     rows_ = arena.take<DiffRow>(most_rows), on_ = arena.take<int>(most_rows);
-    R_ = take_matrix(arena, nv_, nc_), R2_ = take_matrix(arena, nv_, nc_);
+    own_R_ = R_ = take_matrix(arena, nv_, nc_), own_R2_ = R2_ = take_matrix(arena, nv_, nc_);
     T_ = take_matrix(arena, most_rows, nc_), T2_ = take_matrix(arena, most_rows, nc_);
     J_ = take_matrix(arena, most_rows, nv_);
     Y_ = take_matrix(arena, nv_, most_rows), Y2_ = take_matrix(arena, nv_, most_rows);
@@ -67,6 +70,10 @@ class LinearisedRows {
   const Tree<double>& tree_;
   int nv_, nc_;
   SmoothDiff smooth_;
+  SmoothLanes lanes_;
+  SmoothLanes::Numbers from_lanes_ = {};
+  bool on_lanes_ = false;  // of this environment they are there
+  WorldTree own_world_;
   WorldTree& world_;
   InverseDynamics& dynamics_;
   JointForces& forces_;
@@ -77,6 +84,7 @@ class LinearisedRows {
   double* H_;
   double *u_, *kept_a_;
   double *v_plus_, *turn_, *w_, *moved_, *zero_, *row_v_;
+  Twist *own_V_plus_, *own_W_w_;
   Twist *V_, *V_plus_, *V_row_, *W_w_;  // of links: at the start, at the end, that, with what corrects, and that alone
   Wrench* wrench_;
   JointHold* hold_;
@@ -86,6 +94,7 @@ class LinearisedRows {
   ContactSlopes* slopes_;
   DiffRow* rows_;
   int* on_;
+  Matrix own_R_, own_R2_;
   Matrix R_, R2_, T_, T2_, J_, Y_, Y2_, G_, X_, X2_, S_;
   BallAdvance* balls_;
   double *for_rows_, *for_rows2_, *z_, *nu_, *gm_, *gv_, *g_;
@@ -109,21 +118,50 @@ class LinearisedRows {
     for (std::size_t k = 0; k < static_cast<std::size_t>(rows) * from.stride; ++k) to.data[k] = from.data[k];
   }
 
-  void set_start(std::size_t environment) {
-    environment_ = environment;
+  // Whether all that is asked for has what lanes find.
+  bool suits_lanes() const {
+    return column(Wrt::q) == 0 && column(Wrt::v) == nv_ && !has(Wrt::gravity) && !has(Wrt::masses) &&
+           !smooth_.drag.is_there();
+  }
+  // By what was found on lanes. False if something tumbles: it takes steps of its own.
+  bool set_start_from_lanes(std::size_t environment) {
+    from_lanes_ = lanes_.of(environment);
     const std::size_t e = environment;
+    world_.pose = from_lanes_.pose, world_.axis = from_lanes_.axis, world_.center = from_lanes_.center;
+    set_state(e);
+    if (tumble_.find(world_, smooth_.inertias, v_, job_.dt)) return false;
+    on_lanes_ = true;
+    V_ = from_lanes_.V, V_plus_ = from_lanes_.V_plus, W_w_ = from_lanes_.W_w;
+    R_ = from_lanes_.R, R2_ = from_lanes_.R2;
+    smooth_.joints.differentiate(scene_, job_.dt, q_, v_, control_, gains_);
+    for (int f = 0; f < nv_; ++f) {
+      v_plus_[f] = from_lanes_.v_plus[f];
+      for (int c = 2 * nv_; c < R_.stride; ++c) R_(f, c) = 0;
+    }
+    return true;
+  }
+  void set_start(std::size_t environment) {
+    on_lanes_ = false;
+    world_ = own_world_;
+    V_ = smooth_.V, V_plus_ = own_V_plus_, W_w_ = own_W_w_, R_ = own_R_, R2_ = own_R2_;
+    set_zero(R_, nv_);
+    set_state(environment);
+    smooth_.place(q_, v_);
+    for (int f = 0; f < nv_; ++f) turn_[f] = 0;
+    add_turning_of_axes(tree_, world_.center, v_, 1.0, turn_);
+    for (int f = 0; f < nv_; ++f) v_plus_[f] = v_[f] + job_.dt * (a_[f] + turn_[f]);
+  }
+  void set_state(std::size_t e) {
+    environment_ = e;
     q_ = job_.q + e * tree_.nq, v_ = job_.v + e * nv_, a_ = job_.acceleration + e * nv_;
     smooth_.start(e);
-    smooth_.place(q_, v_);
     control_ = smooth_.control, gains_ = smooth_.gains;
     closed_ = LawTuning::closed_share * smooth_.fall * job_.dt * job_.dt;
-    for (int f = 0; f < nv_; ++f) turn_[f] = zero_[f] = mark_[f] = 0;
+    for (int f = 0; f < nv_; ++f) zero_[f] = mark_[f] = 0;
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
       for (int k = l.v; k < l.v + l.nv; ++k) link_of_[k] = i;
     }
-    add_turning_of_axes(tree_, world_.center, v_, 1.0, turn_);
-    for (int f = 0; f < nv_; ++f) v_plus_[f] = v_[f] + job_.dt * (a_[f] + turn_[f]);
   }
 
   // -- rows
@@ -132,7 +170,6 @@ class LinearisedRows {
     m_ = n_contacts_ = n_path_ = 0;
     corrects_ = false;
     for (int f = 0; f < nv_; ++f) hold_[f] = {false, 0, 0, 0, 0}, locked_[f] = false;
-    set_zero(R_, nv_);
     const StepSolution& solution = job_.solutions[environment_];
     for (int first = 0, last; first < solution.n_rows; first = last) {
       const SolvedRow& row = solution.rows[first];

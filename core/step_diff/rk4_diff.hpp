@@ -26,6 +26,7 @@ class Rk4Linearisation {
     for (Matrix* m : {&dq_, &dv_, &da_, &dx_, &drate_, &sum_rate_, &sum_a_}) *m = take_matrix(arena, nv_, nc_);
   }
 
+  void load(const Pack&) {}
   // Leaves rows of q and of v at the end.
   void linearise(std::size_t e) {
     const double *const q0 = job_.q + e * tree_.nq, *const v0 = job_.v + e * nv_;

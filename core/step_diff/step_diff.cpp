@@ -12,7 +12,8 @@ bool is_finite(const double* x, std::size_t n) {
   return sum == 0;
 }
 
-// One environment after the other; columns of its derivatives fill the registers. Those that failed, or whose
+// One environment after the other, after what they have in common was found for a pack of them; columns of derivatives
+// fill the registers. Those that failed, or whose
 // derivatives are beyond what numbers hold, get zeros. make(arena): the linearisation.
 template <class Make>
 void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory, const Make& make) {
@@ -26,7 +27,9 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
   if (!measure.fits()) reserve(memory, memory.required);
   Arena arena(memory);
   auto step = make(arena);
+  constexpr std::size_t width = width_of<Native<double>>;
   for (std::size_t e = begin; e < end; ++e) {
+    if ((e - begin) % width == 0) step.load({e, static_cast<int>(end - e < width ? end - e : width)});
     double* const out = job.out + e * n_out;
     unsigned char* const infeasible = job.infeasible ? job.infeasible + e * nc : nullptr;
     for (std::size_t c = 0; infeasible && c < nc; ++c) infeasible[c] = 0;
