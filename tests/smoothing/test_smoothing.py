@@ -158,6 +158,7 @@ def test_seeds_and_repeats() -> None:
         ({"sigma": {"v": [1.0, 2.0]}}, r"sigma of v: expected a number or shape \(6,\)"),
         ({"sigma": {"v": -1.0}}, "sigma of v: must not be negative"),
         ({"sigma": {"v": np.nan}}, "sigma of v: "),
+        ({"seed": -1}, "seed must be a non-negative integer"),
         ({"samples": 3}, "samples must be an even number"),
         ({"order": "second"}, "order must be one of"),
         ({"cost": lambda trajectory: np.zeros(3)}, "cost: expected values of shape"),

@@ -83,6 +83,8 @@ class _Noise:
             raise ValueError("sigma: names nothing to be changed")
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 4 or samples % 2:
             raise ValueError(f"samples must be an even number of at least 4, got {samples!r}")
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise ValueError(f"seed must be a non-negative integer, got {seed!r}")
         self.pairs = samples // 2
         width = sum(each.size for each in self.sigma.values())
         e = noise(seed, self.pairs, width)
