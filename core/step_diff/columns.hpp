@@ -45,16 +45,31 @@ FW_INLINE void add_row(const Matrix& y, int r, double s, const Matrix& x, int i)
   for (int k = 0; k < y.packs(); ++k) y.pack(r, k) += x.pack(i, k) * s;
 }
 
+// From anywhere, and to anywhere.
+FW_INLINE Columns load_columns(const double* from) {
+  Columns x;
+  __builtin_memcpy(&x, from, sizeof(x));
+  return x;
+}
+FW_INLINE void store_columns(const Columns& x, int n, double* to) {
+  if (n >= columns_at_a_time)
+    __builtin_memcpy(to, &x, sizeof(x));
+  else
+    for (int k = 0; k < n; ++k) to[k] = x[k];
+}
+
 // f.template operator()<P>(p) for packs [p, p + P) of all: as many at a time as registers hold, so that sums do not
 // wait for each other.
-constexpr int most_packs = 4;
+constexpr int most_packs = FW_LANE_BYTES >= 8 * columns_at_a_time ? 4 : 1;
 template <class F>
 FW_INLINE void for_packs(int n, const F& f) {
   int p = 0;
   for (; p + most_packs <= n; p += most_packs) f.template operator()<most_packs>(p);
-  if (n - p == 3) return f.template operator()<3>(p);
-  if (n - p == 2) return f.template operator()<2>(p);
-  if (n - p == 1) f.template operator()<1>(p);
+  if constexpr (most_packs > 1) {
+    if (n - p == 3) return f.template operator()<3>(p);
+    if (n - p == 2) return f.template operator()<2>(p);
+    if (n - p == 1) f.template operator()<1>(p);
+  }
 }
 
 // R rows and P packs of to (+)= A B.

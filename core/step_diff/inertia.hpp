@@ -31,16 +31,7 @@ class FactorisedInertia {
   void solve(const Matrix& x) const { solve(x, 0, x.packs()); }
   // Registers [begin, end) of its rows.
   void solve(const Matrix& x, int begin, int end) const {
-    for_packs(end - begin, [&]<int P>(int p) FW_LAMBDA_INLINE { solve_packs<P>(x, begin + p, tree_.nv - 1); });
-  }
-  // H^-1, with zeros in the rows and columns of what is locked (or null).
-  void invert(const Matrix& x, const bool* locked) const {
-    set_zero(x, tree_.nv);
-    for (int k = 0; k < tree_.nv; ++k) x(k, k) = locked && locked[k] ? 0 : 1;
-    for_packs(packs_of(tree_.nv), [&]<int P>(int p) FW_LAMBDA_INLINE {
-      const int end = columns_at_a_time * (p + P);  // columns are zero outboard of what they belong to
-      solve_packs<P>(x, p, end < tree_.nv ? end - 1 : tree_.nv - 1);
-    });
+    for_packs(end - begin, [&]<int P>(int p) FW_LAMBDA_INLINE { solve_packs<P>(x, begin + p); });
   }
 
  private:
@@ -48,10 +39,9 @@ class FactorisedInertia {
   double* own_;
   const double* L_;
 
-  // from: the last row that is not zero.
   template <int P>
-  FW_INLINE void solve_packs(const Matrix& x, int p, int from) const {
-    for (int k = from; k >= 0; --k) {
+  FW_INLINE void solve_packs(const Matrix& x, int p) const {
+    for (int k = tree_.nv - 1; k >= 0; --k) {
       const double* row = L_ + tree_.row[k];
       Columns y[P];
 #pragma GCC unroll 4

@@ -67,14 +67,16 @@ class StepLinearisation : public LinearisedContacts {
       for (int f = 0; f < nv_; ++f)
         for (int k = 0; k < X_.packs(); ++k)
           X2_.pack(f, k) = first_lifted() <= k && k < last_lifted() ? X_.pack(f, k) + R2_.pack(f, k) : X_.pack(f, k);
-      for (int i = 0; i < n_on_; ++i) {
-        const DiffContact& c = contacts_[rows_[on_[i]].contact];
-        for (int k = 0; k < S_.packs(); ++k) {
-          Columns sum = -T2_.pack(on_[i], k);
-          for (int j = c.first; j < c.first + c.count; ++j) sum -= X2_.pack(path_[j], k) * J_(on_[i], path_[j]);
-          S_.pack(i, k) = sum;
+      for_packs(S_.packs(), [&]<int P>(int p) FW_LAMBDA_INLINE {
+        for (int i = 0; i < n_on_; ++i) {
+          Columns sum[P];
+#pragma GCC unroll 4
+          for (int k = 0; k < P; ++k) sum[k] = -T2_.pack(on_[i], p + k);
+          add_row_times<P>(on_[i], -1, X2_, p, sum);
+#pragma GCC unroll 4
+          for (int k = 0; k < P; ++k) S_.pack(i, p + k) = sum[k];
         }
-      }
+      });
       lift_.solve(S_, nullptr, nc_);
       multiply<true>(Y2_, nv_, n_on_, S_, S_.packs(), X2_);
       moved = X2_;
@@ -256,16 +258,28 @@ class StepLinearisation : public LinearisedContacts {
 
   // -- products
 
+  // Packs [p, p + P) of sum += sign J x, one row
+  template <int P>
+  FW_INLINE void add_row_times(int r, double sign, const Matrix& x, int p, Columns (&sum)[P]) const {
+    const DiffContact& c = contacts_[rows_[r].contact];
+    for (int k = c.first; k < c.first + c.count; ++k) {
+      const double j = sign * J_(r, path_[k]);
+#pragma GCC unroll 4
+      for (int i = 0; i < P; ++i) sum[i] += x.pack(path_[k], p + i) * j;
+    }
+  }
   // to += J x
   void add_rows_times(const Matrix& x, const Matrix& to) const {
-    for (int r = 0; r < m_; ++r) {
-      const DiffContact& c = contacts_[rows_[r].contact];
-      for (int p = 0; p < to.packs(); ++p) {
-        Columns sum = to.pack(r, p);
-        for (int k = c.first; k < c.first + c.count; ++k) sum += x.pack(path_[k], p) * J_(r, path_[k]);
-        to.pack(r, p) = sum;
+    for_packs(to.packs(), [&]<int P>(int p) FW_LAMBDA_INLINE {
+      for (int r = 0; r < m_; ++r) {
+        Columns sum[P];
+#pragma GCC unroll 4
+        for (int i = 0; i < P; ++i) sum[i] = to.pack(r, p + i);
+        add_row_times<P>(r, 1, x, p, sum);
+#pragma GCC unroll 4
+        for (int i = 0; i < P; ++i) to.pack(r, p + i) = sum[i];
       }
-    }
+    });
   }
   void hold(const Matrix& x) const {
     for (int f = 0; f < nv_; ++f) {
@@ -329,25 +343,34 @@ class StepLinearisation : public LinearisedContacts {
   // Rows of v and m to the end of the step.
   void write(const Matrix& v, const Matrix& moved, double* out) const {
     const int q = column(Wrt::q);
-    const auto row = [&](int r) { return out + static_cast<std::size_t>(r) * nc_; };
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
-      for (int r = 0; r < l.nv; ++r) {
-        double *const to_q = row(l.v + r), *const to_v = row(nv_ + l.v + r);
-        for (int c = 0; c < nc_; ++c) to_q[c] = to_v[c] = 0;
-        if (l.nv == 1) {
-          add_to(to_q, job_.dt, moved[l.v], nc_), add_to(to_v, 1, v[l.v], nc_);
-          if (q >= 0) to_q[q + l.v] += 1;
-          continue;
-        }
-        const BallAdvance& b = balls_[i];
-        for (int k = 0; k < l.nv; ++k) {
-          add_to(to_q, b.q_m.e[r][k], moved[l.v + k], nc_);
-          add_to(to_v, b.v_v.e[r][k], v[l.v + k], nc_);
-          add_to(to_v, b.v_m.e[r][k], moved[l.v + k], nc_);
-          if (q >= 0) to_q[q + l.v + k] += b.q_q.e[r][k];
-        }
+      for (int p = 0; p < packs_of(nc_); ++p)
+        l.nv == 1 ? write_axis(l.v, v, moved, p, out) : write_ball(i, v, moved, p, out);
+      for (int r = 0; q >= 0 && r < l.nv; ++r)
+        for (int k = 0; k < l.nv; ++k)
+          out[static_cast<std::size_t>(l.v + r) * nc_ + q + l.v + k] += l.nv == 1 ? 1 : balls_[i].q_q.e[r][k];
+    }
+  }
+  FW_INLINE void put(const Columns& x, int row, int p, double* out) const {
+    const int first = columns_at_a_time * p;
+    store_columns(x, nc_ - first, out + static_cast<std::size_t>(row) * nc_ + first);
+  }
+  FW_INLINE void write_axis(int f, const Matrix& v, const Matrix& moved, int p, double* out) const {
+    put(moved.pack(f, p) * job_.dt, f, p, out);
+    put(v.pack(f, p), nv_ + f, p, out);
+  }
+  FW_INLINE void write_ball(int i, const Matrix& v, const Matrix& moved, int p, double* out) const {
+    const Link<double>& l = tree_.links[i];
+    const BallAdvance& b = balls_[i];
+    for (int r = 0; r < l.nv; ++r) {
+      Columns to_q{}, to_v{}, turned{};
+      for (int k = 0; k < l.nv; ++k) {
+        to_q += moved.pack(l.v + k, p) * b.q_m.e[r][k];
+        to_v += v.pack(l.v + k, p) * b.v_v.e[r][k];
+        turned += moved.pack(l.v + k, p) * b.v_m.e[r][k];
       }
+      put(to_q, l.v + r, p, out), put(to_v + turned, nv_ + l.v + r, p, out);
     }
   }
 };

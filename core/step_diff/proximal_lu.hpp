@@ -215,24 +215,22 @@ class ProximalLu {
         if (left[i] > left[best]) best = i;
       if (!(left[best] > floor)) break;
       const double scale = 1 / __builtin_sqrt(left[best]);
-      for (int i = 0; i < n_; ++i) {
-        double sum = M(i, best);
-        for (int k = 0; k < rank_; ++k) sum -= C_(i, k) * C_(best, k);
-        C_(i, rank_) = sum * scale;
-        left[i] -= C_(i, rank_) * C_(i, rank_);
+      for (int p = 0; p < packs_of(n_); ++p) {
+        Columns even = M.pack(best, p), odd{};  // M is symmetric: its row is its column
+        for (int k = 0; k + 1 < rank_; k += 2)
+          even -= U_.pack(k, p) * U_(k, best), odd -= U_.pack(k + 1, p) * U_(k + 1, best);
+        if (rank_ % 2) even -= U_.pack(rank_ - 1, p) * U_(rank_ - 1, best);
+        U_.pack(rank_, p) = (even + odd) * scale;
       }
+      for (int i = 0; i < n_; ++i) left[i] -= U_(rank_, i) * U_(rank_, i);
       left[best] = 0;
     }
+    set_zero(C_, n_);
     for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < rank_; ++k) U_(k, i) = C_(i, k);
+      for (int k = 0; k < rank_; ++k) C_(i, k) = U_(k, i);
     // (C^T C) U = C^T, by Gauss and Jordan: it has full rank
     const Matrix& N = LU_;
-    for (int k = 0; k < rank_; ++k)
-      for (int j = k; j < rank_; ++j) {
-        double sum = 0;
-        for (int i = 0; i < n_; ++i) sum += U_(k, i) * U_(j, i);
-        N(k, j) = N(j, k) = sum;
-      }
+    multiply<false>(U_, rank_, n_, C_, packs_of(rank_), N);
     const int packs = packs_of(n_);
     for (int k = 0; k < rank_; ++k) {
       const double inverse = 1 / N(k, k);

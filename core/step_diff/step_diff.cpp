@@ -7,8 +7,14 @@ namespace featherweight::FW_ISA {
 namespace {
 
 bool is_finite(const double* x, std::size_t n) {
+  constexpr std::size_t width = columns_at_a_time;
+  Columns sums[2] = {};
+  std::size_t k = 0;
+  for (; k + 2 * width <= n; k += 2 * width)
+    sums[0] += load_columns(x + k) * 0.0, sums[1] += load_columns(x + k + width) * 0.0;
   double sum = 0;
-  for (std::size_t k = 0; k < n; ++k) sum += x[k] * 0;
+  for (; k < n; ++k) sum += x[k] * 0;
+  for (std::size_t c = 0; c < width; ++c) sum += sums[0][c] + sums[1][c];
   return sum == 0;
 }
 
