@@ -166,7 +166,25 @@ def test_failed_environments_have_zero_gradients() -> None:
         out = fw.torch.step(sim, tensor(state.q), tensor(state.v), t, control=u)
     out.v.sum().backward()
     assert out.state.failed.tolist() == [False, True, False]
-    assert not u.grad[1].any() and not t.grad[1].any() and u.grad[0].any() and u.grad[2].any()
+    assert not u.grad[1].any() and not t.grad[1].any()
+    alone = tensor(np.tile(control, (3, 1)))
+    fw.torch.step(sim, tensor(state.q), tensor(state.v), tensor(np.zeros((3, 18))), control=alone).v.sum().backward()
+    assert alone.grad[1].any() and torch.equal(u.grad[[0, 2]], alone.grad[[0, 2]])  # neighbours notice nothing
+
+
+def test_a_state_that_failed_has_zero_gradients() -> None:
+    sim, state, control = standing_quadruped(batch=2)
+    tau = np.zeros((2, 18))
+    tau[0] = 1e30
+    with pytest.warns(fw.SimulationWarning):
+        failed = sim.step(state, tau)
+    assert failed.failed.tolist() == [True, False]
+    for steps in (1, 4):
+        u = tensor(np.tile(control, (2, steps, 1)))
+        out = fw.torch.rollout(sim, tensor(state.q), tensor(state.v), control=u, state=failed)
+        out.v.sum().backward()
+        assert out.state.failed.tolist() == [True, False]
+        assert not u.grad[0].any() and u.grad[1].any() and torch.isfinite(u.grad).all()
 
 
 @pytest.mark.parametrize(

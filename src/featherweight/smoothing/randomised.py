@@ -27,8 +27,7 @@ class Smoothed(Record):
     """The average of a cost, and its gradient, by name of what was changed: "q", "v" (nv,), "control" as it was given.
 
     >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
-    >>> def angle(trajectory):
-    ...     return trajectory.q[:, -1, 0]
+    >>> angle = lambda trajectory: trajectory.q[:, -1, 0]
     >>> fw.smooth(sim, sim.state(), angle, n_steps=5, sigma={"v": 0.1}, order="zeroth").gradient["v"].shape
     (1,)
     """
@@ -183,7 +182,7 @@ def smooth(
     >>> ball = scene.add(fw.sphere(0.1, friction=0.0), pose=(0, 0, 0.5))
     >>> sim = fw.Simulator(scene, dt=0.01)
     >>> state = sim.state(v=[2.0, 0, 3.3, 0, 0, 0])  # too low
-    >>> def reach(trajectory):
+    >>> def reach(trajectory: fw.Trajectory) -> tuple[np.ndarray, np.ndarray, None]:
     ...     dq = np.zeros_like(trajectory.v)
     ...     dq[..., -1, 0] = 1.0  # of the last x; it does not turn
     ...     return trajectory.q[..., -1, 0], dq, None
