@@ -12,6 +12,7 @@
 #include "forces/forces.hpp"
 #include "gil.hpp"
 #include "step/environments.hpp"
+#include "step_records.hpp"
 
 namespace featherweight::bindings {
 namespace {
@@ -43,69 +44,28 @@ Input<double> input(const char* name, const nb::object& value, int first, int n_
   return {array.data() + first * step, array.shape(0) == 1 ? 0 : static_cast<std::ptrdiff_t>(array.shape(1)) * n};
 }
 
-// Where the steps from `first` on are written, in an array for all the steps of a rollout.
-double* record(const char* name, const nb::object& value, int first, int n_steps, std::size_t batch, int n,
-               std::ptrdiff_t& stride) {
-  nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> array;
-  if (!nb::try_cast(value, array) || array.shape(0) != batch ||
-      array.shape(1) < static_cast<std::size_t>(first) + static_cast<std::size_t>(n_steps) ||
-      array.shape(2) != static_cast<std::size_t>(n))
-    throw std::invalid_argument(std::string(name) + ": expected a float64 array (batch, steps, n)");
-  stride = static_cast<std::ptrdiff_t>(array.shape(1)) * n;
-  return array.data() + static_cast<std::ptrdiff_t>(first) * n;
-}
-
 void rollout(Environments& self, int first, int n_steps, const nb::object& tau, const nb::object& control,
-             const nb::object& f_ext, const nb::object& q_out, const nb::object& v_out, const std::string& solver,
-             double tolerance, int max_gauss_seidel, int max_pile, int max_newton, int max_admm, bool matrix_free,
-             nb::handle num_threads, KeptSolutions* keep, bool read) {
+             const nb::object& f_ext, const SolverOptions& options, nb::handle num_threads, RecordedSteps* records,
+             KeptSolutions* keep, bool read) {
   const Simulation& simulation = self.simulation();
-  const int nq = simulation.model().nq(), nv = simulation.model().nv();
+  const int nv = simulation.model().nv();
   if (first < 0 || n_steps < 0) throw std::invalid_argument("steps must not be negative");
   const int n_threads = thread_count(num_threads);
   RolloutJob job{};
   job.n_steps = n_steps;
-  job.options = {solver_kind(solver), tolerance, max_gauss_seidel, max_pile, max_newton, max_admm, matrix_free};
-  if (matrix_free && job.options.solver != Solver::admm)
-    throw std::invalid_argument("matrix_free: '" + solver + "' needs the matrix; only admm works with products");
+  job.options = options;
   job.tau = input("tau", tau, first, n_steps, self.batch(), nv, job.tau_step);
   job.control =
       input("control", control, first, n_steps, self.batch(), simulation.scene().n_controls(), job.control_step);
   job.f_ext = input("f_ext", f_ext, first, n_steps, self.batch(), 6 * simulation.model().n_links(), job.f_ext_step);
-  if (!q_out.is_none()) {
-    job.q_out = record("q_out", q_out, first, n_steps, self.batch(), nq, job.q_out_stride);
-    job.v_out = record("v_out", v_out, first, n_steps, self.batch(), nv, job.v_out_stride);
-    job.q_out_step = nq, job.v_out_step = nv;
+  if (records) {
+    records->check(self, first, n_steps);
+    job.first = first, job.rows = records->rows();
   }
   without_gil([&] {
     self.rollout(job, n_threads, keep);
     if (keep && read) replace_impulses(simulation.scene(), read_impulses(self, n_threads), self, *keep);
   });
-}
-
-nb::object doubles(const std::vector<std::size_t>& shape, const std::vector<double>& values) {
-  NewArray array(shape, 'd');
-  if (!values.empty()) std::memcpy(array.data(), values.data(), values.size() * sizeof(double));
-  return array.take();
-}
-
-// start (batch + 1), then per contact: integers (n, 4) shape a, shape b, material, feature; numbers (n, 19) position,
-// frame, gap, impulse.
-nb::object get_contacts(Environments& self) {
-  std::vector<double> start{0}, integers, numbers;
-  for (const ContactList& list : self.contacts()) {
-    start.push_back(start.back() + list.count);
-    for (int k = 0; k < list.count; ++k) {
-      const Contact& c = list.data[k];
-      for (double x : {double(c.a), double(c.b), double(c.material), double(c.feature)}) integers.push_back(x);
-      numbers.insert(numbers.end(), c.position, c.position + 3);
-      numbers.insert(numbers.end(), c.frame, c.frame + 9);
-      numbers.push_back(c.gap);
-      numbers.insert(numbers.end(), c.impulse, c.impulse + 6);
-    }
-  }
-  const std::size_t n = numbers.size() / 19;
-  return nb::make_tuple(doubles({start.size()}, start), doubles({n, 4}, integers), doubles({n, 19}, numbers));
 }
 
 // A whole number from 0 to `most`; throws for anything else. Doubles out of range must not be cast.
@@ -131,31 +91,6 @@ Contact contact_of(const Scene& scene, const double* integers, const double* num
   c.gap = numbers[12];
   std::memcpy(c.impulse, numbers + 13, sizeof c.impulse);
   return c;
-}
-
-// The impulses that are read: of contacts (n, 6); along degrees of freedom (batch, nv) those of limits, of dry friction
-// and of servos; of rows of closures (batch, rows).
-nb::object get_read_impulses(Environments& self, nb::handle num_threads) {
-  const int n_threads = thread_count(num_threads);
-  ReadImpulses read;
-  without_gil([&] { read = read_impulses(self, n_threads); });
-  const Scene& scene = self.simulation().scene();
-  const std::size_t batch = self.batch(), nv = static_cast<std::size_t>(scene.tree.nv);
-  const std::size_t n_closure_rows = static_cast<std::size_t>(scene.held.n_rows);
-  std::vector<double> limits(batch * nv), friction(batch * nv), servos(batch * nv), closures;
-  const double* next = read.joints.data();
-  for (std::size_t k = 0; k < batch; ++k) {
-    for (int r = 0; r < scene.n_joint_rows; ++r) {
-      const JointRow& row = scene.joint_rows[r];
-      auto& along = row.is_limit() ? limits : row.kind == JointRow::dry_friction ? friction : servos;
-      along[k * nv + static_cast<std::size_t>(row.term.dof)] += row.term.coefficient * *next++;
-    }
-    closures.insert(closures.end(), next, next + n_closure_rows);
-    next += n_closure_rows;
-  }
-  return nb::make_tuple(doubles({read.contacts.size() / 6, 6}, read.contacts), doubles({batch, nv}, limits),
-                        doubles({batch, nv}, friction), doubles({batch, nv}, servos),
-                        doubles({batch, n_closure_rows}, closures));
 }
 
 nb::object get_closure_errors(Environments& self) {
@@ -284,6 +219,20 @@ void bind_step(nb::module_& m) {
           },
           "The eliminated tree, (batch, 13 nv): axis (6), carry (6) and weight of every degree of freedom.");
 
+  nb::class_<SolverOptions>(m, "SolverOptions", "How the cone problems of steps are solved.")
+      .def(
+          "__init__",
+          [](SolverOptions* self, const std::string& solver, double tolerance, int max_gauss_seidel, int max_pile,
+             int max_newton, int max_admm, bool matrix_free) {
+            const Solver kind = solver_kind(solver);
+            if (matrix_free && kind != Solver::admm)
+              throw std::invalid_argument("matrix_free: '" + solver +
+                                          "' needs the matrix; only admm works with products");
+            new (self) SolverOptions{kind, tolerance, max_gauss_seidel, max_pile, max_newton, max_admm, matrix_free};
+          },
+          nb::arg("solver"), nb::arg("tolerance"), nb::arg("max_gauss_seidel"), nb::arg("max_pile"),
+          nb::arg("max_newton"), nb::arg("max_admm"), nb::arg("matrix_free"));
+
   nb::class_<Environments>(m, "Environments", "The states of a batch of environments.")
       .def(nb::init<std::shared_ptr<const Simulation>, std::size_t>(), nb::arg("simulation"), nb::arg("batch"))
       .def(
@@ -383,24 +332,29 @@ void bind_step(nb::module_& m) {
           nb::arg("shape"), nb::arg("heights"), nb::arg("bases"),
           "Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.")
       .def("rollout", &rollout, nb::arg("first"), nb::arg("n_steps"), nb::arg("tau").none(), nb::arg("control").none(),
-           nb::arg("f_ext").none(), nb::arg("q_out").none(), nb::arg("v_out").none(), nb::arg("solver"),
-           nb::arg("tolerance"), nb::arg("max_gauss_seidel"), nb::arg("max_pile"), nb::arg("max_newton"),
-           nb::arg("max_admm"), nb::arg("matrix_free"), nb::arg("num_threads").none(),
-           nb::arg("keep").none() = nb::none(), nb::arg("read") = true,
+           nb::arg("f_ext").none(), nb::arg("options"), nb::arg("num_threads").none(),
+           nb::arg("records").none() = nb::none(), nb::arg("keep").none() = nb::none(), nb::arg("read") = true,
            nb::sig("def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, "
                    "control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | "
-                   "None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: "
-                   "numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, "
-                   "max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, "
+                   "None, options: SolverOptions, num_threads: int | None, records: StepRecords | None = None, "
                    "keep: KeptSolutions | None = None, read: bool = True) -> None"),
-           "Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses "
+           "Steps [first, first + n_steps) of a rollout. records: of the whole of it; keep: takes the solution of the "
+           "last one; read: its impulses "
            "are "
            "those that are read, not those of the solver.")
-      .def("contacts", &get_contacts,
-           nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
-                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))
       .def(
-          "read_impulses", &get_read_impulses, nb::arg("num_threads").none(),
+          "contacts", [](Environments& self) { return contact_table(self.contacts()); },
+          nb::sig("def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                  "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"))
+      .def(
+          "read_impulses",
+          [](Environments& self, nb::handle num_threads) {
+            const int n_threads = thread_count(num_threads);
+            ReadImpulses read;
+            without_gil([&] { read = read_impulses(self, n_threads); });
+            return impulse_tables(self.simulation().scene(), read, self.batch());
+          },
+          nb::arg("num_threads").none(),
           nb::sig(
               "def read_impulses(self, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]"),
           "The least impulses that do what those of the solver do: of contacts, (n, 6) along t1, t2, n and about them; "

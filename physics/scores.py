@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from featherweight.arrays import Array
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 from physics import (
     collisions,
     friction,

@@ -11,7 +11,7 @@ import numpy as np
 from featherweight import Model, ModelBuilder, Simulator, _core, models
 from featherweight.arrays import Array
 from featherweight.model.poses import rotation_from_quaternion
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 from physics.motion import GRAVITY, steps
 
 #: Half a period of the tumbling body below and the period of the pendulum, from elliptic integrals.

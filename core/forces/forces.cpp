@@ -31,54 +31,99 @@ void read_environment(const LastStep& step, double* contacts, double* joints, un
   for (std::size_t k = 0; k < rows.sliding().size(); ++k) sliding[k] = rows.sliding()[k];
 }
 
-}  // namespace
+// What a step left of an environment: the rest is of all its steps.
+LastStep last_step(const Environments& environments, std::size_t k) {
+  LastStep step{};
+  step.scene = &environments.simulation().scene();
+  step.dt = environments.simulation().dt();
+  step.fall = environments.fall(k);
+  step.friction = environments.friction(k);
+  step.inertias = environments.inertias(k);
+  return step;
+}
 
-ReadImpulses read_impulses(Environments& environments, int n_threads) {
-  const std::size_t batch = environments.batch();
-  const Scene& scene = environments.simulation().scene();
+bool is_finite(const LastStep& step, const double* contacts, const double* joints) {
+  const Scene& scene = *step.scene;
   const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv);
+  return all_finite(step.q, nq) && all_finite(step.v, nv) && all_finite(step.acceleration, nv) &&
+         all_finite(contacts, 6 * static_cast<std::size_t>(step.contacts->count)) &&
+         all_finite(joints, static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows)) &&
+         std::isfinite(step.residual);
+}
+
+// Of all steps: as they are read, or as the solver left them where `step_of` finds that they failed. read.joints has
+// those of the solver.
+template <class Step>
+void read_steps(const Scene& scene, const std::vector<ContactList>& contacts, int n_threads, const Step& step_of,
+                ReadImpulses& read) {
   const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
-  ReadImpulses read;
-  read.joints = environments.impulses();
   std::vector<std::size_t> first{0};
-  for (const ContactList& list : environments.contacts()) {
+  for (const ContactList& list : contacts) first.push_back(first.back() + static_cast<std::size_t>(list.count));
+  read.contacts.reserve(6 * first.back());
+  for (const ContactList& list : contacts)
     for (int k = 0; k < list.count; ++k)
       read.contacts.insert(read.contacts.end(), list.data[k].impulse, list.data[k].impulse + 6);
-    first.push_back(first.back() + static_cast<std::size_t>(list.count));
-  }
   read.sliding.assign(first.back(), 0);
-  const auto one = [&](std::size_t k) {
-    const StepReport& report = environments.reports()[k];
-    const ContactList& contacts = environments.contacts()[k];
-    if (report.failed || (contacts.count == 0 && n_kept == 0)) return;
-    const LastStep step{&scene,
-                        environments.simulation().dt(),
-                        environments.q_start().data() + k * nq,
-                        environments.v_start().data() + k * nv,
-                        environments.acceleration().data() + k * nv,
-                        environments.fall(k),
-                        environments.friction(k),
-                        report.last.residual,
-                        environments.inertias(k),
-                        &contacts};
-    double* const of_contacts = read.contacts.data() + 6 * first[k];
-    double* const of_joints = read.joints.data() + k * n_kept;
-    const bool finite = all_finite(step.q, nq) && all_finite(step.v, nv) && all_finite(step.acceleration, nv) &&
-                        all_finite(of_contacts, 6 * static_cast<std::size_t>(contacts.count)) &&
-                        all_finite(of_joints, n_kept) && std::isfinite(step.residual);
-    if (finite) read_environment(step, of_contacts, of_joints, read.sliding.data() + first[k]);
-  };
   std::atomic<bool> out_of_memory = false;
-  const auto run = [&](std::size_t k) {
+  run_tiles(contacts.size(), n_threads, [&](std::size_t k) {
+    if (contacts[k].count == 0 && n_kept == 0) return;
     const FlushDenormals flush;
     try {
-      one(k);
+      LastStep step{};
+      if (!step_of(k, step)) return;
+      step.contacts = &contacts[k];
+      double* const of_contacts = read.contacts.data() + 6 * first[k];
+      double* const of_joints = read.joints.data() + k * n_kept;
+      if (is_finite(step, of_contacts, of_joints))
+        read_environment(step, of_contacts, of_joints, read.sliding.data() + first[k]);
     } catch (const std::bad_alloc&) {
       out_of_memory = true;
     }
-  };
-  run_tiles(batch, n_threads, [&](std::size_t k) { run(k); });
+  });
   if (out_of_memory) throw std::bad_alloc();
+}
+
+}  // namespace
+
+ReadImpulses read_impulses(Environments& environments, int n_threads) {
+  const Scene& scene = environments.simulation().scene();
+  const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv);
+  ReadImpulses read;
+  read.joints = environments.impulses();
+  const auto step_of = [&](std::size_t k, LastStep& step) {
+    const StepReport& report = environments.reports()[k];
+    if (report.failed) return false;
+    step = last_step(environments, k);
+    step.q = environments.q_start().data() + k * nq, step.v = environments.v_start().data() + k * nv;
+    step.acceleration = environments.acceleration().data() + k * nv;
+    step.residual = report.last.residual;
+    return true;
+  };
+  read_steps(scene, environments.contacts(), n_threads, step_of, read);
+  return read;
+}
+
+ReadImpulses read_impulses(Environments& start, const StepRecords& records, int n_rows, int n_threads) {
+  const std::size_t batch = start.batch();
+  const StepTrace& trace = records.trace();
+  const auto trace_at = [&](std::size_t k) { return records.trace_of(k % batch, static_cast<int>(k / batch)); };
+  ReadImpulses read;
+  std::vector<ContactList> contacts;  // views
+  for (std::size_t k = 0; k < batch * static_cast<std::size_t>(n_rows); ++k) {
+    contacts.push_back(records.contacts(k % batch, static_cast<int>(k / batch)));
+    const double* const impulses = trace_at(k) + trace.impulses();
+    read.joints.insert(read.joints.end(), impulses, impulses + trace.n_impulses);
+  }
+  const auto step_of = [&](std::size_t k, LastStep& step) {
+    const double* const of = trace_at(k);
+    if (of[trace.failed()] != 0) return false;
+    step = last_step(start, k % batch);
+    step.q = of + trace.q_start(), step.v = of + trace.v_start();
+    step.acceleration = of + trace.acceleration();
+    step.residual = of[trace.residual()];
+    return true;
+  };
+  read_steps(start.simulation().scene(), contacts, n_threads, step_of, read);
   return read;
 }
 

@@ -4,6 +4,7 @@
 // same (least_norm.hpp): a function of the state, so it is computed when it is asked for, and steps pay nothing.
 #pragma once
 #include "step/environments.hpp"
+#include "step/step_records.hpp"
 
 namespace featherweight {
 
@@ -14,6 +15,8 @@ struct ReadImpulses {
 };
 
 ReadImpulses read_impulses(Environments& environments, int n_threads);
+// Of the first n_rows of records, row by row and in each all environments. start: those that were rolled out.
+ReadImpulses read_impulses(Environments& start, const StepRecords& records, int n_rows, int n_threads);
 
 // The same in the place of those of the solver, with the modes that go with them.
 void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments& environments, KeptSolutions& kept);

@@ -28,6 +28,34 @@ struct StepReport {
   int failed_dof, failed_step;  // the degree of freedom that was fastest, and in which step of the call
 };
 
+// What is kept of the steps of a rollout, where they are made: one row per environment and `every` steps, so that
+// coordinates are in rows (environment * n_rows + row).
+struct StepRows {
+  int n_steps, every, n_rows;                          // of the whole rollout: the last row may be of fewer steps
+  double *q = nullptr, *v = nullptr;                   // after the last step of a row; null: not recorded
+  double *residual = nullptr, *penetration = nullptr;  // the worst of a row's steps, with q
+  // What touched in the last step of a row, and all from which its forces are read:
+  ContactList* contacts = nullptr;  // of each environment, row after row; null: not recorded
+  int* starts = nullptr;            // (environments, n_rows + 1): where rows begin there
+  double* traces = nullptr;         // (environments, n_rows, StepTrace::width)
+
+  // Whether step k is the last of its row.
+  bool keeps(int k) const { return n_rows && ((k + 1) % every == 0 || k + 1 == n_steps); }
+};
+
+// A step, beside its contacts: where it began, what it did, and how well it was solved.
+struct StepTrace {
+  int nq, nv, n_impulses;  // of joint rows and rows of closures
+
+  int q_start() const { return 0; }
+  int v_start() const { return nq; }
+  int acceleration() const { return nq + nv; }
+  int impulses() const { return nq + 2 * nv; }
+  int residual() const { return impulses() + n_impulses; }
+  int failed() const { return residual() + 1; }
+  int width() const { return residual() + 2; }
+};
+
 // Steps [0, n_steps) of environments [begin, end), in place.
 struct RolloutJob {
   const Scene* scene;
@@ -55,8 +83,8 @@ struct RolloutJob {
   std::ptrdiff_t control_step = 0;
   Input<double> f_ext;  // on the user's links, in their axes; null: none
   std::ptrdiff_t f_ext_step = 0;
-  double *q_out = nullptr, *v_out = nullptr;  // after every step; null: not recorded
-  std::ptrdiff_t q_out_stride = 0, q_out_step = 0, v_out_stride = 0, v_out_step = 0;
+  int first = 0;  // step of the whole rollout, for its rows
+  StepRows rows{};
 };
 
 class Broadphase;

@@ -1,3 +1,4 @@
+#include "step/record.hpp"
 #include "step/rk4.hpp"
 #include "step/verlet.hpp"
 
@@ -127,15 +128,15 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
       for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
       load_forces(job, pack, k, w);
       activate(*job.scene, S(job.dt), w);
+      const bool is_last = k + 1 == job.n_steps;
       if (job.scene->integrator == Integrator::rk4)
         rk4_step(job, w, stages);
       else if (job.scene->is_verlet())
-        verlet_step(job, pack, k + 1 == job.n_steps, w, memory);
+        verlet_step(job, pack, is_last, w, memory);
       else
-        step(job, pack, k + 1 == job.n_steps, w, memory);
+        step(job, pack, is_last, is_last || (job.rows.contacts && job.rows.keeps(job.first + k)), w, memory);
       freeze_failed(job, pack, k, w);
-      if (job.q_out) store(w.q, tree.nq, pack, job.q_out + job.q_out_step * k, job.q_out_stride);
-      if (job.v_out) store(w.v, tree.nv, pack, job.v_out + job.v_out_step * k, job.v_out_stride);
+      record_step(job, pack, k, w);
     }
     if (job.n_steps > 0) {
       store(w.kept_q, tree.nq, pack, job.q_start, tree.nq);

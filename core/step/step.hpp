@@ -166,12 +166,14 @@ void add_figures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   }
 }
 
+// is_last: its solution is kept, if asked for; is_read: its mean acceleration is.
 template <class S>
-void step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S>& w, StepMemory& memory) {
+void step(const RolloutJob& job, const Pack& pack, bool is_last, bool is_read, StepWorkspace<S>& w,
+          StepMemory& memory) {
   predict(*job.scene, S(job.dt), w);
   const Outcome outcome = touch(job, pack, w, memory);
   apply(job, outcome.touched, w);
-  if (is_last) find_mean_acceleration(job, w);
+  if (is_read) find_mean_acceleration(job, w);
   correct(job, pack, outcome.separated, w);
   if (is_last && job.solutions) keep_step(job, pack, outcome.separated, w);
   add_figures(job, pack, w);

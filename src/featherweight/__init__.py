@@ -135,10 +135,11 @@ from .simulation.contacts import Contacts
 from .simulation.derivatives import Gradient, Linearisation, RolloutGradient, StepDerivatives
 from .simulation.forces import Closures, Couplings, Forces
 from .simulation.parameters import Parameters
-from .simulation.simulator import Simulator, Trajectory
+from .simulation.simulator import Simulator
 from .simulation.solution import SolvedRows, StepSolution
 from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
+from .simulation.trajectory import Trajectory
 from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below

@@ -399,6 +399,11 @@ class KeptSolutions:
         The eliminated tree, (batch, 13 nv): axis (6), carry (6) and weight of every degree of freedom.
         """
 
+class SolverOptions:
+    """How the cone problems of steps are solved."""
+
+    def __init__(self, solver: str, tolerance: float, max_gauss_seidel: int, max_pile: int, max_newton: int, max_admm: int, matrix_free: bool) -> None: ...
+
 class Environments:
     """The states of a batch of environments."""
 
@@ -462,9 +467,9 @@ class Environments:
         Heights of a height field in each environment, (batch, rows, columns) [m], and its thickness below them.
         """
 
-    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, q_out: numpy.typing.NDArray[numpy.float64] | None, v_out: numpy.typing.NDArray[numpy.float64] | None, solver: str, tolerance: float, max_gauss_seidel: int, max_pile: int, max_newton: int, max_admm: int, matrix_free: bool, num_threads: int | None, keep: KeptSolutions | None = None, read: bool = True) -> None:
+    def rollout(self, first: int, n_steps: int, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, options: SolverOptions, num_threads: int | None, records: StepRecords | None = None, keep: KeptSolutions | None = None, read: bool = True) -> None:
         """
-        Steps [first, first + n_steps) of a rollout. keep: takes the solution of the last one; read: its impulses are those that are read, not those of the solver.
+        Steps [first, first + n_steps) of a rollout. records: of the whole of it; keep: takes the solution of the last one; read: its impulses are those that are read, not those of the solver.
         """
 
     def contacts(self) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
@@ -497,6 +502,24 @@ class Environments:
 
     def forgive(self, arg: int, /) -> None:
         """Environment as if it had never been stepped: no contacts, not failed."""
+
+class StepRecords:
+    """What a rollout records, while it is computed."""
+
+    def __init__(self, simulation: Simulation, batch: int, n_steps: int, every: int, q: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], v: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu')], residual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], penetration: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], contacts: bool) -> None:
+        """
+        Rows of every `every` steps and of the last: q (batch, rows, nq), v (batch, rows, nv), residual and penetration (batch, rows) are written to; contacts: what touched as well.
+        """
+
+    def contacts(self, start: Environments, n_rows: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+        """
+        Of the first rows, row by row and in each all environments; as Environments.contacts.
+        """
+
+    def read_impulses(self, start: Environments, n_rows: int, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]:
+        """
+        Of the first rows, in the same order; as Environments.read_impulses. start: those that were rolled out.
+        """
 
 def differentiate_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, wrt: Sequence[str], product: str, x: numpy.typing.NDArray[numpy.float64] | None, num_threads: int | None) -> Any:
     """

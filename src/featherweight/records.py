@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 #: The format of all pickles of the package; to be raised whenever the contents of one of them change.
-PICKLE_FORMAT = 3
+PICKLE_FORMAT = 4
 
 #: The format, values by name, and the names of those whose arrays are read-only, which pickles do not tell otherwise.
 Packed: TypeAlias = tuple[int, dict[str, Any], list[str]]

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ellipk, ellipkm1
 
 import featherweight as fw
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 from physics.smooth import (
     PENDULUM_PERIOD,
     TUMBLING_PERIOD,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 
 MASS, STIFFNESS, REST = 2.0, 50.0, 0.3
 OMEGA = math.sqrt(STIFFNESS / MASS)

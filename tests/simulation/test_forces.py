@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import featherweight as fw
 from featherweight.model.description import JointType
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 
 G = 9.81
 

@@ -20,7 +20,7 @@ from helpers.scenes import drop, random_body, spiky, tumbled
 from helpers.step_oracle import judge
 
 import featherweight as fw
-from featherweight import Automatic, _testing
+from featherweight import Automatic, _core, _testing
 
 EXACT: dict[str, Any] = {"tolerance": 1e-10, "max_iterations": 5000}
 
@@ -177,9 +177,8 @@ def test_warm_steps_without_the_matrix_do_not_allocate() -> None:
 
 
 def test_only_admm_does_without() -> None:
-    sim = fw.Simulator(fw.models.arm())
     with pytest.raises(ValueError, match="matrix_free: 'newton' needs the matrix"):
-        sim.state()._core.rollout(0, 1, None, None, None, None, None, "newton", 1e-9, 1, 1, 1, 1, True, None)
+        _core.SolverOptions("newton", 1e-9, 1, 1, 1, 1, True)
 
 
 def seconds_per_iteration(n: int, *, matrix_free: bool) -> float:

@@ -14,7 +14,7 @@ from helpers.compare import assert_close, assert_same_bits
 import featherweight as fw
 from featherweight import Inertia
 from featherweight.arrays import Array
-from featherweight.simulation.simulator import Integrator
+from featherweight.simulation.core_arguments import Integrator
 
 
 def block_on_a_slope() -> fw.Simulator:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,12 +21,15 @@ import numpy as np
 from .. import _core, files
 from ..arrays import Array
 from ..model.model import Model
-from ..progress import progress_bar
 from ..scene.scene import Scene
 from ..scene.shapes import Plane
+from ..simulation.contacts import Contacts
+from ..simulation.core_arguments import Integrator
 from ..simulation.posture import bases, holding_gains, lowest_point, start_posture
-from ..simulation.simulator import Integrator, Simulator
+from ..simulation.recording import RecordedContacts
+from ..simulation.simulator import Simulator
 from ..simulation.state import State
+from ..simulation.trajectory import Trajectory
 from ..viewer.animation import Animation, ContactArrows
 from ..viewer.world import World
 
@@ -145,68 +150,85 @@ class Drop:
     def run(
         self, seconds: float = 5.0, *, batch: int = 1, seed: int = 0, every: int = 1, progress: bool = False
     ) -> Record:
-        """Simulate; Ctrl-C ends it early. every: steps between two records, which run in one call."""
+        """Simulate; Ctrl-C ends it early. every: steps between two records."""
         sim = self.simulator
         steps = max(1, round(seconds / sim.dt))
         state = self.start(batch, seed)
-        control = self.control if sim.nu else None
-        rows, arrows = [_row(state)], [_arrows(state)]
-        spent, unconverged, interrupted, done = 0.0, 0, False, 0
-        with progress_bar(steps, "simulating", enabled=progress) as advance:
-            try:
-                while done < steps and not interrupted:
-                    started = time.perf_counter()
-                    part = sim.rollout(
-                        state, control=control, n_steps=min(every, steps - done), record=False, on_interrupt="return"
-                    )
-                    spent += time.perf_counter() - started
-                    n = round((part.final.time - state.time) / sim.dt)
-                    if n:
-                        rows.append(_row(part.final) | {"residual": part.residual, "penetration": part.penetration})
-                        arrows.append(_arrows(part.final))
-                        state, unconverged = part.final, unconverged + int(part.unconverged.sum())
-                    done, interrupted = done + n, part.interrupted
-                    advance(n)
-            except KeyboardInterrupt:
-                interrupted = True
-        columns = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        return Record(self, state, columns, arrows, done, unconverged, spent, interrupted)
+        started = time.perf_counter()
+        trajectory = sim.rollout(
+            state,
+            control=self.control if sim.nu else None,
+            n_steps=steps,
+            record_contacts=True,
+            every=every,
+            progress=progress,
+            on_interrupt="return",
+        )
+        return Record(self, state, trajectory, time.perf_counter() - started)
 
 
-def _row(state: State) -> dict[str, Array]:
-    contacts, batch = state.contacts, state.batch_size
-    normal = np.bincount(contacts.environment, weights=contacts.force[:, 2], minlength=batch)
-    return {
-        "time": np.array(state.time),
-        "q": np.array(state.q),
-        "v": np.array(state.v),
-        "contacts": np.bincount(contacts.environment, minlength=batch),
-        "normal_force": normal,
-        "residual": np.array(state.residual),
-        "penetration": np.array(state.penetration),
-    }
+class _Arrows(Sequence[ContactArrows]):
+    """Of a start, where nothing has touched yet, and of each row of contacts: made for those that are shown."""
 
+    def __init__(self, contacts: Sequence[Contacts]) -> None:
+        self._contacts = contacts
 
-def _arrows(state: State) -> ContactArrows:
-    contacts = state.contacts
-    return ContactArrows(contacts.environment, contacts.position, contacts.force_world)
+    def __len__(self) -> int:
+        return len(self._contacts) + 1
+
+    def __getitem__(self, row: Any) -> Any:
+        k = range(len(self))[row]
+        if k == 0:
+            return ContactArrows(np.zeros(0, dtype=np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+        contacts = self._contacts[k - 1]
+        return ContactArrows(contacts.environment, contacts.position, contacts.force_world)
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The result. ``columns`` have time first, then the environment; row 0 is the start.
+    """The result, and how long it took.
 
     Contacts and forces are those of the recorded step; residual and penetration are the worst since the row before.
     """
 
     drop: Drop
-    final: State
-    columns: dict[str, Array]
-    arrows: list[ContactArrows]  # of every row
-    steps: int  # of every environment
-    unconverged: int  # steps of any environment that missed the solver's tolerance
+    start: State
+    trajectory: Trajectory
     seconds: float  # of computing
-    interrupted: bool
+
+    @cached_property
+    def columns(self) -> dict[str, Array]:
+        """By name, time first, then the environment; row 0 is the start. Forces are read here."""
+        start, motion = self.start, self.trajectory
+        contacts, none = motion.contacts, np.zeros((1, self.batch))
+        assert isinstance(contacts, RecordedContacts)
+        over_time = {
+            "q": (start.q[None], np.moveaxis(motion.q, 1, 0)),
+            "v": (start.v[None], np.moveaxis(motion.v, 1, 0)),
+            "contacts": (none.astype(np.int64), contacts.counts),
+            "normal_force": (none, contacts.normal_force),
+            "residual": (none, motion.residuals.T),
+            "penetration": (none, motion.penetrations.T),
+        }
+        return {"time": np.r_[start.time, motion.time]} | {name: np.concatenate(x) for name, x in over_time.items()}
+
+    @property
+    def final(self) -> State:
+        return self.trajectory.final
+
+    @property
+    def interrupted(self) -> bool:
+        return self.trajectory.interrupted
+
+    @property
+    def steps(self) -> int:
+        """Of every environment."""
+        return round((self.final.time - self.start.time) / self.drop.simulator.dt)
+
+    @property
+    def unconverged(self) -> int:
+        """Steps of any environment that missed the solver's tolerance."""
+        return int(self.trajectory.unconverged.sum())
 
     @property
     def batch(self) -> int:
@@ -237,12 +259,13 @@ class Record:
         return np.asarray(_core.kinetic_energy(scene.model, q, v) + potential)
 
     def animation(self) -> Animation:
-        """The motion as it is shown, with energy and residual."""
+        """The motion as it is shown, with contacts, energy and residual."""
         q, v = self.columns["q"], self.columns["v"]
-        energy = np.stack([self._energies(*row) for row in zip(q, v, strict=True)])
+        energy = self._energies(q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])).reshape(q.shape[:2])
         curves = {"energy [J]": energy.T, "residual [1]": self.columns["residual"].T}
         world = World.of(self.drop.simulator.scene)
-        return Animation(world, self.drop.robot.name, self.columns["time"], np.moveaxis(q, 1, 0), self.arrows, curves)
+        arrows = _Arrows(self.trajectory.contacts)
+        return Animation(world, self.drop.robot.name, self.columns["time"], np.moveaxis(q, 1, 0), arrows, curves)
 
     def summary(self) -> dict[str, str]:
         """The summary for the user, line by line."""

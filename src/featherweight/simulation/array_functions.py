@@ -17,7 +17,8 @@ from .derivatives import Pullback, Pushforward
 from .state import State
 
 if TYPE_CHECKING:
-    from .simulator import Simulator, Trajectory
+    from .simulator import Simulator
+    from .trajectory import Trajectory
 
 #: Parameters of environments that may be given as arrays: what a batch may have of its own.
 PARAMETERS = ("friction", "gains", "gravity", "masses")

@@ -11,7 +11,6 @@ True
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -19,30 +18,29 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core, files
+from .. import _core
 from ..arrays import Array, real_numbers
-from ..core_tables import StepFigures, StepReports, StepTotals
+from ..core_tables import StepReports, StepTotals
 from ..model.description import Actuator, Keyframe
 from ..model.model import Model
 from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
-from ..scene.compiled import CompiledScene, CompiledShape
+from ..scene.compiled import CompiledScene
 from ..scene.scene import Scene
 from . import derivatives, driving
-from .actuation import Actuation, tendon_energy
+from .actuation import Actuation
 from .alarms import Alarms, tell_failures
-from .contacts import Contacts
+from .core_arguments import Integrator, check_smooth, core_arguments
 from .derivatives import Linearisation, Pullback, Pushforward, RolloutGradient, StepDerivatives, Tape
-from .immersion import in_medium
-from .lifts import carried_energy, lifts
+from .inputs import count_steps, flat_forces
+from .recording import Recording
 from .solution import StepSolution
 from .solvers import Solver, as_solver
-from .state import State, failures
+from .state import State
+from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
-
-Integrator = Literal["semi_implicit", "implicit", "verlet", "rk4"]
 
 #: What a simulator is made of.
 _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
@@ -104,11 +102,12 @@ class Simulator:
         self._control_range: Array = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
         self._bounded = bool(np.isfinite(self._control_range).any())
         self._actuation = Actuation(self.model, self.dt)
-        arguments = _arguments(self.scene, self._actuation, self.integrator)
+        arguments = core_arguments(self.scene, self._actuation, self.integrator)
         if self.integrator == "rk4":
-            _check_smooth(self.scene, arguments)
+            check_smooth(self.scene, arguments)
         self._alarms = Alarms()
         self._columns: dict[tuple[str, ...], derivatives.Columns] = {}  # of derivatives, made when asked for
+        self._options = _core.SolverOptions(*self.solver.arguments())
         self._core = _core.Simulation(self.model, self.dt, self.integrator, **arguments)
 
     @property
@@ -327,6 +326,7 @@ class Simulator:
         policy: Callable[[State], ArrayLike | tuple[ArrayLike | None, ArrayLike | None] | None] | None = None,
         record: bool = True,
         record_contacts: bool = False,
+        every: int = 1,
         progress: bool = False,
         on_interrupt: Literal["raise", "return"] = "raise",
         tape: bool | Literal["all"] = False,
@@ -336,7 +336,8 @@ class Simulator:
         tau: (steps, nv) or (batch, steps, nv); with ``n_steps`` also (nv,) or (batch, nv), the same in every step;
         control and f_ext likewise. Without any of them nothing is driven for ``n_steps``.
         policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
-        record: keep q and v after every step; record_contacts: keep the contacts of every step as well.
+        record: keep q, v and how exactly it was solved of every step; record_contacts: keep its contacts as well.
+        every: record every so many steps only, and the last; figures are the worst since the record before.
         progress: show a bar. on_interrupt: what Ctrl-C does: it raises KeyboardInterrupt, or ends the rollout, and the
         trajectory up to then is returned, marked ``interrupted``.
         tape: keep what :meth:`rollout_vjp` and :meth:`linearise` need: some of the states, or with "all" every one.
@@ -350,11 +351,11 @@ class Simulator:
             raise ValueError("rollout: give either a policy or arrays of forces")
         arrays = {"tau": tau, "control": control, "f_ext": f_ext}
         widths = {"tau": self.model.nv, "control": self.nu, "f_ext": 6 * self.model.n_links}
-        steps = _count_steps(arrays, n_steps, state)
+        steps = count_steps(arrays, n_steps, state)
         inputs = {
             name: self._inputs(
                 name,
-                _flat_forces(value, self.model.n_links) if name == "f_ext" else value,
+                flat_forces(value, self.model.n_links) if name == "f_ext" else value,
                 widths[name],
                 state,
                 steps,
@@ -364,22 +365,24 @@ class Simulator:
         }
         if on_interrupt not in ("raise", "return"):
             raise ValueError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}')
-        kept = steps if record else 0
-        records = tuple(np.empty((state.batch_size, kept, n)) for n in (self.model.nq, self.model.nv))
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise ValueError(f"every must be a positive integer, got {every!r}")
+        if tape and every != 1:
+            raise ValueError("rollout: a tape is of every step, leave out `every`")
+        recording = Recording(self, state, steps if record or record_contacts else 0, every, contacts=record_contacts)
+        records = recording.core if record or record_contacts else None
         parts = inputs["tau"], self._actuation.controls(inputs["control"]), inputs["f_ext"]
-        one_by_one = policy is not None or record_contacts
         watched = progress or on_interrupt == "return"
         first = (
             1 if state._fresh is not None and not self._alarms.over else steps
         )  # a start is judged by its first step
-        contacts: list[Contacts] = []
         starts: list[tuple[int, _core.Environments]] = []
-        between = 1 if tape == "all" or one_by_one else max(1, math.isqrt(max(steps, 1))) if tape else steps
+        between = 1 if tape == "all" or policy is not None else max(1, math.isqrt(max(steps, 1))) if tape else steps
         at = _Progress(0, state._core, state._reports, StepTotals(state.batch_size))
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
-                for n in stretches(steps, most=1 if one_by_one else between, watched=watched, first=first):
+                for n in stretches(steps, most=between, watched=watched, first=first):
                     if policy is not None:
                         now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
                         parts = self._asked(policy(now), state)
@@ -389,8 +392,6 @@ class Simulator:
                     self._run(core, at.done, n, parts, records)
                     reports = StepReports.of(core)
                     self._judge(state, at.reports, reports, core, at.done)
-                    if record_contacts:
-                        contacts.append(Contacts.of(self, core))
                     # in one assignment: Ctrl-C finds all of it or nothing
                     at = _Progress(at.done + n, core, reports, at.totals.plus(reports))
                     advance(n)
@@ -399,14 +400,22 @@ class Simulator:
                     raise
                 interrupted = True
         final = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
-        positions, velocities = (x[:, : at.done if record else 0] for x in records)
+        shown = at.done if record else 0
+        recorded = recording.arrays(shown)
         if state.single:
-            positions, velocities = positions[0], velocities[0]
-        time = state.time + self.dt * np.arange(1, positions.shape[-2] + 1)
-        touched = tuple(contacts[: at.done])
+            recorded = {name: values[0] for name, values in recorded.items()}
         kept_tape = Tape(tuple(starts), at.done, parts, self._clipped(control, inputs["control"])) if tape else None
         figures = at.totals.figures()
-        return Trajectory(self, final, time, positions, velocities, touched, figures, interrupted, kept_tape)
+        return Trajectory(
+            self,
+            final,
+            recording.time(state.time, shown),
+            **recorded,
+            contacts=recording.contacts(at.done),
+            _totals=figures,
+            interrupted=interrupted,
+            _tape=kept_tape,
+        )
 
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
@@ -549,7 +558,7 @@ class Simulator:
         state = self._own(state)
         drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
         commands = self._inputs("control", control, self.nu, state, steps=None)
-        forces = self._inputs("f_ext", _flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
+        forces = self._inputs("f_ext", flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
         core = state._core.copy()
         inputs = drive, self._actuation.controls(commands), forces
         self._run(core, 0, 1, inputs, None, keep, read=read)
@@ -595,16 +604,13 @@ class Simulator:
         first: int,
         n: int,
         inputs: tuple[Array | None, Array | None, Array | None],
-        records: tuple[Array, ...] | None,
+        records: _core.StepRecords | None = None,
         keep: _core.KeptSolutions | None = None,
         *,
         read: bool = True,
     ) -> None:
-        """Steps ``first`` to ``first + n`` of a rollout, recorded if records are long enough. keep: the last step."""
-        name, tolerance, gauss_seidel, pile, newton, admm, matrix_free = self.solver.arguments()
-        most = (gauss_seidel, pile, newton, admm)
-        q, v = records if records is not None and records[0].shape[1] else (None, None)
-        core.rollout(first, n, *inputs, q, v, name, tolerance, *most, matrix_free, self.num_threads, keep, read)
+        """Steps ``first`` to ``first + n`` of a rollout. records: of the whole of it; keep: the last step."""
+        core.rollout(first, n, *inputs, self._options, self.num_threads, records, keep, read)
 
 
 @dataclass(frozen=True, eq=False)
@@ -625,211 +631,3 @@ class Overlap(Record):
     shape_a: str
     shape_b: str
     depth: float  # [m]
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory(Record):
-    """The result of a rollout. Arrays have the batch first, unless there is a single environment.
-
-    Trajectories pickle with all that was recorded, and compare by value.
-
-    >>> sim = fw.Simulator(fw.models.pendulum())
-    >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=10)
-    >>> len(trajectory), trajectory.time[-1].round(6)
-    (10, np.float64(0.01))
-    """
-
-    simulator: Simulator
-    final: State
-    time: Array  # (steps,) [s], of the states recorded
-    q: Array  # ([batch,] steps, nq)
-    v: Array  # ([batch,] steps, nv)
-    contacts: tuple[Contacts, ...]  # of every step, if recorded
-    _totals: StepFigures  # the worst of all steps, and sums
-    interrupted: bool = False
-    _tape: Tape | None = None
-
-    @property
-    def residual(self) -> Any:
-        """Largest natural residual of any step, relative to its velocities, ([batch])."""
-        return self._squeeze(self._totals.residual)
-
-    @property
-    def penetration(self) -> Any:
-        """Deepest overlap at the start of any step [m], ([batch])."""
-        return self._squeeze(self._totals.penetration)
-
-    @property
-    def closure_error(self) -> Any:
-        """Largest error of constraints at the end of any step [m or rad], ([batch])."""
-        return self._squeeze(self._totals.closure_error)
-
-    @property
-    def unconverged(self) -> Any:
-        """Steps that missed the tolerance, ([batch])."""
-        return self._squeeze(self._totals.unconverged)
-
-    @property
-    def iterations(self) -> dict[str, Array]:
-        """Iterations of "gauss_seidel", "newton" (factorisations) and "admm", summed over all steps, ([batch]) each."""
-        total = self._totals
-        counts = {"gauss_seidel": total.gauss_seidel, "newton": total.newton, "admm": total.admm}
-        return {name: self._squeeze(values) for name, values in counts.items()}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already."""
-        names = ("time", "q", "v", "residual", "penetration", "unconverged")
-        arrays = {name: getattr(self, name) for name in names}
-        files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
-
-    def animation(self) -> Animation:
-        """The motion as it is shown: placements over time, contacts if they were recorded, and energies."""
-        from ..viewer.animation import Animation, ContactArrows
-        from ..viewer.world import World
-
-        if not len(self.time):
-            raise ValueError("the trajectory has no rows to show: roll out with record=True and at least one step")
-        q, v = (x.reshape(-1, len(self.time), x.shape[-1]) for x in (self.q, self.v))
-        arrows = [ContactArrows(each.environment, each.position, each.force_world) for each in self.contacts]
-        return Animation(
-            World.of(self.simulator.scene), self.simulator.model.name, self.time, q, arrows, self._energies(q, v)
-        )
-
-    def _energies(self, q: Array, v: Array) -> dict[str, Array]:
-        """([environments], steps) [J] each."""
-        scene, shape = self.simulator.scene, q.shape[:2]
-        q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
-        kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
-        potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
-        potential += tendon_energy(scene.model, q) - carried_energy(scene.model, q)
-        return {
-            "energy [J]": (kinetic + potential).reshape(shape),
-            "kinetic energy [J]": kinetic.reshape(shape),
-        }
-
-    def html(self, path: str | os.PathLike[str], *, fps: float = 50.0) -> None:
-        """The motion as a page: one file that opens in any browser, without a network.
-
-        It shows the robot and the scene, contacts and their forces if they were recorded, frames, the centre of mass
-        and energies; it plays, steps and scrubs. Of a batch up to 64 environments stand side by side. fps: frames a
-        second; long motions have fewer, 3000 in all at most.
-        """
-        from ..viewer.page import save_page
-
-        save_page(self.animation(), path, fps=fps)
-
-    def video(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        fps: float = 30.0,
-        size: tuple[int, int] = (1280, 720),
-        environment: int = 0,
-        progress: bool = False,
-    ) -> None:
-        """The motion of one environment as an MP4 file, or as pictures where the name is like ``frame_%04d.png``.
-
-        It needs no display: it is rendered in software. size: width and height in pixels. Needs the extra
-        ``featherweight[video]``.
-        """
-        from ..viewer.film import save_video
-
-        save_video(self.animation(), path, fps=fps, size=size, environment=environment, progress=progress)
-
-    def _squeeze(self, values: Array) -> Any:
-        return values[0] if self.final.single else values
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    def __repr__(self) -> str:
-        failed = failures(self.final.failed)
-        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}{failed}>"
-
-
-# -- what the core takes ---------------------------------------------------------------------------------------------
-
-
-def _arguments(scene: CompiledScene, actuation: Actuation, integrator: Integrator) -> dict[str, Any]:
-    model = scene.model
-    limits, springs = scene.limits, scene.springs
-    rows: list[tuple[str, int, float, float]] = []
-    for v, lower, upper in zip(limits.v_index.tolist(), limits.lower.tolist(), limits.upper.tolist(), strict=True):
-        restitution = float(model.limit_restitution[v])
-        rows += [("lower_limit", v, lower, restitution)] if np.isfinite(lower) else []
-        rows += [("upper_limit", v, upper, restitution)] if np.isfinite(upper) else []
-    rows += [("dry_friction", v, float(model.friction[v]), 0.0) for v in np.flatnonzero(model.friction).tolist()]
-    return {
-        "shapes": [_shape(shape) for shape in scene.shapes],
-        "rules": scene.rules,
-        "materials": [
-            (law.friction, law.torsional, law.rolling, law.restitution, 1.0 / law.stiffness, law.damping, law.margin,
-             law.dim, law.tangential_restitution)
-            for law in scene.laws
-        ],
-        "joint_rows": rows,
-        "closures": [
-            (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(), c.axes, c.length)
-            for c in scene.constraints
-        ],
-        "couplings": [[(dof, list(p)) for dof, p in each.terms] for each in scene.couplings],
-        **actuation.arguments(),
-        "lifts": lifts(model.description),
-        "damping": model.damping.tolist(),
-        "inertias": _inertias(model, actuation, integrator).tolist(),
-        "springs": list(
-            zip(springs.v_index.tolist(), springs.stiffness.tolist(), springs.rest_position.tolist(), strict=True)
-        ),
-        **in_medium(model.description),
-    }  # fmt: skip
-
-
-def _inertias(model: Model, actuation: Actuation, integrator: Integrator) -> Array:
-    """(nv,) diagonal of the mass matrix at the neutral configuration, where something damps; else, or unasked, zero."""
-    inertias = np.zeros(model.nv)
-    if integrator == "verlet":
-        damped = np.flatnonzero(model.damping).tolist() + [law[0] for law in actuation.laws if law[3] > 0.0]
-        for dof in sorted(set(damped)):
-            inertias[dof] = 2.0 * float(_core.kinetic_energy(model, model.neutral(), np.eye(1, model.nv, dof)[0]))
-    return inertias
-
-
-def _check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
-    names = {
-        "closures": "constraints",
-        "couplings": "couplings of joints",
-        "joint_rows": "limits or dry friction of joints",
-    }
-    found = [name for what, name in names.items() if arguments[what]]
-    if scene.rules.pairs(0) is None:
-        found.insert(0, "shapes that can touch")
-    if found:
-        raise ValueError(f'integrator "rk4" is for smooth motion: the scene has {found[0]}; use "semi_implicit"')
-
-
-def _shape(shape: CompiledShape) -> tuple[str, int, list[float], Any]:
-    kind, size = shape.for_core
-    return kind, shape.link, shape.placement.ravel().tolist(), size
-
-
-def _flat_forces(f_ext: ArrayLike | None, n_links: int) -> ArrayLike | None:
-    """(..., n_links, 6) as (..., 6 n_links)."""
-    if f_ext is None:
-        return None
-    array = real_numbers("f_ext", f_ext)
-    if array.ndim < 2 or array.shape[-2:] != (n_links, 6):
-        raise ValueError(f"f_ext: expected shape (..., {n_links}, 6), got {array.shape}")
-    return array.reshape(*array.shape[:-2], 6 * n_links)
-
-
-def _count_steps(arrays: dict[str, ArrayLike | None], n_steps: int | None, state: State) -> int:
-    if n_steps is not None:
-        if isinstance(n_steps, bool) or not isinstance(n_steps, int | np.integer) or n_steps < 0:
-            raise ValueError(f"n_steps must be a non-negative integer, got {n_steps!r}")
-        return int(n_steps)
-    for name, value in arrays.items():
-        if value is not None:
-            shape = np.shape(value)[: -2 if name == "f_ext" else -1]
-            if len(shape) == (1 if state.single else 2) or (not state.single and len(shape) == 1):
-                return int(shape[-1])
-    raise ValueError("rollout: give n_steps, or forces with one row per step")

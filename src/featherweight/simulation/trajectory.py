@@ -1,0 +1,145 @@
+"""The result of a rollout: what was recorded, to look at, to save and to show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core, files
+from ..arrays import Array
+from ..core_tables import StepFigures
+from ..records import Record
+from .actuation import tendon_energy
+from .contacts import Contacts
+from .derivatives import Tape
+from .lifts import carried_energy
+from .state import State, failures
+
+if TYPE_CHECKING:
+    from ..viewer.animation import Animation
+    from .simulator import Simulator
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory(Record):
+    """The result of a rollout. Arrays have the batch first, unless there is a single environment.
+
+    Trajectories pickle with all that was recorded, and compare by value.
+
+    >>> sim = fw.Simulator(fw.models.pendulum())
+    >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=10)
+    >>> len(trajectory), trajectory.time[-1].round(6)
+    (10, np.float64(0.01))
+    """
+
+    simulator: Simulator
+    final: State
+    time: Array  # (steps,) [s], of the states recorded
+    q: Array  # ([batch,] steps, nq)
+    v: Array  # ([batch,] steps, nv)
+    residuals: Array  # ([batch,] steps) relative residual; the worst since the row before
+    penetrations: Array  # ([batch,] steps) [m] deepest overlap, likewise
+    contacts: Sequence[Contacts]  # of every row, if recorded; forces are read when they are first asked for
+    _totals: StepFigures  # the worst of all steps, and sums
+    interrupted: bool = False
+    _tape: Tape | None = None
+
+    @property
+    def residual(self) -> Any:
+        """Largest natural residual of any step, relative to its velocities, ([batch])."""
+        return self._squeeze(self._totals.residual)
+
+    @property
+    def penetration(self) -> Any:
+        """Deepest overlap at the start of any step [m], ([batch])."""
+        return self._squeeze(self._totals.penetration)
+
+    @property
+    def closure_error(self) -> Any:
+        """Largest error of constraints at the end of any step [m or rad], ([batch])."""
+        return self._squeeze(self._totals.closure_error)
+
+    @property
+    def unconverged(self) -> Any:
+        """Steps that missed the tolerance, ([batch])."""
+        return self._squeeze(self._totals.unconverged)
+
+    @property
+    def iterations(self) -> dict[str, Array]:
+        """Iterations of "gauss_seidel", "newton" (factorisations) and "admm", summed over all steps, ([batch]) each."""
+        total = self._totals
+        counts = {"gauss_seidel": total.gauss_seidel, "newton": total.newton, "admm": total.admm}
+        return {name: self._squeeze(values) for name, values in counts.items()}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already."""
+        names = ("time", "q", "v", "residual", "penetration", "unconverged", "residuals", "penetrations")
+        arrays = {name: getattr(self, name) for name in names}
+        files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
+
+    def animation(self) -> Animation:
+        """The motion as it is shown: placements over time, contacts if they were recorded, energies and residuals."""
+        from ..viewer.animation import Animation, ContactArrows
+        from ..viewer.world import World
+
+        if not len(self.time):
+            raise ValueError("the trajectory has no rows to show: roll out with record=True and at least one step")
+        q, v = (x.reshape(-1, len(self.time), x.shape[-1]) for x in (self.q, self.v))
+        arrows = [ContactArrows(each.environment, each.position, each.force_world) for each in self.contacts]
+        curves = self._energies(q, v) | {"residual [1]": self.residuals.reshape(q.shape[:2])}
+        return Animation(World.of(self.simulator.scene), self.simulator.model.name, self.time, q, arrows, curves)
+
+    def _energies(self, q: Array, v: Array) -> dict[str, Array]:
+        """([environments], steps) [J] each."""
+        scene, shape = self.simulator.scene, q.shape[:2]
+        q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
+        kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
+        potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
+        potential += tendon_energy(scene.model, q) - carried_energy(scene.model, q)
+        return {
+            "energy [J]": (kinetic + potential).reshape(shape),
+            "kinetic energy [J]": kinetic.reshape(shape),
+        }
+
+    def html(self, path: str | os.PathLike[str], *, fps: float = 50.0) -> None:
+        """The motion as a page: one file that opens in any browser, without a network.
+
+        It shows the robot and the scene, contacts and their forces if they were recorded, frames, the centre of
+        mass, energies and residuals; it plays, steps and scrubs. Of a batch up to 64 environments stand side by side.
+        fps: frames a second; long motions have fewer, 3000 in all at most.
+        """
+        from ..viewer.page import save_page
+
+        save_page(self.animation(), path, fps=fps)
+
+    def video(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 30.0,
+        size: tuple[int, int] = (1280, 720),
+        environment: int = 0,
+        progress: bool = False,
+    ) -> None:
+        """The motion of one environment as an MP4 file, or as pictures where the name is like ``frame_%04d.png``.
+
+        It needs no display: it is rendered in software. size: width and height in pixels. Needs the extra
+        ``featherweight[video]``.
+        """
+        from ..viewer.film import save_video
+
+        save_video(self.animation(), path, fps=fps, size=size, environment=environment, progress=progress)
+
+    def _squeeze(self, values: Array) -> Any:
+        return values[0] if self.final.single else values
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        failed = failures(self.final.failed)
+        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}{failed}>"
