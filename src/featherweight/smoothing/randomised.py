@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array, real_numbers
 from ..records import Record
-from ..simulation.simulator import Simulator, Trajectory
+from ..simulation.simulator import Simulator
 from ..simulation.state import State
+from ..simulation.trajectory import Trajectory
 from .estimators import ORDERS, Estimate, Order, estimate, mean_of, noise
 
 #: What may be changed at random.
