@@ -6,6 +6,7 @@ and where overlaps are taken out, the sweeps that the step stops at a thousandth
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -390,3 +391,32 @@ def _no_number(sim: fw.Simulator) -> object:
 def test_bad_input_is_named(ask: Callable[[fw.Simulator], object], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         ask(bodies(BOX))
+
+
+@pytest.mark.parametrize("kind", ["standing", "sliding", "falling", "at limits", "thrashing"])
+def test_random_states_have_finite_derivatives(kind: str, quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
+    """What is not finite would come as zeros: no environment may have nothing else."""
+    sim, standing, control = quadruped
+    rng, n = np.random.default_rng(3), 40
+    q, v = np.tile(standing.q, (n, 1)), rng.normal(scale=0.1, size=(n, 18))
+    q[:, 7:] += rng.normal(scale=0.1, size=(n, 12))
+    if kind == "sliding":
+        v[:, :2] += rng.normal(scale=2.0, size=(n, 2))
+    elif kind == "falling":
+        q[:, 2] += rng.uniform(0.0, 0.3, n)
+        v += rng.normal(size=(n, 18))
+    elif kind == "at limits":
+        lower, upper = sim.model.lower[7:], sim.model.upper[7:]
+        q[:, 7:] = lower + (upper - lower) * rng.choice([0.0, 0.5, 1.0], size=(n, 12))
+        v[:, 6:] = rng.normal(scale=3.0, size=(n, 12))
+    elif kind == "thrashing":
+        v += rng.normal(scale=20.0, size=(n, 18))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fw.SimulationWarning)
+        state = sim.state(n, q=q, v=v)
+        for wrt in (("q", "v", "tau", "control"), ("q", "v", "friction", "gains", "gravity", "masses", "restitution")):
+            state = sim.rollout(state, control=control, n_steps=5).final
+            d = sim.step_derivatives(state, control=control, wrt=wrt)
+            matrix = np.concatenate([np.concatenate([d.dq[x], d.dv[x]], axis=1) for x in wrt], axis=2)
+            assert np.isfinite(matrix).all()
+            assert (np.abs(matrix).max(axis=(1, 2)) > 0)[~d.state.failed].all()
