@@ -1,6 +1,8 @@
 """Concave meshes as convex pieces: what they hold, that they are found again, and what goes wrong without them."""
 
 import sys
+from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +10,12 @@ import pytest
 
 import featherweight as fw
 from featherweight.cli.main import main
-from featherweight.scene import decomposition
+from featherweight.scene import coacd_process, decomposition
 from featherweight.scene.decomposition import convex_pieces
 from featherweight.scene.hulls import convex_hull, mass_properties
 
-pytest.importorskip("coacd", reason="cutting meshes needs featherweight[decompose]")
+if find_spec("coacd") is None:
+    pytest.skip("cutting meshes needs featherweight[decompose]", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +74,7 @@ def test_pieces_are_found_once_and_the_same_bits_ever_after(cache: Path, monkeyp
     files = list((cache / "pieces").iterdir())
     assert len(files) == 1
     decomposition._kept_pieces.cache_clear()
-    monkeypatch.setattr(decomposition._coacd(), "run_coacd", lambda *_, **__: pytest.fail("cut again"))
+    monkeypatch.setattr(coacd_process, "cut", lambda *_, **__: pytest.fail("cut again"))
     for piece, again in zip(first, convex_pieces("channel", *channel()), strict=True):
         np.testing.assert_array_equal(piece, again)
 
@@ -151,6 +154,22 @@ def test_what_cannot_be_cut_is_refused() -> None:
 
 
 def test_without_coacd_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "coacd", None)
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(decomposition, "version", missing)
+    decomposition._kept_pieces.cache_clear()
     with pytest.raises(ImportError, match=r'pip install "featherweight\[decompose\]"'):
         fw.mesh(*channel(), decompose=True)
+
+
+def test_libraries_loaded_later_still_read_numbers(cache: Path) -> None:
+    """CoACD's C++ runtime would spoil the streams of Pinocchio, were it loaded into this process."""
+    convex_pieces("channel", *channel())
+    assert "coacd" not in sys.modules
+
+
+def test_what_coacd_cannot_cut_is_an_error_that_says_so(cache: Path) -> None:
+    vertices, faces = channel()
+    with pytest.raises(RuntimeError, match="CoACD failed with code"):
+        coacd_process.cut(vertices, faces[:, :2], 0.05)

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_what_cannot_be_shown_says_so() -> None:
     with pytest.raises(ValueError, match="no rows to show"):
         empty.html("never.html")
     with pytest.raises(ValueError, match="expected a model, a simulator"):
-        fw.view(3, open_browser=False)  # type: ignore[arg-type]
+        fw.view(cast(Any, 3), open_browser=False)
     with pytest.raises(ValueError, match="one configuration"):
         fw.view(fw.models.pendulum(), np.zeros(5), open_browser=False)
     assert not Path("never.html").exists()

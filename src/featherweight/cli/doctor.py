@@ -24,6 +24,8 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "view": ("live views in the browser", ("viser",)),
     "video": ("videos, and pictures of environments", ("panda3d", "imageio_ffmpeg")),
     "gym": ("environments for learning", ("gymnasium",)),
+    "torch": ("gradients in PyTorch", ("torch",)),
+    "jax": ("gradients in JAX", ("jax",)),
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import accumulate
 from math import isfinite
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -325,6 +325,15 @@ _ClosureTuple: TypeAlias = tuple[
 _CouplingTuple: TypeAlias = tuple[list[tuple[int, list[float]]], float]
 
 
+class _Gains(NamedTuple):
+    """Per row."""
+
+    acceleration: list[float]
+    compliance: list[float]
+    stiffness: list[float]
+    damping: list[float]
+
+
 class _Checked(NamedTuple):
     specification: _ClosureTuple | _CouplingTuple
     acceleration: list[float]  # per row, as all that follow
@@ -373,13 +382,13 @@ def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | H
         raise ValueError(f"{what}: a position in the world means nothing to a motion relative to {constraint.to!r}")
     position = None if wanted is None else pose(what, "position", wanted)
     gains = _gains(what, constraint, len(rows))
-    if position is None and constraint.to is None and any(gains["stiffness"]):
+    if position is None and constraint.to is None and any(gains.stiffness):
         raise ValueError(f"{what}: stiffness draws the frame to a position, which is not given")
     axes = [ROWS.index(row) for row in rows]
     specification = (
-        constraint.frame, offset, point, axes, gains["compliance"], constraint.to, to_offset, 0.0,
+        constraint.frame, offset, point, axes, gains.compliance, constraint.to, to_offset, 0.0,
     )  # fmt: skip
-    return _Checked(specification, **gains, position=position)
+    return _Checked(specification, *gains, position)
 
 
 def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Checked:
@@ -403,9 +412,9 @@ def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Ch
             raise ValueError(f"{what}: length must be positive, got {constraint.length!r}")
     gains = _gains(what, constraint, 1)
     specification = (
-        constraint.frame, offset, True, [0], gains["compliance"], constraint.to, to_offset, length,
+        constraint.frame, offset, True, [0], gains.compliance, constraint.to, to_offset, length,
     )  # fmt: skip
-    return _Checked(specification, **gains)
+    return _Checked(specification, *gains)
 
 
 def _checked_coupling(model: Model, what: str, constraint: JointCoupling | JointCombination) -> _Checked:
@@ -433,7 +442,7 @@ def _checked_coupling(model: Model, what: str, constraint: JointCoupling | Joint
             raise ValueError(f"{what}: joint {name!r} is coupled to itself")
     gains = _gains(what, constraint, 1)
     dofs = [(_dof(model, what, name), polynomial) for name, polynomial in terms]
-    return _Checked((dofs, gains["compliance"][0]), **gains)
+    return _Checked((dofs, gains.compliance[0]), *gains)
 
 
 def _coefficients(what: str, polynomial: ArrayLike) -> list[float]:
@@ -456,14 +465,14 @@ def _dof(model: Model, what: str, name: str) -> int:
     return int(joint.v_slice.start)
 
 
-def _gains(what: str, constraint: AnyConstraint, n: int) -> dict[str, list[float]]:
+def _gains(what: str, constraint: AnyConstraint, n: int) -> _Gains:
     """Per row what all kinds of constraints have."""
-    return {
-        "acceleration": _per_row(what, "acceleration", constraint.acceleration, n),
-        "compliance": _not_negative(what, "compliance", constraint.compliance, n),
-        "stiffness": _not_negative(what, "stiffness", constraint.stiffness, n),
-        "damping": _not_negative(what, "damping", constraint.damping, n),
-    }
+    return _Gains(
+        _per_row(what, "acceleration", constraint.acceleration, n),
+        _not_negative(what, "compliance", constraint.compliance, n),
+        _not_negative(what, "stiffness", constraint.stiffness, n),
+        _not_negative(what, "damping", constraint.damping, n),
+    )
 
 
 #: A pose, by rows.
@@ -473,13 +482,13 @@ _IDENTITY_BYTES = np.eye(4).tobytes()
 
 def _offset(what: str, name: str, value: ArrayLike, pose: Callable[[str, str, ArrayLike], Array]) -> list[float]:
     """A pose, by rows."""
-    if pose is _placed_points and type(value) is tuple and len(value) == 3 and all(map(isfinite, value)):
+    if pose is _placed_points and isinstance(value, tuple) and len(value) == 3 and all(map(isfinite, value)):
         x, y, z = value  # as constraints keep them: the usual case, at a tenth of the cost
         return [1.0, 0.0, 0.0, x, 0.0, 1.0, 0.0, y, 0.0, 0.0, 1.0, z, 0.0, 0.0, 0.0, 1.0]
     offset = pose(what, name, value)
     if offset.ndim > 2:
         raise ValueError(f"{what}: {name} must be the same for all samples, got shape {np.shape(value)}")
-    return cast(list[float], offset.ravel().tolist())
+    return offset.ravel().tolist()
 
 
 def _positions(positions: list[Array | None], are_needed: bool) -> Array | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..model.builder import WORLD
-from ..model.description import Closure, Coupling
+from ..model.description import WORLD, Closure, Coupling
 from ..model.model import Model
 from .constraint_set import ROWS, AnyConstraint, FrameConstraint, JointCombination, JointCoupling, PointConstraint
 

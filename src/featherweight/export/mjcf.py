@@ -11,8 +11,7 @@ from xml.etree.ElementTree import Comment, SubElement
 import numpy as np
 
 from ..arrays import Array
-from ..model.builder import WORLD
-from ..model.description import Closure, Geometry, ModelDescription
+from ..model.description import WORLD, Closure, Geometry, ModelDescription
 from ..model.medium import Medium
 from ..model.model import Model
 from ..scene.compiled import CompiledScene

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD
-from ..model.description import Inertia, Joint, Link, ModelDescription, start_of
+from ..model.description import WORLD, Inertia, Joint, Link, ModelDescription, start_of
 from .writing import MjcfText, place, text_of
 
 UNLIMITED = 1e10  # MuJoCo's limits have two sides; beyond this it takes no number for one

@@ -8,8 +8,7 @@ from xml.etree.ElementTree import SubElement
 
 import numpy as np
 
-from ..model.builder import WORLD
-from ..model.description import ModelDescription
+from ..model.description import WORLD, ModelDescription
 from ..model.materials import ContactLaw
 from ..scene.compiled import CompiledScene
 from .mjcf_geoms import written_friction

@@ -18,8 +18,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD
-from ..model.description import JointType
+from ..model.description import WORLD, JointType
 
 
 @dataclass(frozen=True)

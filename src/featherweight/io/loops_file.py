@@ -19,8 +19,8 @@ from ..arrays import Array
 from ..checks import checked_name, number, numbers
 from ..errors import ModelError, ModelImportError
 from ..model import poses
-from ..model.builder import WORLD, ModelBuilder
-from ..model.description import ImportNote, ModelDescription, Severity
+from ..model.builder import ModelBuilder
+from ..model.description import WORLD, ImportNote, ModelDescription, Severity
 from .urdf_loops import at_zero
 
 #: Names beside ``robot.urdf``.

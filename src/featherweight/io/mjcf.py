@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import ModelError, ModelImportError
-from ..model.builder import WORLD
-from ..model.description import ImportNote, ModelDescription, Severity
+from ..model.description import WORLD, ImportNote, ModelDescription, Severity
 from .mjcf_actuators import ActuatorTranslation
 from .mjcf_contact import ContactTranslation
 from .mjcf_couplings import add_couplings, add_tendons

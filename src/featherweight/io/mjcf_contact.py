@@ -9,8 +9,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD
-from ..model.description import Severity
+from ..model.description import WORLD, Severity
 from ..model.materials import ContactLaw
 from .mjcf_shapes import ShapeTranslation
 from .mjcf_source import MjcfSource, given, mjcf_pose

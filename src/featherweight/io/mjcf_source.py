@@ -10,8 +10,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD, ModelBuilder
-from ..model.description import ImportNote, Severity
+from ..model.builder import ModelBuilder
+from ..model.description import WORLD, ImportNote, Severity
 from ..model.medium import Medium
 
 _LINE = re.compile(r"[Ll]ine(?: number)?[ =](\d+)")

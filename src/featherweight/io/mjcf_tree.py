@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import ROOT_JOINT, WORLD
-from ..model.description import ImportNote, Inertia, JointType, Severity
+from ..model.builder import ROOT_JOINT
+from ..model.description import WORLD, ImportNote, Inertia, JointType, Severity
 from ..model.drag import box_edges
 from ..model.medium import FluidShape
 from .mjcf_shapes import ShapeTranslation

@@ -13,8 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays import Array
-from ..model.builder import WORLD
-from ..model.description import Geometry, ImportNote, Inertia, Joint, Link, ModelDescription, Severity
+from ..model.description import WORLD, Geometry, ImportNote, Inertia, Joint, Link, ModelDescription, Severity
 from ..model.solids import INERTIA_TOLERANCE, nearest_physical, nonphysical, solid_inertia
 
 #: Rotor inertia of a joint that moves nothing: about an axis [kg m^2], along one [kg]. Small beside a robot's links and

@@ -17,8 +17,8 @@ from .. import files
 from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from ..model import poses
-from ..model.builder import ROOT_JOINT, WORLD, ModelBuilder
-from ..model.description import ImportNote, ModelDescription
+from ..model.builder import ROOT_JOINT, ModelBuilder
+from ..model.description import WORLD, ImportNote, ModelDescription
 from . import remedies, xml
 from .joint_graph import GraphJoint, acts_on_motion, grow
 from .meshes import MeshFinder, PackageDirs

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Array
 from ..checks import close_names
 from ..model import poses
-from ..model.builder import WORLD
+from ..model.description import WORLD
 from .sdf_reader import SdfReader
 from .xml import Element
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.builder import WORLD
-from ..model.description import JointType, Mimic
+from ..model.description import WORLD, JointType, Mimic
 from .joint_graph import GraphJoint
 from .reader import MOTION, NOTHING
 from .sdf_frames import MODEL, Scope

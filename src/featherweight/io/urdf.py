@@ -12,8 +12,8 @@ import numpy as np
 from ..arrays import Array
 from ..errors import ModelError, ModelImportError
 from ..model import poses
-from ..model.builder import ROOT_JOINT, WORLD, ModelBuilder
-from ..model.description import Geometry, JointType, Mimic, ModelDescription, Severity
+from ..model.builder import ROOT_JOINT, ModelBuilder
+from ..model.description import WORLD, Geometry, JointType, Mimic, ModelDescription, Severity
 from ..model.geometry_checks import checked_geometry
 from . import remedies, xml
 from .meshes import MeshFinder, PackageDirs

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ModelImportError
-from ..model.builder import WORLD
-from ..model.description import Closure, ModelDescription
+from ..model.description import WORLD, Closure, ModelDescription
 from .joint_graph import acts_on_motion
 from .meshes import MeshFinder
 from .reader import MOTION, NOTHING, Reader

@@ -7,19 +7,18 @@ there is one place where a robot is judged valid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import Array
 from ..checks import checked_name, close_names, frozen, not_negative, number, numbers, vector
 from ..errors import ModelError
 from .actuator_checks import checked_actuator, checked_pairs
-from .coupling_checks import check_couplings
+from .composition import add_description
 from .description import (
     JOINT_SIZES,
+    WORLD,
     Activation,
     Actuator,
     ActuatorKind,
@@ -43,23 +42,21 @@ from .description import (
 )
 from .geometry_checks import checked_fluid_shape, checked_geometry, checked_medium, checked_pose
 from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, checked_start, per_dof
-from .keyframes import KeyframeParts, by_joint
+from .keyframes import KeyframeParts
 from .materials import ContactLaw
 from .medium import FluidShape, Medium
+from .reference_checks import References
 from .solids import Shape, nonphysical, solid_inertia
 
 if TYPE_CHECKING:
     from .model import Model
 
-WORLD = "world"
 #: The largest model. Counts of it, squared, are what the core's integers hold; what is larger is refused before work.
 MAX_LINKS = MAX_DOFS = 32_000
 ROOT_JOINT = "root_joint"
 
 
 _ROWS = ("x", "y", "z", "rx", "ry", "rz")
-_TENDON_JOINTS = ("name", "joints", "coefficients")
-_OF_ACTUATORS = ("name", "joint", "others", "frame")
 
 
 class ModelBuilder:
@@ -534,51 +531,8 @@ class ModelBuilder:
         Gravity stays the builder's.
         """
         description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
-        base = checked_pose(f"model {description.name!r}", "placement", placement)
         self.check_size(len(description.links))
-        for link in description.links:
-            fields = {key: value for key, value in vars(link).items() if key != "name"}
-            self.link(prefix + link.name, **fields)
-        for joint in description.joints:
-            type_, at, above = joint.type, joint.placement, prefix + joint.parent
-            if joint.parent == WORLD:
-                type_, at, above = _root_type(joint, floating), base @ at if placement is not None else at, parent
-            # Limits and the like belong to degrees of freedom; they go when those of the root change.
-            kept = joint if type_ == joint.type else Joint(joint.name, type_, joint.parent, joint.child)
-            mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
-            self.joint(
-                prefix + joint.name,
-                type_,
-                above,
-                prefix + joint.child,
-                placement=at,
-                child_placement=joint.child_placement,
-                axis=kept.axis,
-                axis2=kept.axis2,
-                pitch=kept.pitch,
-                lower=kept.lower,
-                upper=kept.upper,
-                effort_limit=kept.effort_limit,
-                velocity_limit=kept.velocity_limit,
-                limit_restitution=kept.limit_restitution,
-                damping=kept.damping,
-                stiffness=kept.stiffness,
-                rest_position=kept.rest_position,
-                friction=kept.friction,
-                armature=kept.armature,
-                mimic=mimic,
-                start=kept.start,
-                parent_contact=joint.parent_contact,
-            )
-        for frame in description.frames:
-            on_world = frame.link == WORLD
-            at = base @ frame.placement if on_world and placement is not None else frame.placement
-            self.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
-        self._add_contacts(description, prefix, parent, base)
-        self._add_keyframes(description, prefix)
-        self._add_couplings(description, prefix)
-        for note in description.notes:
-            self.note(note)
+        add_description(self, description, prefix, parent, placement, floating)
         if not np.array_equal(description.gravity, self._gravity):
             message = f"gravity {vector(description.gravity)} is replaced by this model's {vector(self._gravity)}"
             self.note(ImportNote(f"model {description.name!r}", None, message, Severity.NOTHING))
@@ -586,56 +540,6 @@ class ModelBuilder:
             message = f"its {description.medium} is replaced by this model's {self._medium or 'empty space'}"
             self.note(ImportNote(f"model {description.name!r}", None, message, Severity.NOTHING))
         return self
-
-    def _add_contacts(self, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
-        """Motors, contact pairs and closures of ``description``, whose world is at ``base`` of ``parent``."""
-        for actuator in description.actuators:
-            fields = {key: value for key, value in vars(actuator).items() if key not in _OF_ACTUATORS}
-            fields["others"] = [(prefix + name, ratio) for name, ratio in actuator.others]
-            fields["frame"] = None if actuator.frame is None else prefix + actuator.frame
-            joint = None if actuator.joint is None else prefix + actuator.joint
-            self.actuator(prefix + actuator.name, joint, **fields)
-        for link, other in description.excludes:
-            self.exclude(prefix + link, prefix + other)
-        for pair in description.pairs:
-            self.pair(prefix + pair.link, pair.geometry, prefix + pair.other_link, pair.other_geometry, pair.law)
-        for closure in description.closures:
-            on_world = closure.to == WORLD
-            self.close(
-                prefix + closure.name,
-                prefix + closure.link,
-                parent if on_world else prefix + closure.to,
-                placement=closure.placement,
-                to_placement=base @ closure.to_placement if on_world else closure.to_placement,
-                rows=closure.rows,
-            )
-
-    def _add_keyframes(self, description: ModelDescription, prefix: str) -> None:
-        for keyframe in description.keyframes:
-            q, v = by_joint(description, keyframe.q, 0), by_joint(description, keyframe.v, 1)
-            control = zip(description.actuators, keyframe.control.tolist(), strict=True)
-            activated = (actuator for actuator in description.actuators if actuator.activation is not None)
-            activation = zip(activated, keyframe.activation.tolist(), strict=True)
-            self.keyframe(
-                prefix + keyframe.name,
-                # Without roots that were freed or fixed on the way.
-                q={prefix + name: part for name, part in q.items() if self._joints[prefix + name].nq == len(part)},
-                v={prefix + name: part for name, part in v.items() if self._joints[prefix + name].nv == len(part)},
-                control={prefix + actuator.name: number for actuator, number in control},
-                activation={prefix + actuator.name: number for actuator, number in activation},
-            )
-
-    def _add_couplings(self, description: ModelDescription, prefix: str) -> None:
-        for coupling in description.couplings:
-            to = None if coupling.to is None else prefix + coupling.to
-            others = [(prefix + name, x) for name, x in coupling.others]
-            self.couple(prefix + coupling.name, prefix + coupling.joint, to, coupling.polynomial, others)
-        for sensor in description.sensors:
-            self.sensor(prefix + sensor.name, sensor.quantity, prefix + sensor.of)
-        for tendon in description.tendons:
-            joints = {prefix + joint: x for joint, x in zip(tendon.joints, tendon.coefficients, strict=True)}
-            fields = {key: value for key, value in vars(tendon).items() if key not in _TENDON_JOINTS}
-            self.tendon(prefix + tendon.name, joints, **fields)
 
     def note(self, note: ImportNote) -> ModelBuilder:
         """Record what an importer decided or left out; the same note twice is kept once."""
@@ -750,93 +654,21 @@ class ModelBuilder:
         return Inertia(mass, center, moments)
 
     def _check_references(self) -> None:
-        """Every link and joint that is named exists."""
-        for joint in self._joints.values():
-            element = f"joint {joint.name!r}"
-            if joint.child not in self._links:
-                raise self._unknown_link(element, "child", joint.child)
-            if joint.parent != WORLD and joint.parent not in self._links:
-                raise self._unknown_link(element, "parent", joint.parent)
-            if joint.mimic is not None:
-                self._check_mimic(element, joint, joint.mimic.joint)
-        for frame in self._frames.values():
-            if frame.link != WORLD and frame.link not in self._links:
-                raise self._unknown_link(f"frame {frame.name!r}", "link", frame.link)
-
+        references = References(self._links, self._joints, self._frames)
+        references.check_tree()
         for actuator in self._actuators.values():
-            self._check_actuator(actuator)
-        for coupling in self._couplings.values():
-            for name in filter(None, (coupling.joint, coupling.to, *(name for name, _ in coupling.others))):
-                self._check_axis_joint(f"coupling {coupling.name!r}", "couples", name)
-        mimics = [
-            (f"joint {joint.name!r}", joint.mimic.as_coupling(joint.name))
-            for joint in self._joints.values()
-            if joint.mimic is not None
-        ]
-        check_couplings([*mimics, *((f"coupling {each.name!r}", each) for each in self._couplings.values())])
+            references.check_actuator(actuator)
+        references.check_couplings(self._couplings.values())
         for tendon in self._tendons.values():
-            for name in tendon.joints:
-                self._check_axis_joint(f"tendon {tendon.name!r}", "runs over", name)
+            references.check_tendon(tendon)
         for sensor in self._sensors.values():
-            self._check_sensor(sensor)
+            references.check_sensor(sensor)
         for link, other in self._excludes:
-            for name in (link, other):
-                self._require_link(f"contact exclusion of {link!r} and {other!r}", name)
+            references.check_exclusion(link, other)
         for pair in self._pairs:
-            self._check_pair(pair)
+            references.check_pair(pair)
         for closure in self._closures.values():
-            self._require_link(f"closure {closure.name!r}", closure.link)
-            if closure.to != WORLD:
-                self._require_link(f"closure {closure.name!r}", closure.to)
-
-    def _check_actuator(self, actuator: Actuator) -> None:
-        element = f"actuator {actuator.name!r}"
-        for joint, _ in actuator.joints:
-            self._check_axis_joint(element, "acts on", joint)
-        known = {**self._links, **self._frames}
-        if actuator.frame is not None and actuator.frame not in known:
-            problem = f"{actuator.frame!r} is neither a link nor a frame{close_names(actuator.frame, known)}"
-            raise ModelError(element, problem)
-
-    def _check_sensor(self, sensor: Sensor) -> None:
-        of_joint = sensor.quantity in ("joint_position", "joint_velocity")
-        known = self._joints if of_joint else {**self._links, **self._frames}
-        if sensor.of not in known:
-            what = "is not a joint" if of_joint else "is neither a link nor a frame"
-            raise ModelError(f"sensor {sensor.name!r}", f"{sensor.of!r} {what}{close_names(sensor.of, known)}")
-
-    def _check_axis_joint(self, element: str, verb: str, name: str) -> None:
-        joint = self._joints.get(name)
-        if joint is None:
-            raise ModelError(element, f"{verb} an unknown joint {name!r}{close_names(name, self._joints)}")
-        if joint.nv != 1:
-            raise ModelError(element, f"{verb} joint {name!r}, which has {joint.nv} degrees of freedom, not one")
-
-    def _check_pair(self, pair: ContactPair) -> None:
-        element = f"contact pair of {pair.geometry!r} and {pair.other_geometry!r}"
-        for link, geometry in ((pair.link, pair.geometry), (pair.other_link, pair.other_geometry)):
-            self._require_link(element, link)
-            shapes = [each.name for each in self._links[link].geometries if each.role == "collision"]
-            if geometry not in shapes:
-                hint = close_names(geometry, shapes)
-                raise ModelError(element, f"link {link!r} has no collision shape {geometry!r}{hint}")
-
-    def _require_link(self, element: str, name: str) -> None:
-        if name not in self._links:
-            raise self._unknown_link(element, "link", name)
-
-    def _check_mimic(self, element: str, joint: Joint, name: str) -> None:
-        target = self._joints.get(name)
-        if target is None:
-            raise ModelError(element, f"mimics an unknown joint {name!r}{close_names(name, self._joints)}")
-        if target is joint:
-            raise ModelError(element, "mimics itself")
-        if target.nv != 1:
-            problem = f"mimics joint {target.name!r}, which has {target.nv} degrees of freedom, not one"
-            raise ModelError(element, problem)
-
-    def _unknown_link(self, element: str, role: str, name: str) -> ModelError:
-        return ModelError(element, f"{role} {name!r} is not a link{close_names(name, self._links)}")
+            references.check_closure(closure)
 
     def _loop_error(self, joints: list[Joint], reached: list[Joint]) -> ModelError:
         """Walk up from a joint that the world does not reach until one repeats: that is the loop."""
@@ -850,12 +682,3 @@ class ModelBuilder:
         loop = names[names.index(joint.name) :][::-1]
         path = " -> ".join(repr(name) for name in loop[:10]) + (" -> ..." if len(loop) > 10 else "")
         return ModelError(f"joint {joint.name!r}", f"is part of a loop that is not attached to the world: {path}")
-
-
-def _root_type(joint: Joint, floating: bool | None) -> JointType:
-    if floating is None or joint.type == ("free" if floating else "fixed"):
-        return joint.type
-    if joint.type not in ("fixed", "free"):
-        problem = f"floating={floating} needs a fixed or free root, not a {joint.type} one"
-        raise ModelError(f"joint {joint.name!r}", problem)
-    return "free" if floating else "fixed"

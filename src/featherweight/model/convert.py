@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from .builder import WORLD
-from .description import JointType
+from .description import WORLD, JointType
 from .model import Model, ModelJoint
 from .poses import rotation_from_quaternion
 

@@ -19,6 +19,9 @@ from ..records import Record
 from .materials import ContactLaw, Material
 from .medium import FluidShape, Medium
 
+#: The name of what does not move.
+WORLD = "world"
+
 JointType = Literal[
     "fixed", "revolute", "continuous", "prismatic", "helical", "universal", "planar", "spherical", "free"
 ]

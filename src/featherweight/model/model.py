@@ -18,8 +18,9 @@ from ..arrays import Array
 from ..checks import close_names
 from ..records import Record, packed, unpacked
 from . import poses, saved
-from .builder import WORLD, ModelBuilder
+from .builder import ModelBuilder
 from .description import (
+    WORLD,
     Frame,
     Geometry,
     ImportNote,

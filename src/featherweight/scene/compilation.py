@@ -24,8 +24,8 @@ from ..constraints.constraint_set import (
 )
 from ..errors import ModelError
 from ..model import poses
-from ..model.builder import WORLD, ModelBuilder
-from ..model.description import Actuator, Closure, Geometry, Joint, ModelDescription
+from ..model.builder import ModelBuilder
+from ..model.description import WORLD, Actuator, Closure, Geometry, Joint, ModelDescription
 from ..model.geometry_checks import checked_pose
 from ..model.keyframes import by_joint
 from ..model.materials import ContactLaw

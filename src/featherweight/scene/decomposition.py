@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ..errors import ModelError
 from ..model.description import Geometry
 from ..model.model import Model
 from ..progress import progress_bar
-from . import hulls
+from . import coacd_process, hulls
 from .mesh_files import read_mesh
 
 INSTALL = 'pip install "featherweight[decompose]"'
@@ -104,15 +104,12 @@ def cache_directory() -> Path:
 
 @lru_cache(maxsize=256)
 def _kept_pieces(vertices: bytes, faces: bytes, threshold: float) -> tuple[Array, ...]:
-    coacd = _coacd()
-    key = hashlib.sha256(f"{_FORMAT} {_version()} {threshold!r} {len(vertices)} ".encode() + vertices + faces)
+    key = hashlib.sha256(f"{_FORMAT} {_coacd_version()} {threshold!r} {len(vertices)} ".encode() + vertices + faces)
     path = cache_directory() / "pieces" / f"{key.hexdigest()}.npz"
     pieces = _read(path)
     if pieces is None:
-        mesh = coacd.Mesh(np.frombuffer(vertices).reshape(-1, 3), np.frombuffer(faces, dtype=np.int32).reshape(-1, 3))
-        coacd.set_log_level("error")
-        found = coacd.run_coacd(mesh, threshold=threshold, seed=0)
-        pieces = [np.asarray(corners, dtype=np.float64) for corners, _ in found]
+        corners, triangles = np.frombuffer(vertices), np.frombuffer(faces, dtype=np.int32)
+        pieces = coacd_process.cut(corners.reshape(-1, 3), triangles.reshape(-1, 3), threshold)
         _write(path, pieces)
     solid = [piece for piece in pieces if _has_volume(piece)]  # cuts may leave a skin
     for piece in solid:
@@ -128,18 +125,11 @@ def _has_volume(piece: Array) -> bool:
     return True
 
 
-def _coacd() -> Any:
+def _coacd_version() -> str:
     try:
-        import coacd
-    except ImportError:
+        return version("coacd")
+    except PackageNotFoundError:
         raise ImportError(f"cutting meshes into convex pieces needs the coacd package: {INSTALL}") from None
-    return coacd
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("coacd")
 
 
 def _read(path: Path) -> list[Array] | None:

@@ -27,9 +27,8 @@ from ..constraints.constraint_set import (
     JointCoupling,
     PointConstraint,
 )
-from ..model.builder import WORLD
 from ..model.coupling_checks import check_couplings
-from ..model.description import Actuator
+from ..model.description import WORLD, Actuator
 from ..model.geometry_checks import checked_medium, checked_pose
 from ..model.materials import ContactLaw
 from ..model.medium import Medium

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array, real_numbers
-from ..model.builder import WORLD
+from ..model.description import WORLD
 from ..model.drag import drag
 from ..model.model import Model
 from ..records import Record

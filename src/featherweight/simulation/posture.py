@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays import Array
-from ..model.builder import WORLD
+from ..model.description import WORLD
 from ..model.model import Model, ModelJoint
 from ..records import Record
 from ..scene.compiled import CompiledScene, CompiledShape

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
-from ..model.builder import WORLD
-from ..model.description import Geometry
+from ..model.description import WORLD, Geometry
 from ..model.model import Model
 from .surfaces import surface
 from .world import PLAIN

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import ModelError
-from ..model.builder import WORLD
-from ..model.description import Geometry
+from ..model.description import WORLD, Geometry
 from ..model.model import Model
 from ..scene.compiled import CompiledScene, CompiledShape
 from .surfaces import Surface, height_surface, surface
