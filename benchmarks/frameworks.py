@@ -1,7 +1,8 @@
 """What PyTorch and JAX add to a call, and what gradients of steps cost: ``python -m benchmarks.frameworks``.
 
 Overhead is the time of a call through the framework less that of the same work asked of featherweight with arrays: from
-arrays to values, and from cotangents to gradients. All take turns in one process; a figure is the smallest CPU time.
+arrays to values, and from cotangents to gradients. "copies" is what a framework takes for a function that only copies
+its three arguments, and could not be had for less. All take turns in one process; a figure is the smallest CPU time.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def _core_calls(sim: fw.Simulator, state: fw.State, control: Array) -> dict[str,
         return sim.step_vjp(sim.state(q=q, v=v), control=control)[1](w, w)
 
     return {
+        "copies": lambda: (q.copy(), v.copy()),
+        "copies, backward": lambda: (q.copy(), v.copy(), control.copy()),
         "aba": lambda: fw.aba(sim.model, q, v, v),
         "aba, backward": lambda: fw.aba_vjp(sim.model, q, v, v, w),
         "step": lambda: sim.step_vjp(sim.state(q=q, v=v), control=control),
@@ -102,12 +105,28 @@ def _torch_calls(sim: fw.Simulator, state: fw.State, control: Array) -> dict[str
     def tensor(x: Array) -> Any:
         return torch.tensor(np.array(x), requires_grad=True)
 
+    def copied(*tensors: Any) -> Any:
+        return tuple(torch.from_numpy(x.detach().numpy().copy()) for x in tensors)
+
+    class Copies(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, *tensors: Any) -> Any:
+            ctx.last = tensors[2]
+            return copied(*tensors[:2])
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return copied(*gradients, ctx.last)
+
     q, v, u, tau = tensor(state.q), tensor(state.v), tensor(control), tensor(state.v)
     after = fw.torch.step(sim, q, v, control=u)
     a = fw.torch.aba(sim.model, q, v, tau)
     ones_q, ones_v = torch.ones_like(after.q), torch.ones_like(after.v)
     grad = torch.autograd.grad
+    copies = Copies.apply(q, v, u)
     return {
+        "copies": lambda: Copies.apply(q, v, u),
+        "copies, backward": lambda: grad(copies, (q, v, u), (ones_q, ones_v), retain_graph=True),
         "aba": lambda: fw.torch.aba(sim.model, q, v, tau),
         "aba, backward": lambda: grad(a, (q, v, tau), ones_v, retain_graph=True),
         "step": lambda: fw.torch.step(sim, q, v, control=u),
