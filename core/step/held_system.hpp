@@ -27,6 +27,7 @@ class HeldSystem {
     y_ = arena.take<S>(plan_.n_numbers);
     F_ = arena.take<S>(plan_.n_factors);
     floors_ = arena.take<S>(plan_.n_scales);
+    weights_ = arena.take<S>(plan_.n_rows);
     dense_ = arena.take<S>(plan_.n_rows ? scene.tree.nv : 0);
     path_ = arena.take<S>(plan_.n_rows ? scene.tree.nv : 0);
   }
@@ -38,6 +39,10 @@ class HeldSystem {
   const S& inverse_pivot(int row) const { return F_[plan_.rows[row].factor + row - plan_.rows[row].start]; }
   // What the mobility of a row is small against, where all of its kind depend on others.
   const S& floor(int row) const { return floors_[plan_.rows[row].scale]; }
+
+  // How far coordinates are off for an error of the row, against one that moves as easily as any; zero where it depends
+  // on others.
+  const S& weight(int row) const { return weights_[row]; }
 
   void factorise(const FreeMotion<S>& motion) {
     for (std::size_t k = 0; k < plan_.n_numbers; ++k) y_[k] = S(0);
@@ -83,6 +88,7 @@ class HeldSystem {
   const HeldPlan& plan_;
   S *y_, *F_;  // rows of L, with inverses of D on its diagonal
   S* floors_;  // of each scale: smaller pivots are none
+  S* weights_;
   S *dense_, *path_;
 
   template <class F>
@@ -191,6 +197,7 @@ class HeldSystem {
       }
       const auto is_free = pivot > larger(floors_[own.scale], mobility * S(dependent_pivot));
       row[n] = select(is_free, S(1) / select(is_free, pivot, S(1)), S(0));
+      weights_[i] = square_root(row[n] * floors_[own.scale] * S(1 / ClosureTuning::dependent));
     }
   }
 };

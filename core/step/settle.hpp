@@ -81,11 +81,13 @@ class Settling {
   // Whether any does. error: of what is held [m or rad]; change: of velocities; speed: what that is small against.
   bool goes_on(int iteration, const S& error, const S& change, const S& speed) {
     const double same = job_.scene->is_verlet() ? TumbleTuning::same_kick : ClosureTuning::same_products;
+    const double moved = ClosureTuning::closed_speed * job_.dt;
+    const double closed = moved < ClosureTuning::closed ? moved : ClosureTuning::closed;
     bool some = false;
     for (int lane = 0; lane < pack_.count; ++lane) {
       const LaneOf<S> here{lane};
       const bool is_held = w_.is_held[lane];
-      const bool settled = here(error) <= ClosureTuning::closed && here(change) <= same * here(speed);
+      const bool settled = here(error) <= closed && here(change) <= same * here(speed);
       const bool improves = here(error) < ClosureTuning::least_progress * last_error_[lane] ||
                             here(change) < ClosureTuning::least_progress * last_change_[lane];
       const int most_stalls = is_held ? ClosureTuning::most_stalls : 0;
@@ -123,6 +125,10 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
   const int nv = scene.tree.nv, n_rows = scene.held.n_rows;
   const bool closes = n_rows > 0 && !w.motion.holds;
   Settling<S> settling(job, pack, w);
+  Relaxation<S> relaxation;
+  S alone(0);  // positive in the lanes that nothing touches: others have contacts that change with every iteration
+  for (int lane = 0; lane < pack.count; ++lane) LaneOf<S>{lane}.set(alone, w.assembled[lane] ? 0 : 1);
+  repeat_last_lane(pack, 1, &alone);
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     S speed(0), error(0), change(0);
     for (int f = 0; f < nv; ++f) {
@@ -134,7 +140,9 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
       errors_after(scene, w.moved, S(job.dt), w, w.errors);
       leave_others<S>(scene, w.errors, w.apart);
       for (int r = 0; r < n_rows; ++r) w.errors[r] = w.errors[r] - w.apart[r];
-      error = largest_of(w.held, w.errors);
+      error = select(alone > S(0), farthest_of(w.held, w.errors), largest_of(w.held, w.errors));
+      relaxation.look(w.held, w.errors, w.last_errors);
+      relaxation.share = select(alone > S(0), relaxation.share, S(1));
     }
     if (scene.is_verlet()) {
       double carried[width_of<S>] = {};
@@ -153,7 +161,7 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
       take_products(scene, S(job.dt), here, w);
     if (n_rows) {
       for (int r = 0; r < n_rows && closes; ++r)
-        w.opening[r] = w.opening[r] + select(here, w.errors[r] * S(1 / job.dt), S(0));
+        w.opening[r] = w.opening[r] + select(here, w.errors[r] * relaxation.share * S(1 / job.dt), S(0));
       for (int f = 0; f < nv; ++f) w.cause_before[f] = w.cause[f];
       hold(scene, w);
     }

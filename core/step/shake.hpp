@@ -65,6 +65,48 @@ S largest_of(const HeldSystem<S>& held, const S* x) {
   return largest;
 }
 
+// The same by what coordinates are off. Near where bars are in line, loops that are closed to 1e-12 may be a thousand
+// times that from where they should be, and go on along another branch.
+template <class S>
+S farthest_of(const HeldSystem<S>& held, const S* x) {
+  S largest(0);
+  for (int r = 0; r < held.plan().n_rows; ++r) largest = larger(abs(x[r]) * held.weight(r), largest);
+  return largest;
+}
+
+// How much of an error an iteration takes. Where bars are nearly in line, rows move far more or less easily at the end
+// of a step than at its start, whose matrix there is: an iteration then leaves (1 - share ratio) of the error, perhaps
+// more than there was. Where errors do not shrink, two of them in a row tell the ratio, and the share becomes its
+// inverse.
+template <class S>
+class Relaxation {
+ public:
+  S share{1};
+
+  // last: errors an iteration before, which it replaces.
+  void look(const HeldSystem<S>& held, const S* errors, S* last) {
+    S along(0), now(0), before(0);
+    for (int r = 0; r < held.plan().n_rows; ++r) {
+      const S e = errors[r] * held.weight(r), l = last[r] * held.weight(r);
+      if (looked_) along = along + e * l, before = before + l * l;
+      now = now + e * e;
+      last[r] = errors[r];
+    }
+    if (looked_) {
+      const S progress = S(ClosureTuning::least_progress), most = S(ClosureTuning::most_share);
+      const auto stalls = now > before * (progress * progress);
+      const S left = along / select(stalls, before, S(1)), per_ratio = S(1) - left;  // (1 - left) = share ratio
+      const auto is_known = abs(per_ratio) * most > abs(share);
+      const S next = share / select(is_known, per_ratio, S(1));
+      share = select(stalls, select(is_known, next, select(per_ratio > S(0), most, -most)), share);
+    }
+    looked_ = true;
+  }
+
+ private:
+  bool looked_ = false;
+};
+
 // A first guess, from the velocities where the step begins: half the second difference of errors along them.
 template <class S>
 void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
@@ -167,7 +209,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     place_at(tree, w.q, w, w.placed);
     held_errors(scene, w.q, w.placed, w.errors);
     for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
-    const S error = largest_of(w.held, w.closed_errors);
+    const S error = farthest_of(w.held, w.closed_errors);
     bool moves = false;
     S moving(0);  // positive in the lanes that do
     for (int lane = 0; lane < pack.count; ++lane) {

@@ -132,7 +132,13 @@ struct ClosureTuning {
   // Closures are closed to this [m or rad], or until an iteration no longer brings them this share nearer [1].
   // tests/simulation/test_closures_hold.py.
   static constexpr double closed = 1e-12, least_progress = 0.5;
+  // Velocities that close them are found to this as well [m/s or rad/s]: it tells in steps below a millisecond.
+  // tests/physics/test_mechanisms_with_answers.py.
+  static constexpr double closed_speed = 1e-9;
   static constexpr int most_iterations = 20;
+  // Rows that move this many times more or less easily where a step ends than where it begins are met nevertheless [1].
+  // tests/physics/test_mechanisms_with_answers.py.
+  static constexpr double most_share = 20;
   // How often an iteration may bring nothing: contacts that change their mode. tests/simulation/test_step_oracle.py.
   static constexpr int most_stalls = 1;
   // Environments that have more than closures are solved again for what these open, so often at most: each time brings

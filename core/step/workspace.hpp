@@ -41,6 +41,7 @@ struct StepWorkspace {
   S *closed_q, *closed_v;     // likewise, of environments whose closures are closed
   S *opening, *apart;         // of rows that are held: see shake.hpp; errors at the start of the step
   S *errors, *closed_errors;  // others, and what of them is left to do
+  S* last_errors;             // those an iteration before
   HeldSystem<S> held;
   S* unheld;                    // velocities without any impulses, where something is held
   S *impelled, *renewed;        // what impulses change them by, and what they are next: see settle.hpp
@@ -123,7 +124,8 @@ struct StepWorkspace {
     halfway = arena.take<Pose<S>>(scene.is_verlet() ? tree.n_links : 0);
     closed_q = arena.take<S>(scene.iterates() ? tree.nq : 0);
     for (S** each : {&closed_v, &impelled, &renewed}) *each = arena.take<S>(scene.iterates() ? tree.nv : 0);
-    for (S** each : {&opening, &apart, &errors, &closed_errors, &held_impulse, &reaction, &drift_impulse, &correction})
+    for (S** each : {&opening, &apart, &errors, &closed_errors, &last_errors, &held_impulse, &reaction, &drift_impulse,
+                     &correction})
       *each = arena.take<S>(scene.held.n_rows);
     for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting})
       *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
