@@ -79,7 +79,10 @@ class Alarms:
 
 def tell_failures(simulator: Simulator, before: StepReports, after: StepReports, time: float) -> None:
     """Names the first of the environments that failed in a call that began at ``time``, and how many did."""
-    new = np.flatnonzero(after.failed & ~before.failed)
+    failed = after.failed
+    if not failed.any():
+        return
+    new = np.flatnonzero(failed & ~before.failed)
     if not len(new):
         return
     dof, step = after.failure(int(new[0]))

@@ -507,6 +507,8 @@ class Simulator:
         """``value`` as (batch or 1, steps or 1, n). constant: (batch, n) has one row per environment, for all steps."""
         if value is None:
             return None
+        if type(value) is np.ndarray and value.shape == (n,) and value.dtype == np.float64 and n:
+            return self._bounds(name, np.ascontiguousarray(value)).reshape(1, 1, n)  # the usual case of single steps
         if n == 0:
             driven = "actuators" if name == "control" else "degrees of freedom"
             raise ValueError(f"{name}: the scene has no {driven}")
@@ -522,9 +524,14 @@ class Simulator:
         if array.shape not in shapes:
             wanted = " or ".join(str(shape) for shape in shapes)
             raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
-        if name.endswith("control") and self._bounded:
-            array = np.clip(array, *self._control_range)
-        return array.reshape(shapes[array.shape])
+        return self._bounds(name, array).reshape(shapes[array.shape])
+
+    def _bounds(self, name: str, array: Array) -> Array:
+        """Controls (..., nu) within their range; anything else as it is."""
+        if not (self._bounded and name.endswith("control")):
+            return array
+        lower, upper = self._control_range
+        return np.minimum(np.maximum(array, lower), upper)
 
     def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)
