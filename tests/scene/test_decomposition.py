@@ -1,5 +1,6 @@
 """Concave meshes as convex pieces: what they hold, that they are found again, and what goes wrong without them."""
 
+import importlib.metadata
 import sys
 from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
@@ -157,7 +158,7 @@ def test_without_coacd_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(decomposition, "version", missing)
+    monkeypatch.setattr(importlib.metadata, "version", missing)
     decomposition._kept_pieces.cache_clear()
     with pytest.raises(ImportError, match=r'pip install "featherweight\[decompose\]"'):
         fw.mesh(*channel(), decompose=True)

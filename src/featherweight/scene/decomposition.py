@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +125,8 @@ def _has_volume(piece: Array) -> bool:
 
 
 def _coacd_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, and few need it
+
     try:
         return version("coacd")
     except PackageNotFoundError:
