@@ -214,7 +214,7 @@ class Terminal(io.StringIO):
 def test_bars_move_while_the_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    sim = heap(150)
+    sim = heap(30)  # small enough that a busy machine takes many of its steps in a second, too
     with signalled(stop, after=1.0):
         part = sim.rollout(sim.state(), n_steps=10_000, progress=True, on_interrupt="return")
     drawn = terminal.getvalue().split("\r")
