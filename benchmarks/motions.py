@@ -12,6 +12,7 @@ from benchmarks.robots import Robot
 from featherweight import Actuator, CompiledScene, Geometry, Material, ModelDescription, pose
 from featherweight.arrays import Array
 from featherweight.model.poses import quaternion_from_rotation, rotation_from_rpy
+from featherweight.simulation.core_arguments import Integrator
 
 DT = 2e-3  # [s]
 FRICTION = 0.8
@@ -30,6 +31,7 @@ class Motion:
     v: Array  # (batch, nv)
     control: Array | None  # (batch, steps, nu) [rad]; None: nothing is driven
     steps: int
+    integrator: Integrator = "semi_implicit"
 
     def first(self, count: int) -> Motion:
         """The first environments alone."""
@@ -94,6 +96,8 @@ LEGGED = {
     "Talos": _talos(),
 }
 STACKED = 10
+#: Robots that run as the documentation of the simulator says, too.
+DOCUMENTED = ("quadruped", "humanoid")
 
 
 def load_motions(robots: Iterable[Robot], batch: int, steps: int) -> Iterator[Motion]:
@@ -103,6 +107,8 @@ def load_motions(robots: Iterable[Robot], batch: int, steps: int) -> Iterator[Mo
             legged = LEGGED[robot.name]
             what = "8 corners" if legged.soles else "feet"
             yield legged_motion(f"{robot.name}, {what}", robot.model, legged, batch, steps)
+            if robot.name in DOCUMENTED:
+                yield documented_motion(robot.model, legged, batch, steps)
             if robot.name == "quadruped":
                 yield legged_motion("quadruped, all shapes", robot.model, legged, batch, steps, all_shapes=True)
                 yield legged_motion("quadruped, feet, dry joints", robot.model, legged, batch, steps, dry=True)
@@ -117,15 +123,18 @@ def legged_motion(
     *,
     all_shapes: bool = False,
     dry: bool = False,
+    touches_itself: bool = False,
+    integrator: Integrator = "semi_implicit",
     seed: int = 0,
 ) -> Motion:
     """Dropped near its stance; then it trots on the spot, each environment at its own pace, or holds still.
 
-    all_shapes: with the collision shapes of the model instead of spheres; dry: with the dry friction of its joints.
+    all_shapes: with the collision shapes of the model instead of spheres; dry: with the dry friction of its joints;
+    touches_itself: with all pairs of shapes, those of its own links included.
     """
     rng = np.random.default_rng(seed)
     stance = _stance(model, legged)
-    robot = _on_servos(model, stance, legged, all_shapes, dry)
+    robot = _on_servos(model, stance, legged, all_shapes, dry, touches_itself)
     scene = fw.Scene(ground=fw.Plane(material=GROUND))
     scene.add(robot, name="robot")
     compiled = scene.compile()
@@ -149,7 +158,22 @@ def legged_motion(
         turn = np.sin(pace * DT * np.arange(steps) + phase + (0.0, np.pi, np.pi, 0.0)[leg])
         for joint in joints:  # bent more by up to a third: the foot rises under the hip
             control[:, :, names.index(joint)] *= 1.0 + np.clip(turn, 0.0, None) / 3.0
-    return Motion(name, compiled, root.q_slice.start + 2, q, v, control, steps)
+    return Motion(name, compiled, root.q_slice.start + 2, q, v, control, steps, integrator)
+
+
+def documented_motion(model: fw.Model, legged: Legged, batch: int, steps: int) -> Motion:
+    """As the first example of docs/simulator.md: implicit servos, dry friction, every shape against every other."""
+    return legged_motion(
+        f"{model.name}, as documented",
+        model,
+        legged,
+        batch,
+        steps,
+        all_shapes=True,
+        dry=True,
+        touches_itself=True,
+        integrator="implicit",
+    )
 
 
 def stack(batch: int, steps: int, seed: int = 0) -> Motion:
@@ -179,8 +203,10 @@ def _stance(model: fw.Model, legged: Legged) -> Array:
     return q
 
 
-def _on_servos(model: fw.Model, stance: Array, legged: Legged, all_shapes: bool, dry: bool) -> fw.Model:
-    """The robot with a servo on each joint and shapes that touch the ground but not each other."""
+def _on_servos(
+    model: fw.Model, stance: Array, legged: Legged, all_shapes: bool, dry: bool, touches_itself: bool
+) -> fw.Model:
+    """The robot with a servo on each joint, and shapes that touch the ground and, if asked for, each other."""
     description = model.description
     shapes: dict[str, list[Geometry]] = {link.name: [] for link in description.links}
     for link in description.links:
@@ -192,7 +218,7 @@ def _on_servos(model: fw.Model, stance: Array, legged: Legged, all_shapes: bool,
         for sole, at in legged.soles:
             shapes[sole] += _corners(at, legged)
     touching = {
-        name: tuple(replace(shape, material=GROUND, contype=1, conaffinity=0) for shape in own)
+        name: tuple(replace(shape, material=GROUND, contype=1, conaffinity=1 if touches_itself else 0) for shape in own)
         for name, own in shapes.items()
     }
     links = tuple(replace(link, geometries=touching[link.name]) for link in description.links)

@@ -40,6 +40,8 @@ class MujocoTwin:
         rollout: Any = importlib.import_module("mujoco.rollout")
         self.motion = motion
         self.model = self.mujoco.MjModel.from_xml_string(fw.to_mjcf(motion.scene, dt=DT, strict=True, fuse=True))
+        if motion.integrator == "implicit":
+            self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         ours = motion.scene.model
         if (self.model.nq, self.model.nv, self.model.na) != (ours.nq, ours.nv, 0):
             raise ValueError(

@@ -134,7 +134,9 @@ class Ours:
     def __init__(self, motion: Motion, num_threads: int = 1) -> None:
         self.motion = motion
         solver = Automatic(tolerance=TOLERANCE)
-        self.sim = fw.Simulator(motion.scene, dt=DT, solver=solver, num_threads=num_threads)
+        self.sim = fw.Simulator(
+            motion.scene, dt=DT, integrator=motion.integrator, solver=solver, num_threads=num_threads
+        )
         single = len(motion.q) == 1
         q, v, control = motion.q, motion.v, motion.control
         if single:

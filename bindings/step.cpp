@@ -173,6 +173,7 @@ nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
   add("compliance", [](const SolvedRow& r) { return r.compliance; });
   add("bound", [](const SolvedRow& r) { return r.bound; });
   add("correction", [](const SolvedRow& r) { return r.correction; });
+  add("predicted", [](const SolvedRow& r) { return r.predicted; });
   return rows;
 }
 

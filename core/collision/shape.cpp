@@ -68,4 +68,40 @@ Shape make_shape(const HeightField* field) {
           field->base};
 }
 
+// The thinnest of those along the three axes, around the vertices of a hull.
+static BoundingCapsule around_vertices(const Shape& shape) {
+  BoundingCapsule best{0, 0, shape.radius};
+  for (int axis = 0; axis < 3; ++axis) {
+    double half = 0, girth2 = 0;
+    for (int k = 0; k < shape.hull->n_vertices; ++k) {
+      const double* const vertex = shape.hull->vertices + 3 * static_cast<std::ptrdiff_t>(k);
+      double across2 = 0;
+      for (int r = 0; r < 3; ++r) {
+        const double x = vertex[r] - shape.center[r];
+        (r == axis) ? half = std::max(half, std::fabs(x)) : across2 += x * x;
+      }
+      girth2 = std::max(girth2, across2);
+    }
+    if (std::sqrt(girth2) < best.girth) best = {axis, half, std::sqrt(girth2)};
+  }
+  return best;
+}
+
+BoundingCapsule bounding_capsule(const Shape& shape) {
+  const double* const s = shape.size;
+  switch (shape.kind) {
+    case ShapeKind::capsule:
+    case ShapeKind::cylinder: return {2, s[1], s[0]};
+    case ShapeKind::convex: return around_vertices(shape);
+    case ShapeKind::box:
+    case ShapeKind::ellipsoid: {
+      const int axis = s[0] >= s[1] ? (s[0] >= s[2] ? 0 : 2) : (s[1] >= s[2] ? 1 : 2);
+      const double y = s[(axis + 1) % 3], z = s[(axis + 2) % 3];
+      if (shape.kind == ShapeKind::box) return {axis, s[axis], std::hypot(y, z)};
+      return {axis, s[axis] - std::max(y, z), std::max(y, z)};  // a ball at each end, and the hull of both
+    }
+    default: return {0, 0, shape.radius};
+  }
+}
+
 }  // namespace featherweight

@@ -57,4 +57,12 @@ Shape make_shape(ShapeKind kind, const double* size);
 Shape make_shape(const ConvexHull* hull);
 Shape make_shape(const HeightField* field);
 
+// A capsule around the shape: about its center, along one of its axes.
+struct BoundingCapsule {
+  int axis;
+  double half;   // of its segment; zero: it is the bounding ball
+  double girth;  // its radius
+};
+BoundingCapsule bounding_capsule(const Shape& shape);
+
 }  // namespace featherweight

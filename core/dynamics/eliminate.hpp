@@ -90,7 +90,8 @@ FW_INLINE ArticulatedInertia<S>& inertia_of(ArticulatedInertia<S>& I) {
 }
 
 // Whose inertia a link has: its body, and the rotor of an axis joint. A constant of the model, the same in all lanes,
-// unless a caller brings other ones: then with a `body` and a `rotor` of their own.
+// unless a caller brings other ones: then with a `body`, a `rotor` and a `may_have_rotor` of
+// their own.
 struct SharedByLanes {
   FW_INLINE SharedByLanes operator()(int) const { return {}; }  // of link i
 };
@@ -101,6 +102,11 @@ FW_INLINE RigidInertia<C> body(SharedByLanes, const Link<C>& l) {
 template <class C>
 FW_INLINE C rotor(SharedByLanes, const Link<C>& l) {
   return l.armature[0];
+}
+// Whether any lane may have one.
+template <class C>
+FW_INLINE bool may_have_rotor(SharedByLanes, const Link<C>& l) {
+  return l.armature[0] != C(0);
 }
 
 template <class S>
@@ -259,7 +265,7 @@ template <bool leaf, int K, bool turned, bool rotates, bool travels, class S, cl
 FW_INLINE void project_out(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, Own own, const S* state,
                            AxisFactor<S>& factor, Out& out, Given... given) {
   constexpr bool can_be_planar = rotates && !travels && !turned;
-  if (can_be_planar && l.armature[0] == C(0))  // then no lane has a rotor
+  if (can_be_planar && !may_have_rotor(own, l))
     project_out_axis<can_be_planar, leaf>(joint, l, own, state, factor, out, given...);
   else
     project_out_axis<false, leaf>(joint, l, own, state, factor, out, given...);

@@ -110,6 +110,10 @@ template <class S>
 FW_INLINE S larger(const S& a, const S& b) {
   return select(a > b, a, b);
 }
+template <class S>
+FW_INLINE S smaller(const S& a, const S& b) {
+  return select(a < b, a, b);
+}
 
 // Applies a scalar function lane by lane: for the rare operations that are not worth a vector form.
 template <class S, class F>

@@ -16,6 +16,8 @@ namespace featherweight {
 struct PlacedShape : Mount<double> {
   Shape shape;
   double center[3];  // of its bounding sphere, on the link
+  double half[3];    // and of its bounding capsule, half of whose segment this is; zero: that is the sphere
+  double girth;      // radius of the capsule
   double frame[9];   // planes of the world: rows t1, t2, normal
   int is_alone;      // on its link
 };
@@ -97,6 +99,7 @@ struct Scene {
   const int* root;        // of each link: the root of its tree
   const int* shared;      // of every two links: degrees of freedom inboard of both; null if there are too many
   const int* touchable;   // of each link: 1 if something acts on its tree, be it contacts, limits or closures
+  const int* weighs;      // of each link: 1 if joint rows may be inertia along its joint (step/absorb.hpp)
   const int* limited;     // of each link: 1 if its joint has limits, so that it cannot go on turning
   int n_balls;            // pairs whose rows are found on lanes
   int n_shapes, n_pairs, n_materials, n_joint_rows, n_closures, n_couplings, n_springs, n_actuators;
@@ -134,6 +137,12 @@ struct Scene {
   bool is_verlet() const { return integrator == Integrator::verlet; }
   // Whether forces depend on what impulses do, so that environments are solved again.
   bool iterates() const { return held.n_rows > 0 || is_verlet(); }
+  // Whether joint rows may be part of the prediction (step/absorb.hpp).
+  bool absorbs() const { return n_joint_rows > 0 && !iterates() && integrator != Integrator::rk4; }
+  // Whether the impulse of a joint row lies in an interval between two of its own bounds (step/interval_row.hpp).
+  bool is_interval(const JointRow& row) const {
+    return row.kind == JointRow::dry_friction || (row.kind == JointRow::servo && actuators[row.actuator].is_row);
+  }
 };
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.

@@ -80,10 +80,13 @@ void Simulation::find_paths() {
 
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0};
+    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0, {}, 0};
     const double* const c = s.shape.center;
     for (int r = 0; r < 3; ++r)
       shape.center[r] = shape.R[3 * r] * c[0] + shape.R[3 * r + 1] * c[1] + shape.R[3 * r + 2] * c[2] + shape.p[r];
+    const BoundingCapsule capsule = bounding_capsule(s.shape);
+    for (int r = 0; r < 3; ++r) shape.half[r] = capsule.half * shape.R[3 * r + capsule.axis];
+    shape.girth = capsule.girth;
     const double normal[3] = {shape.R[2], shape.R[5], shape.R[8]};
     set_frame(normal, shape.frame);
     shapes_.push_back(shape);
@@ -162,6 +165,11 @@ void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRow& row : joint_rows_)
     if (row.is_limit()) limited_[static_cast<std::size_t>(row.term.link)] = 1;
   scene_.limited = limited_.data();
+  weighs_.assign(links_.size(), 0);
+  for (const JointRow& row : joint_rows_)
+    if (row.kind == JointRow::servo && actuators_[static_cast<std::size_t>(row.actuator)].is_row)
+      weighs_[static_cast<std::size_t>(row.term.link)] = 1;
+  scene_.weighs = weighs_.data();
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());

@@ -102,7 +102,7 @@ class Simulation {
   std::vector<ServoInertia> servo_inertias_;
   std::vector<double> damping_;
   std::vector<double> damped_;  // of each degree of freedom: the share of dampers that acts at the end of a kick
-  std::vector<int> depth_, last_dof_, root_, shared_, touchable_, limited_;
+  std::vector<int> depth_, last_dof_, root_, shared_, touchable_, limited_, weighs_;
   std::vector<PlacedShape> shapes_;
   std::shared_ptr<const PairRules> rules_;
   std::vector<ScenePair> pairs_;

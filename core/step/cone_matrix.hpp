@@ -38,7 +38,7 @@ class ConeMatrix {
       fill_sparse(kernels, options, memory);
     else
       fill_dense(kernels, options, memory);
-    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept;
+    for (int i = 0; i < rows.m; ++i) lambda[i] = *rows.rows[i].kept - rows.rows[i].known;
     for (int i = rows.m; i < rows.m + 4; ++i) lambda[i] = mu[i] = 0;
   }
 

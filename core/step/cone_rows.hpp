@@ -20,7 +20,8 @@ struct ConeRow {
   double slack;    // what the position asks of the velocity [m/s],
   bool separates;  // if it does
   int contact;     // whose normal it is, or -1
-  double* kept;    // where its impulse is kept from step to step
+  double* kept;    // where its impulse is kept from step to step,
+  double known;    // of which this much is in the prediction
 };
 
 // A contact or limit in a scene with restitution, rigid and one-sided (impacts.hpp).
@@ -138,7 +139,7 @@ class ConeRows {
 
   FW_INLINE void add_row(double velocity, double shift, double softness, double* impulse) {
     g[m] = velocity + shift;
-    rows[m++] = {velocity, shift, softness, 0, false, -1, impulse};
+    rows[m++] = {velocity, shift, softness, 0, false, -1, impulse, 0};
     is_soft |= softness != 0;
   }
   // Of the row added last.

@@ -3,6 +3,8 @@
 //   out   of each environment: pairs and joint rows that are near, and its list of contacts, warm-started
 #pragma once
 #include "scene/contacts.hpp"
+#include "step/absorb.hpp"
+#include "step/apply.hpp"
 #include "step/verify.hpp"
 
 namespace featherweight::FW_ISA {
@@ -13,7 +15,7 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   const Scene& scene = *job.scene;
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
   for (int lane = 0; lane < pack.count; ++lane) {
-    w.looks[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
+    w.looks[lane] = w.steps[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
     w.touches[lane] = w.strikes[lane] = w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
     w.is_held[lane] = scene.held.n_rows > 0 && w.looks[lane];
     w.drifts_along[lane] = false;
@@ -25,6 +27,7 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
 template <class S>
 void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
+  if (!w.absorbs) set_whole_rows(scene, w.motion);
   for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
   w.balls.clear();
   for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
@@ -136,7 +139,8 @@ bool detect_again(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, st
   return true;
 }
 
-// Those that look again: impulses lead beyond what was looked at. False if there are none.
+// Those that look again: impulses lead beyond what was looked at, or joint rows were not what was predicted. False if
+// there are none.
 template <class S>
 bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspace<S>& w, StepMemory& memory) {
   const Scene& scene = *job.scene;
@@ -144,19 +148,28 @@ bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspac
   if (any(beyond, beyond > S(0))) beyond = widen(scene, w.motion, w.response, S(job.dt), beyond, w.bounds);
   raise(beyond, limits_run_through(scene, w.motion, w.a, 1 / job.dt));
   raise(beyond, drives_run_through(scene, w.motion, w.a));
+  const S was_mispredicted = w.mispredicted;
+  const S mistaken = find_mistaken(scene, job.options.tolerance, look == 0, w.a, w);
   bool some = false;
+  w.predicts_again = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};
     if (!w.looks[lane]) continue;
+    if (w.absorbs && w.separates[lane] && own(w.weighs) > 0) own.set(w.mispredicted, 1);
+    const bool is_mispredicted = own(w.mispredicted) > own(was_mispredicted);
+    w.predicts_again |= is_mispredicted;
+    if (is_mispredicted) forget_impulses(scene.tree.nv, own, w.motion);
     w.strays[lane] = own(beyond) > 0 ||
                      (w.left_out[lane] &&
                       is_run_through(scene, w.motion, w.response, own, 1 / job.dt, job.contacts[pack.first + lane]));
     w.changes[lane] =
         w.doubts[lane] &&
         Verifier<S>(job, w, w.response, own, pack.first + lane, memory).look(look + 2 == DetectTuning::most_looks);
+    w.changes[lane] |= is_mispredicted || own(mistaken) > 0;
     w.looks[lane] = w.strays[lane] || w.changes[lane];
     some |= w.looks[lane];
   }
+  repeat_last_lane(pack, 1, &w.mispredicted);
   return some;
 }
 

@@ -1,11 +1,9 @@
 // step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort.
 //
 //   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0,   or where it strikes sigma + e sigma_before >= 0
-//   friction    |lambda| <= bound dt, against sigma at the bound
-//   servo       lambda / dt = gain u - kp (q + dt sigma) - kd sigma, if that is within the effort
-// No drive takes its joint beyond its velocity limit V. Where a servo would at sigma = V still push on,
-//   servo       sigma = V, within its effort and what it has at the start of the step;    likewise at -V
-//   others      sigma <= V, and takes back what is needed of the force f at V:  -dt f <= lambda <= 0
+//   friction and servos of limited effort: interval_row.hpp, what of them is not in the prediction
+// No drive takes its joint beyond its velocity limit V. Those that are forces and would at sigma = V still push on have
+//   drive       sigma <= V, and takes back what is needed of the force f at V:  -dt f <= lambda <= 0
 #pragma once
 #include "step/cone_rows.hpp"
 
@@ -71,26 +69,13 @@ class JointRows {
     n_chain_ = 0;
   }
 
-  void add_servo(const JointRow& row, double velocity, Block& block, double* impulse) {
-    const Actuator& a = scene_.actuators[row.actuator];
-    const double scale = lane_(motion_.gain_scale[row.actuator]), rate = a.rate, v = lane_(motion_.v[row.term.dof]);
-    double drive = a.gain * lane_(motion_.control[row.actuator]) - a.kp * lane_(motion_.q[row.term.q]);
-    if (a.past != 0) drive += a.past * v;
-    block.lower = a.lower * kick_, block.upper = a.upper * kick_;
-    const auto impulse_at = [&](double sigma) { return kick_ * scale * (drive - rate * sigma); };
-    const double now = impulse_at(v);
-    if (const double up = impulse_at(a.velocity); a.is_limited && up > 0) {
-      block.upper = smaller(block.upper, larger(up, now));
-      rows_.add_row(velocity, -a.velocity, 0, impulse);
-    } else if (const double down = impulse_at(-a.velocity); a.is_limited && down < 0) {
-      block.lower = larger(block.lower, smaller(down, now));
-      rows_.add_row(velocity, a.velocity, 0, impulse);
-    } else {
-      rows_.add_row(velocity, -drive / rate, 1 / (kick_ * rate * scale), impulse);
-    }
+  // What of it is in the prediction moves already; the row is the rest.
+  void add_interval(const IntervalRow<S>& own, double velocity, Block& block, double* impulse) {
+    const double known = lane_(own.impulse), softness = lane_(own.softness);
+    block.lower = lane_(own.lower) - known, block.upper = lane_(own.upper) - known;
+    rows_.add_row(velocity, lane_(own.shift) + softness * known, softness, impulse);
+    rows_.rows[rows_.m - 1].known = known;
   }
-  FW_INLINE static double larger(double x, double y) { return x > y ? x : y; }
-  FW_INLINE static double smaller(double x, double y) { return x < y ? x : y; }
 
   void add(const JointRow& row, double* impulse) {
     const int f = row.term.dof;
@@ -113,15 +98,12 @@ class JointRows {
     join_chain(row, direction * scene_.tree.links[row.term.link].sign);
     if (!is_limit) {
       Block& block = rows_.add_block(Law::interval, 1);
-      if (row.kind == JointRow::servo && scene_.actuators[row.actuator].is_row) {
-        add_servo(row, velocity, block, impulse);
-      } else if (row.kind == JointRow::servo) {
+      if (scene_.is_interval(row)) {
+        add_interval(motion_.intervals[&row - scene_.joint_rows], velocity, block, impulse);
+      } else {
         const double drive = lane_(motion_.drive[row.actuator]), limit = scene_.actuators[row.actuator].velocity;
         (drive > 0 ? block.lower : block.upper) = -drive * kick_;
         rows_.add_row(velocity, drive > 0 ? -limit : limit, 0, impulse);
-      } else {
-        block.lower = -row.bound * kick_, block.upper = row.bound * kick_;
-        rows_.add_row(velocity, 0, 0, impulse);
       }
     } else {
       rows_.add_block(Law::unilateral, 1);

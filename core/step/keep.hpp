@@ -4,9 +4,9 @@
 #pragma once
 #include "cones/modes.hpp"
 #include "cones/residuals.hpp"
+#include "step/absorb.hpp"
 #include "step/cone_matrix.hpp"
 #include "step/solution.hpp"
-#include "step/workspace.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -27,14 +27,15 @@ void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environm
   }
 }
 
-inline void make_room(StepSolution& solution, int n_rows) {
-  reserve(solution.memory, static_cast<std::size_t>(n_rows) * sizeof(SolvedRow));
+// And for rows that are absorbed, which follow.
+inline void make_room(const Scene& scene, StepSolution& solution, int n_rows) {
+  reserve(solution.memory, static_cast<std::size_t>(n_rows + scene.n_joint_rows) * sizeof(SolvedRow));
   solution.rows = static_cast<SolvedRow*>(solution.memory.data);
   solution.n_rows = n_rows;
 }
 // Rows that are held come first; keep_held_rows fills them in.
 inline void keep_no_rows(const RolloutJob& job, std::size_t environment) {
-  make_room(job.solutions[environment], job.scene->held.n_rows);
+  make_room(*job.scene, job.solutions[environment], job.scene->held.n_rows);
 }
 
 // f(row, closure or coupling, its row, block): rows along axes are one block, those about them another.
@@ -63,7 +64,8 @@ void keep_held_rows(const RolloutJob& job, const Pack& pack, bool separated, Ste
     const LaneOf<S> here{lane};
     for_held_rows(scene, [&](int row, int closure, int component, int block) {
       SolvedRow& out = job.solutions[pack.first + lane].rows[row];
-      out = {RowSource::closure, closure, component, block, Law::equality, Mode::sticking, 0, 0, 0, 0, 0, 0};
+      out = {
+          RowSource::closure, closure, component, block, Law::equality, Mode::sticking, 0, 0, 0, 0, 0, 0, 0, false, 0};
       if (!w.is_held[lane]) return;
       const double floor = here(w.held.floor(row)) / ClosureTuning::dependent;
       if (here(w.held.inverse_pivot(row)) == 0) {
@@ -83,7 +85,7 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
                std::size_t environment) {
   StepSolution& solution = job.solutions[environment];
   const int n_held = job.scene->held.n_rows;
-  make_room(solution, n_held + rows.m);
+  make_room(*job.scene, solution, n_held + rows.m);
   const ConeProblem problem = matrix.problem();
   const double* const lambda = matrix.lambda;
   double* const sigma = matrix.sigma;
@@ -96,20 +98,57 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
       const ConeRow& row = rows.rows[i];
       name_source<S>(job, row, environment, out);
       out.block = n_held_blocks(*job.scene) + b, out.law = block.law, out.mode = mode;
-      out.impulse = lambda[i];
-      out.shift = rows.g[i] - row.velocity;
+      out.impulse = lambda[i] + row.known;
+      out.shift = rows.g[i] - row.velocity - row.compliance * row.known;
       out.compliance = row.compliance;
-      out.velocity = sigma[i] - out.shift - row.compliance * lambda[i];
-      out.bound = block.law == Law::interval ? block.upper : block.mu;
+      out.velocity = sigma[i] - out.shift - row.compliance * out.impulse;
+      out.bound = block.law == Law::interval ? block.upper + row.known : block.mu;
       out.correction = separates ? matrix.mu[i] : 0;
       out.give = separates ? matrix.give[i] : 0;
       out.strikes = false;
+      out.predicted = row.known;
     }
   }
   for (int k = 0; k < rows.n_strikes; ++k) {
     const Strike& strike = rows.strikes[k];
     if (strike.state != Strike::strikes && !strike.struck) continue;
     for (int i = strike.first; i <= strike.row; ++i) solution.rows[n_held + i].strikes = true;
+  }
+}
+
+// Joint rows that are part of the prediction. change: what impulses do to velocities; null: nothing.
+template <class S>
+void keep_absorbed_rows(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  for (int lane = 0; lane < pack.count && w.absorbs; ++lane) {
+    const LaneOf<S> here{lane};
+    StepSolution& solution = job.solutions[pack.first + lane];
+    int block = solution.n_rows ? solution.rows[solution.n_rows - 1].block : -1;
+    for (int k = 0; k < scene.n_joint_rows && w.steps[lane]; ++k) {
+      const JointRow& row = scene.joint_rows[k];
+      if (!scene.is_interval(row) || !(here(w.motion.intervals[k].nearness) > 0)) continue;
+      const IntervalRow<S>& own = w.motion.intervals[k];
+      const S sigma = end_velocity(row, w.motion, change);
+      const Mode mode = here(own.inertia) > 0                  ? Mode::sticking
+                        : here(own.impulse) == here(own.upper) ? Mode::at_upper
+                                                               : Mode::at_lower;
+      const double impulse = here(absorbed_impulse(own, sigma));
+      solution.rows[solution.n_rows++] = {RowSource::joint,
+                                          k,
+                                          0,
+                                          ++block,
+                                          Law::interval,
+                                          mode,
+                                          impulse,
+                                          here(sigma),
+                                          here(own.shift),
+                                          here(own.softness),
+                                          here(own.upper),
+                                          0,
+                                          0,
+                                          false,
+                                          impulse};
+    }
   }
 }
 

@@ -36,7 +36,7 @@ void settle_kick(const Scene& scene, const S* impulses, const S& moving, StepWor
         w.no_tau[f] = iteration == 0 ? w.v[f] : w.v[f] + w.x[f] * half + (impulses ? impulses[f] * S(0.5) : S(0));
       add_medium_forces(scene, w.no_tau, w);
     }
-    aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.middle, w.tau, w.forces, w.aba, w.x_next);
+    aba(tree, w.world, OfLanes<S>{w.inertias, scene.weighs}, w.q, w.middle, w.tau, w.forces, w.aba, w.x_next);
     S change(0);
     for (int f = 0; f < tree.nv; ++f) {
       const S step = iteration > 0 ? (w.x_next[f] - w.x[f]) * share : S(0);

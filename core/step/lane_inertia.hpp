@@ -19,7 +19,8 @@ struct LaneInertia {
 template <class S>
 struct OfLanes {
   const LaneInertia<S>* at;
-  FW_INLINE OfLanes operator()(int i) const { return {at + i}; }
+  const int* weighs;  // 1: rows of the joint may be inertia (absorb.hpp)
+  FW_INLINE OfLanes operator()(int i) const { return {at + i, weighs + i}; }
 };
 template <class S, class C>
 FW_INLINE const RigidInertia<S>& body(OfLanes<S> own, const Link<C>&) {
@@ -28,6 +29,10 @@ FW_INLINE const RigidInertia<S>& body(OfLanes<S> own, const Link<C>&) {
 template <class S, class C>
 FW_INLINE const S& rotor(OfLanes<S> own, const Link<C>&) {
   return own.at->rotor;
+}
+template <class S, class C>
+FW_INLINE bool may_have_rotor(OfLanes<S> own, const Link<C>& l) {
+  return l.armature[0] != 0 || *own.weighs;
 }
 
 // Those of the scene, in all lanes.

@@ -1,5 +1,5 @@
-// step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres that grow with the
-// travel of each shape in a step, and over planes by the shapes themselves.
+// step/nearby.hpp -- which pairs of shapes may touch in this step, on lanes: by bounding spheres and capsules that grow
+// with the travel of each shape in a step, and over planes by the shapes themselves.
 #pragma once
 #include "scene/contacts.hpp"
 #include "step/cone_rows.hpp"
@@ -11,6 +11,7 @@ template <class S>
 struct Bound {
   Vec3<S> center;
   S travel;
+  Vec3<S> half;  // of the segment of its bounding capsule
 };
 
 // How far a shape moves in a step if its link has velocity m about the root of its tree.
@@ -26,10 +27,27 @@ FW_INLINE S travel_of(const Scene& scene, const PlacedShape& shape, const FreeMo
 template <class S>
 FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const FreeMotion<S>& motion, const S& dt) {
   const Vec3<double> c = vec3(shape.center);
-  if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0)};
+  const Vec3<double> half = vec3(shape.half);
+  if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0), {S(half[0]), S(half[1]), S(half[2])}};
   const Pose<S>& X = motion.pose[shape.link];
   const Vec3<S> center = X.R * c + X.p;
-  return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt)};
+  return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt), X.R * half};
+}
+
+// The square of the distance of two segments with their middles `apart` and halves a and b, of lengths that do not
+// depend on the lane. [Ericson 2005, 5.1.9]
+template <class S>
+FW_INLINE S squared_distance(const Vec3<S>& apart, const Vec3<S>& a, double aa, const Vec3<S>& b, double bb) {
+  const auto within = [](const S& x) FW_LAMBDA_INLINE { return larger(smaller(x, S(1)), S(-1)); };
+  const S ab = dot(a, b), ad = dot(a, apart), bd = dot(b, apart);
+  const double per_aa = aa > 0 ? 1 / aa : 0, per_bb = bb > 0 ? 1 / bb : 0;
+  const S det = S(aa * bb) - ab * ab;
+  const auto crosses = det > S(1e-12 * aa * bb);  // else any point of the one will do
+  S s = select(crosses, within((ab * bd - ad * bb) / select(crosses, det, S(1))), S(0));
+  const S t = within((ab * s + bd) * per_bb);
+  s = within((ab * t - ad) * per_aa);
+  const Vec3<S> d = apart + a * s - b * t;
+  return dot(d, d);
 }
 
 template <class S>
@@ -70,7 +88,6 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
   // A drive that is a force is a row only where the joint nears the velocity at which some of it is taken back.
   const auto excess_of_drive = [&](const JointRow& row) FW_LAMBDA_INLINE {
     const Actuator& a = scene.actuators[row.actuator];
-    if (a.is_row) return S(-1);
     const S free = speed_of_drive(row, motion, motion.v_free[row.term.dof]);
     const S with = change ? speed_of_drive(row, motion, motion.v_free[row.term.dof] + change[row.term.dof]) : free;
     return S(DetectTuning::share_of_velocity_limit * a.velocity) - larger(free, with);
@@ -87,9 +104,9 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
     const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
                      next.kind == JointRow::upper_limit && next.term.dof == row.term.dof;
     if (!two) {
-      const S excess = row.is_limit()                ? excess_of(row, S(row.term.coefficient))
-                       : row.kind == JointRow::servo ? excess_of_drive(row)
-                                                     : S(-1);
+      const S excess = row.is_limit()           ? excess_of(row, S(row.term.coefficient))
+                       : scene.is_interval(row) ? motion.intervals[k].nearness
+                                                : excess_of_drive(row);
       if (any(excess, excess < S(0))) near(k, excess);
       continue;
     }
@@ -133,6 +150,17 @@ FW_INLINE S reach_along(const PlacedShape& shape, const FreeMotion<S>& motion, c
   }
 }
 
+// Negative where the bounding capsules of a pair may come within the margin.
+template <class S>
+FW_INLINE S capsule_distance(const PlacedShape& a, const PlacedShape& b, const Bound<S>* bounds, const ScenePair& pair,
+                             const S& margin) {
+  const Bound<S>&of_a = bounds[pair.a], &of_b = bounds[pair.b];
+  const Vec3<double> half_a = vec3(a.half), half_b = vec3(b.half);
+  const S reach = margin + (a.girth + b.girth);
+  return squared_distance(of_a.center - of_b.center, of_a.half, dot(half_a, half_a), of_b.half, dot(half_b, half_b)) -
+         reach * reach;
+}
+
 // Calls near(pair, distance, margin) for pairs that may touch in any lane: in those where the distance is negative.
 // Contacts within the margin count.
 template <class S, class Near>
@@ -155,6 +183,7 @@ void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bou
     } else {
       const S reach = margin + (a.shape.radius + b.shape.radius);
       distance = dot(apart, apart) - reach * reach;
+      if (any(distance, distance < S(0))) distance = larger(distance, capsule_distance(a, b, bounds, pair, margin));
     }
     if (any(distance, distance < S(0))) near(pair, distance, margin);
   }

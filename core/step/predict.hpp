@@ -2,6 +2,7 @@
 //   in    q, v, tau, control at the start
 //   out   w.motion: velocities at the end, and in world axes where links are and how they move; the eliminated tree
 #pragma once
+#include "step/absorb.hpp"
 #include "step/advance.hpp"
 #include "step/drag.hpp"
 #include "step/lift.hpp"
@@ -70,7 +71,7 @@ void move_freely(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   const Turn<S> turn = find_tumbling(scene, dt, w);
   const S* const v = w.tumbles ? w.explicit_v : w.v;
-  aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, v, w.tau, w.forces, w.aba, w.a);
+  aba(tree, w.world, OfLanes<S>{w.inertias, scene.weighs}, w.q, v, w.driven, w.forces, w.aba, w.a);
   for (int f = 0; f < tree.nv; ++f) w.motion.v_free[f] = w.v[f] + w.a[f] * dt;
   for (int f = 0; f < tree.nv && scene.held.n_rows; ++f) w.forced[f] = w.a[f];
   if (w.tumbles) {
@@ -108,11 +109,18 @@ void place_links(const Scene& scene, StepWorkspace<S>& w) {
   }
 }
 
+// With the forces of w.tau.
+template <class S>
+void predict_with_forces(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
+  absorb(scene, dt, w);
+  move_freely(scene, dt, w);
+  place_links(scene, w);
+}
 template <class S>
 void predict(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   add_forces(scene, w);
-  move_freely(scene, dt, w);
-  place_links(scene, w);
+  start_absorbing(scene, w);
+  predict_with_forces(scene, dt, w);
 }
 
 }  // namespace featherweight::FW_ISA

@@ -64,7 +64,7 @@ void rk4_step(const RolloutJob& job, StepWorkspace<S>& w, Rk4Workspace<S>& r) {
     }
     if (stage > 0) integrate(tree, r.q, r.x, w.q);
     add_forces(scene, w);
-    aba(tree, w.world, OfLanes<S>{w.inertias}, w.q, w.v, w.tau, w.forces, w.aba, w.a);
+    aba(tree, w.world, OfLanes<S>{w.inertias, scene.weighs}, w.q, w.v, w.tau, w.forces, w.aba, w.a);
     for (int i = 0; i < tree.n_links; ++i) {
       const int v = tree.links[i].v;
       visit(tree.links[i].kind, [&](auto joint) { chart_rate(joint, r.x + v, w.v + v, r.rate + v); });

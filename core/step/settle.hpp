@@ -20,7 +20,7 @@ template <class S>
 S find_products(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
   for (int f = 0; f < tree.nv; ++f) w.middle[f] = (w.v[f] + w.closed_v[f]) * S(0.5);
-  products_of_middle(tree, w);
+  products_of_middle(scene, w);
   S change(0);
   for (int i = 0; i < tree.n_links; ++i)
     for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv && !is_single_body(tree, i); ++f)

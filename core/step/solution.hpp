@@ -26,6 +26,7 @@ struct SolvedRow {
   double correction;  // the impulse that takes overlaps out of coordinates, and leaves velocities alone
   double give;        // by how much it yields to that
   bool strikes;       // its shift is what restitution asks for
+  double predicted;   // what of the impulse is in the prediction (absorb.hpp)
 };
 
 // Of one environment's last step.

@@ -40,7 +40,7 @@ void solve(const RolloutJob& job, ConeRows<S>& rows, const ConeMatrix<S>& matrix
     Impacts(*job.scene, rows, matrix, job.dt, job.options.tolerance, operations, memory, solve_cones).run();
   figures = {r.residual / rows.scale, r.primal, r.dual, r.complementarity,  rows.deepest, 0,
              r.gauss_seidel,          r.newton, r.admm, r.converged ? 0 : 1};
-  for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i];
+  for (int i = 0; i < rows.m; ++i) *rows.rows[i].kept = matrix.lambda[i] + rows.rows[i].known;
 }
 
 }  // namespace featherweight::FW_ISA

@@ -60,13 +60,18 @@ void set_gravity(const RolloutJob& job, const Motion<S>& world, StepWorkspace<S>
   w.motion.fall = square_root(dot(world.lin, world.lin)) * S(job.dt);
 }
 
+// What follows from inertias.
+void set_inertias(const Tree<double>& tree, StepWorkspace<S>& w) {
+  find_centers(tree, w.inertias, w.centers);
+  for (int i = 0; i < tree.n_links; ++i) w.own_rotors[i] = w.inertias[i].rotor;
+}
 // Gravity and inertias are laid on lanes once where all environments have the scene's, or pack by pack.
 void share_physics(const RolloutJob& job, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
   if (!job.gravity) set_gravity(job, minus_gravity<S>(tree), w);
   if (job.inertias) return;
   share_inertias(tree, w.inertias);
-  find_centers(tree, w.inertias, w.centers);
+  set_inertias(tree, w);
 }
 void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   load_lifts(job, pack, w.lift_scale);
@@ -78,7 +83,7 @@ void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) 
   }
   if (!job.inertias) return;
   load_inertias(job, pack, w.inertias);
-  find_centers(job.scene->tree, w.inertias, w.centers);
+  set_inertias(job.scene->tree, w);
 }
 
 void load_forces(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
@@ -106,7 +111,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   const Tree<double>& tree = job.scene->tree;
   const int n_laws = job.scene->n_laws(), n_activations = job.scene->n_activations;
   Arena arena(memory.workspace);
-  StepWorkspace<S> w(*job.scene, job.f_ext.data != nullptr, arena);
+  StepWorkspace<S> w(*job.scene, job.options, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);
   if (!arena.fits()) return fault::memory;
   share_physics(job, w);
@@ -116,6 +121,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     const Pack pack{first, left < width ? static_cast<int>(left) : width};
     load(Input<double>{job.q, tree.nq}, pack, tree.nq, w.q, q_watch);  // of unit length since the last step
     load(Input<double>{job.v, tree.nv}, pack, tree.nv, w.v, v_watch);
+    load(Input<double>{job.v_start, tree.nv}, pack, tree.nv, w.kept_v, v_watch);
     load(Input<double>{job.activation, n_activations}, pack, n_activations, w.activation, v_watch);
     load_physics(job, pack, w);
     if (job.gain_scale)
@@ -125,7 +131,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     for (int k = 0; k < job.n_steps; ++k) {
       if (interrupted(operations_of_step(*job.scene))) return 0;
       for (int i = 0; i < tree.nq; ++i) w.kept_q[i] = w.q[i];
-      for (int i = 0; i < tree.nv; ++i) w.kept_v[i] = w.v[i];
+      for (int i = 0; i < tree.nv; ++i) w.last_v[i] = w.kept_v[i], w.kept_v[i] = w.v[i];
       load_forces(job, pack, k, w);
       activate(*job.scene, S(job.dt), w);
       const bool is_last = k + 1 == job.n_steps;

@@ -39,6 +39,7 @@ Outcome solve_assembled(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> la
   const bool drifts = scene.held.n_rows && lane(w.drifts) > SeparateTuning::negligible_drift;
   const bool separates = !w.motion.holds && separate(scene, rows, matrix, drifts ? w.drifting : nullptr);
   w.drifts_along[lane.lane] = drifts && separates;
+  w.separates[lane.lane] = separates;
   if (separates) collect_impulses(scene, rows, matrix.mu, lane, w.motion.correct, &BallPoint<S>::correction);
   if (job.solutions) keep_rows(job, rows, matrix, separates, environment);
   return {.touched = true, .separated = separates};
@@ -52,6 +53,7 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   StepReport& report = job.reports[environment];
   report.contacts = 0;
   w.n_pushes[lane.lane] = 0;
+  w.separates[lane.lane] = false;
   w.assembled[lane.lane] = nullptr;
   if (job.solutions) keep_no_rows(job, environment);
   // without contacts, impulses of joints may have to be forgotten
@@ -130,6 +132,15 @@ Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, 
   return outcome;
 }
 
+// Where joint rows were mispredicted; in w.a stays what impulses do to the others.
+template <class S>
+void predict_again(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  predict_with_forces(scene, S(job.dt), w);
+  repeat_last_lane(pack, scene.tree.nv, w.motion.response);
+  respond(scene, w.motion.response, w, w.a);
+}
+
 // Impulses of all, and in w.a the change of velocities they cause.
 template <class S>
 Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
@@ -148,11 +159,15 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     repeat_last_lane(pack, scene.tree.nv, w.motion.response);
     respond_held(scene, w.motion.response, w, w.a);
     if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
+    if (w.predicts_again) predict_again(job, pack, w);
   }
   if (scene.held.n_rows) outcome.touched = true;
   if (scene.iterates() && outcome.touched)
     settle(job, pack, w, memory,
            [&](const bool* lanes) { outcome.separated |= solve_again(job, pack, lanes, w, memory).separated; });
+  const S* const change = outcome.touched ? w.a : nullptr;
+  keep_absorbed(job, pack, change, w);
+  if (job.solutions) keep_absorbed_rows(job, pack, change, w);
   keep_held(job, pack, w);
   return outcome;
 }

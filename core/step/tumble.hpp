@@ -166,10 +166,11 @@ Turn<S> largest_turn(const Scene& scene, const S& dt, const S* v) {
 
 // x = -H^-1 c(q, w.middle) into w.x_next.
 template <class S>
-FW_INLINE void products_of_middle(const Tree<double>& tree, StepWorkspace<S>& w) {
+FW_INLINE void products_of_middle(const Scene& scene, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
   for (int f = 0; f < tree.nv; ++f) w.no_tau[f] = S(0);
-  aba(tree, zero_motion<S>(), OfLanes<S>{w.inertias}, w.q, w.middle, w.no_tau, static_cast<const Force<S>*>(nullptr),
-      w.aba, w.x_next);
+  aba(tree, zero_motion<S>(), OfLanes<S>{w.inertias, scene.weighs}, w.q, w.middle, w.no_tau,
+      static_cast<const Force<S>*>(nullptr), w.aba, w.x_next);
 }
 
 // A step of the products alone from velocities v, with the acceleration w.x, of trees in the lanes where `here`.
@@ -201,18 +202,18 @@ template <class S, class Mask>
 // Trees that turn far: x = -H^-1 c(q, v + dt/2 x) by relaxed fixed-point iterations, in the lanes where `going`; the
 // others get x at v.
 template <class S, class Mask>
-void settle_products(const Tree<double>& tree, const S& dt, const S& angle, Mask going, const S* v,
-                     StepWorkspace<S>& w) {
+void settle_products(const Scene& scene, const S& dt, const S& angle, Mask going, const S* v, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
   // Products turn velocities without stretching them: the slope of an iteration is a rotation by at most the turn of a
   // step, and this share of it shrinks errors however fast that is.
   const S half = angle * S(0.5), share = S(1) / (S(1) + half * half);
   S speed(0);
   for (int f = 0; f < tree.nv; ++f) w.middle[f] = v[f], speed = larger(abs(v[f]), speed);
-  products_of_middle(tree, w);
+  products_of_middle(scene, w);
   for (int f = 0; f < tree.nv; ++f) w.x[f] = w.x_next[f];
   for (int iteration = 1; iteration < TumbleTuning::most_evaluations && any(dt, going); ++iteration) {
     for (int f = 0; f < tree.nv; ++f) w.middle[f] = v[f] + w.x[f] * (dt * S(0.5));
-    products_of_middle(tree, w);
+    products_of_middle(scene, w);
     S change(0);
     for (int f = 0; f < tree.nv; ++f) {
       const S step = (w.x_next[f] - w.x[f]) * share;
@@ -282,7 +283,7 @@ void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, cons
   turn_bodies(tree, dt, v, w);
   const auto here = turn.growth > S(growth_borne(scene));
   if (!any(dt, here)) return;
-  settle_products(tree, dt, turn.angle, turn.growth > S(1), v, w);
+  settle_products(scene, dt, turn.angle, turn.growth > S(1), v, w);
   turn_trees(tree, dt, here, v, w);
 }
 

@@ -26,6 +26,13 @@ struct DetectTuning {
   static constexpr double rounding = 1e-9;
 };
 
+struct AbsorbTuning {
+  // Joint rows are absorbed if they stay where they are while velocities change by so many times what they did in the
+  // last step [1]. Less, and more of them are looked at twice; more, and there are more rows.
+  // tests/simulation/test_absorbed_rows.py.
+  static constexpr double reach = 1.5;
+};
+
 struct TumbleTuning {
   // Single bodies whose products turn their angular momentum by less than this in a step are left alone [rad]: what
   // that adds to the energy is its square. tests/physics/test_tumbling.py.

@@ -23,9 +23,16 @@ struct StepWorkspace {
   S* half_tau;           // joint forces as they are given, then those of its first half
   Force<S>* dry_forces;  // on links without those of the medium, where a step in halves is in one; else null
   bool tumbles = false;
-  S *kept_q, *kept_v;  // at the start of the step, for environments that fail in it
-  Force<S>* f_ext;     // given; null: none
-  Force<S>* forces;    // on links, with those of the scene; null: none
+  bool absorbs;         // joint rows may be part of the prediction: see absorb.hpp
+  S* last_v;            // velocities at the start of the step before
+  S* driven;            // joint forces with those of rows that are absorbed
+  S* own_rotors;        // of links, without inertia that is absorbed
+  S weighs;             // positive where some rows are inertia
+  S mispredicted;       // positive where no row may be,
+  bool predicts_again;  // and somewhere that was just found
+  S *kept_q, *kept_v;   // at the start of the step, for environments that fail in it
+  Force<S>* f_ext;      // given; null: none
+  Force<S>* forces;     // on links, with those of the scene; null: none
   S* f_scratch;
   Motion<S> world;           // its acceleration, which stands in for gravity
   Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
@@ -56,7 +63,9 @@ struct StepWorkspace {
   int* near_rows;   // and joint rows
   S* near_margin;
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
-  bool looks[width_of<S>];               // environments whose contacts are looked for
+  bool steps[width_of<S>];               // environments that have not failed
+  bool separates[width_of<S>];           // those with overlaps that are taken out
+  bool looks[width_of<S>];               // those whose contacts are looked for
   bool touches[width_of<S>];             // those that had rows
   bool strikes[width_of<S>];             // those in which something struck
   bool left_out[width_of<S>];            // those with contacts that open too fast to matter
@@ -68,7 +77,7 @@ struct StepWorkspace {
   bool drifts_along[width_of<S>];        // those in which what is apart comes together while contacts separate
   Assembled<S>* assembled[width_of<S>];  // cone problems of environments; null: no rows
 
-  StepWorkspace(const Scene& scene, bool has_forces, Arena& arena)
+  StepWorkspace(const Scene& scene, const SolverOptions& options, bool has_forces, Arena& arena)
       : q(arena.take<S>(scene.tree.nq)),
         v(arena.take<S>(scene.tree.nv)),
         tau(arena.take<S>(scene.tree.nv)),
@@ -86,6 +95,10 @@ struct StepWorkspace {
         x_next(arena.take<S>(scene.tree.nv)),
         middle(arena.take<S>(scene.tree.nv)),
         no_tau(arena.take<S>(scene.tree.nv)),
+        absorbs(scene.absorbs() && options.solver == Solver::automatic),
+        last_v(arena.take<S>(scene.tree.nv)),
+        driven(absorbs ? arena.take<S>(scene.tree.nv) : tau),
+        own_rotors(arena.take<S>(scene.tree.n_links)),
         forced(arena.take<S>(scene.iterates() ? scene.tree.nv : 0)),
         earlier(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
         half_tau(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
@@ -110,6 +123,7 @@ struct StepWorkspace {
     motion.control = control;
     motion.gain_scale = gain_scale;
     motion.drive = arena.take<S>(scene.n_actuators);
+    motion.intervals = arena.take<IntervalRow<S>>(scene.n_joint_rows);
     motion.v_free = arena.take<S>(tree.nv);
     motion.pose = arena.take<Pose<S>>(tree.n_links);
     motion.dofs = arena.take<Dof<S>>(tree.nv);

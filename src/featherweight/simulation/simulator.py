@@ -531,7 +531,7 @@ class Simulator:
         if not (self._bounded and name.endswith("control")):
             return array
         lower, upper = self._control_range
-        return np.minimum(np.maximum(array, lower), upper)
+        return np.asarray(np.minimum(np.maximum(array, lower), upper))
 
     def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)

@@ -46,6 +46,9 @@ class SolvedRows(Record):
     compliance: Array  # (n,) velocity by which the row yields, per impulse
     bound: Array  # (n,) coefficient of friction, or the upper bound of an interval [N s, N m s]
     correction: Array  # (n,) impulses that remove overlaps from coordinates and leave velocities alone
+    predicted: (
+        Array  # (n,) what of the impulse is part of the prediction, v_free: all of it where no row was solved for
+    )
 
     @classmethod
     def of(cls, values: dict[str, Array]) -> SolvedRows:
@@ -81,7 +84,9 @@ class StepSolution(Record):
     state: State  # after the step, bit for bit that of ``sim.step``
     q: Array  # (..., nq) at the start of the step
     v: Array  # (..., nv) at the start of the step
-    v_free: Array  # (..., nv) at its end, had nothing touched
+    #: (..., nv) velocities at its end, had nothing touched. Servos within their effort and friction of joints that slip
+    #: are part of it: ``rows.predicted`` says how much of each row.
+    v_free: Array
     acceleration: Array  # (..., nv) mean over the step: the a of H a + h
     joint_forces: Array  # (..., nv) without dry friction, limits and implicit servos [N, N m]
     contacts: Contacts  # what touched, with its geometry and impulses
@@ -89,7 +94,8 @@ class StepSolution(Record):
     rows: SolvedRows
     #: (..., nv, 13) the factors: for every degree of freedom of the eliminated tree, axis (6), carry (6) and weight as
     #: in docs/theory_contact.md, in world axes about the root of its tree; zero where nothing can touch.
-    #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row.
+    #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row. H has 1 / compliance on its diagonal for
+    #: every servo that is within its effort and part of the prediction.
     dofs: Array
 
     @classmethod
