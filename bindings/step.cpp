@@ -174,6 +174,7 @@ nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
   add("bound", [](const SolvedRow& r) { return r.bound; });
   add("correction", [](const SolvedRow& r) { return r.correction; });
   add("predicted", [](const SolvedRow& r) { return r.predicted; });
+  add("absorbed", [](const SolvedRow& r) { return r.absorbed; });
   return rows;
 }
 

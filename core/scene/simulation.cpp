@@ -167,7 +167,8 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.limited = limited_.data();
   weighs_.assign(links_.size(), 0);
   for (const JointRow& row : joint_rows_)
-    if (row.kind == JointRow::servo && actuators_[static_cast<std::size_t>(row.actuator)].is_row)
+    if (row.kind == JointRow::dry_friction ||
+        (row.kind == JointRow::servo && actuators_[static_cast<std::size_t>(row.actuator)].is_row))
       weighs_[static_cast<std::size_t>(row.term.link)] = 1;
   scene_.weighs = weighs_.data();
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),

@@ -6,10 +6,12 @@
 // is so their rows are linear:
 //   inside      lambda = -(sigma + shift) / softness     inertia 1 / softness along the joint, and a force
 //   at a bound  lambda = lower or upper                  a force
+//   sticking    sigma = 0                                inertia without end
 // A row is absorbed if it stays where it is while its joint changes its velocity by a few times what it did in the last
-// step. The law is looked at again with the velocities at the end of the step. Forces that turn out wrong get a row for
-// the difference; where inertia does, the environment is predicted again without any. So it is where overlaps are taken
-// out: servos do not resist that. So the solution is that of all rows, to the same tolerance.
+// step. Joints stick if they did in the last step: then they are at rest to the last bit. The law is looked at again
+// with the velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia
+// does, the environment is predicted again without any. So it is where overlaps are taken out: servos do not resist
+// that. So the solution is that of all rows, to the same tolerance.
 //
 // Cost: O(joint rows), on lanes; a row of the cone problem costs several times that in every environment.
 // Oracle: the twin; other solvers than the automatic choice, for which all rows stay.
@@ -41,10 +43,18 @@ FW_INLINE void absorb_row(const S& sigma, const S& reach, const Mask& may_push, 
   const S most = sigma + reach + own.shift, least = sigma - reach + own.shift;
   const S at_upper = own.softness * own.upper, at_lower = own.softness * own.lower;
   const auto is_upper = (most + at_upper < S(0)) & may_push, is_lower = (least + at_lower > S(0)) & may_push;
-  const auto is_inside = (own.softness > S(0)) & (least + at_upper > S(0)) & (most + at_lower < S(0)) & may_weigh;
+  const auto yields = own.softness > S(0);
+  const auto is_inside = (least + at_upper > S(0)) & (most + at_lower < S(0)) & yields & may_weigh;
   own.impulse = select(is_upper, own.upper, select(is_lower, own.lower, S(0)));
   own.inertia = select(is_inside, S(1) / select(is_inside, own.softness, S(1)), S(0));
   own.nearness = select((is_upper | is_lower | is_inside) & (own.mistaken < S(0)), S(1), S(-1));
+}
+// Friction of a joint that is at rest.
+template <class S, class Mask>
+FW_INLINE void lock_row(const S& v, const Mask& may_weigh, IntervalRow<S>& own) {
+  const auto rests = (abs(v) <= S(0)) & may_weigh;
+  own.inertia = select(rests, S(AbsorbTuning::locked), own.inertia);
+  own.nearness = select(rests, S(1), own.nearness);
 }
 // None of them is absorbed.
 template <class S>
@@ -78,6 +88,7 @@ void absorb(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     const S& sigma = w.v[f];
     const S reach = abs(sigma - w.last_v[f]) * S(AbsorbTuning::reach);
     absorb_row(sigma, reach, is_calm, may_weigh, own);
+    if (row.kind == JointRow::dry_friction) lock_row(sigma, may_weigh, own);
     if (scene.tree.links[row.term.link].nv > 1) {
       own.nearness = select(own.inertia > S(0), S(-1), own.nearness);
       own.inertia = S(0);
@@ -128,6 +139,26 @@ S find_mistaken(const Scene& scene, double tolerance, bool is_first, const S* ch
     own.nearness = select(own.mistaken > S(0), S(-1), own.nearness);
   }
   return mistaken;
+}
+
+// Joints that stick have no velocity at all, whatever the solver's tolerance leaves of it. `w.v`: at the end.
+template <class S>
+void rest_sticking(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+  if (!w.absorbs) return;
+  const Scene& scene = *job.scene;
+  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+  for (int k = 0; k < scene.n_joint_rows; ++k) {
+    const JointRow& row = scene.joint_rows[k];
+    if (row.kind != JointRow::dry_friction || scene.tree.links[row.term.link].nv > 1) continue;
+    const double inside = AbsorbTuning::inside * row.bound * scene.kick;
+    for (int lane = 0; lane < pack.count; ++lane) {
+      const std::size_t environment = pack.first + lane;
+      const double lambda = job.joint_impulses[environment * n_kept + k];
+      if (w.steps[lane] && !job.reports[environment].last.unconverged && lambda < inside && -lambda < inside)
+        LaneOf<S>{lane}.set(w.v[row.term.dof], 0);
+    }
+    repeat_last_lane(pack, 1, w.v + row.term.dof);
+  }
 }
 
 // Impulses of rows that were absorbed join those that are kept from step to step.

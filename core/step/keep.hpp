@@ -64,8 +64,22 @@ void keep_held_rows(const RolloutJob& job, const Pack& pack, bool separated, Ste
     const LaneOf<S> here{lane};
     for_held_rows(scene, [&](int row, int closure, int component, int block) {
       SolvedRow& out = job.solutions[pack.first + lane].rows[row];
-      out = {
-          RowSource::closure, closure, component, block, Law::equality, Mode::sticking, 0, 0, 0, 0, 0, 0, 0, false, 0};
+      out = {RowSource::closure,
+             closure,
+             component,
+             block,
+             Law::equality,
+             Mode::sticking,
+             0,
+             0,
+             0,
+             0,
+             0,
+             0,
+             0,
+             false,
+             0,
+             false};
       if (!w.is_held[lane]) return;
       const double floor = here(w.held.floor(row)) / ClosureTuning::dependent;
       if (here(w.held.inverse_pivot(row)) == 0) {
@@ -107,6 +121,7 @@ void keep_rows(const RolloutJob& job, const ConeRows<S>& rows, const ConeMatrix<
       out.give = separates ? matrix.give[i] : 0;
       out.strikes = false;
       out.predicted = row.known;
+      out.absorbed = false;
     }
   }
   for (int k = 0; k < rows.n_strikes; ++k) {
@@ -132,22 +147,11 @@ void keep_absorbed_rows(const RolloutJob& job, const Pack& pack, const S* change
       const Mode mode = here(own.inertia) > 0                  ? Mode::sticking
                         : here(own.impulse) == here(own.upper) ? Mode::at_upper
                                                                : Mode::at_lower;
-      const double impulse = here(absorbed_impulse(own, sigma));
-      solution.rows[solution.n_rows++] = {RowSource::joint,
-                                          k,
-                                          0,
-                                          ++block,
-                                          Law::interval,
-                                          mode,
-                                          impulse,
-                                          here(sigma),
-                                          here(own.shift),
-                                          here(own.softness),
-                                          here(own.upper),
-                                          0,
-                                          0,
-                                          false,
-                                          impulse};
+      SolvedRow& out = solution.rows[solution.n_rows++];
+      out = {RowSource::joint, k, 0, ++block, Law::interval, mode, 0, 0, 0, 0, 0, 0, 0, false, 0, true};
+      out.impulse = out.predicted = here(absorbed_impulse(own, sigma));
+      out.velocity = here(sigma), out.shift = here(own.shift);
+      out.compliance = here(own.softness), out.bound = here(own.upper);
     }
   }
 }

@@ -26,7 +26,8 @@ struct SolvedRow {
   double correction;  // the impulse that takes overlaps out of coordinates, and leaves velocities alone
   double give;        // by how much it yields to that
   bool strikes;       // its shift is what restitution asks for
-  double predicted;   // what of the impulse is in the prediction (absorb.hpp)
+  double predicted;   // what of the impulse is in the prediction (absorb.hpp):
+  bool absorbed;      // all of it, and it was not solved for
 };
 
 // Of one environment's last step.

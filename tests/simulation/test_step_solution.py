@@ -72,11 +72,12 @@ def test_rows_see_the_velocities_at_the_end_of_the_step() -> None:
 
 
 def inertia(sim: fw.Simulator, solution: StepSolution) -> Array:
-    """As the step has it: dampers are implicit, and servos within their effort part of it."""
+    """As the step has it: dampers are implicit, and what is absorbed is part of it."""
     H = fw.crba(sim.model, solution.q) + sim.dt * np.diag(sim.model.damping)
     rows = solution.rows
-    weigh = (rows.mode == "sticking") & (rows.predicted == rows.impulse) & (rows.compliance > 0.0)
-    np.add.at(H, (rows.index[weigh], rows.index[weigh]), 1.0 / rows.compliance[weigh])
+    weigh = rows.absorbed & (rows.mode == "sticking")
+    more = np.where(rows.compliance > 0.0, 1.0 / np.where(rows.compliance > 0.0, rows.compliance, 1.0), 1e30)
+    np.add.at(H, (rows.index[weigh], rows.index[weigh]), more[weigh])
     return H
 
 

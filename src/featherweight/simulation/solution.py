@@ -46,15 +46,16 @@ class SolvedRows(Record):
     compliance: Array  # (n,) velocity by which the row yields, per impulse
     bound: Array  # (n,) coefficient of friction, or the upper bound of an interval [N s, N m s]
     correction: Array  # (n,) impulses that remove overlaps from coordinates and leave velocities alone
-    predicted: (
-        Array  # (n,) what of the impulse is part of the prediction, v_free: all of it where no row was solved for
-    )
+    predicted: Array  # (n,) what of the impulse is part of v_free
+    #: (n,) whether it was not solved for: all of it is part of v_free, and of the inertia in dofs
+    absorbed: NDArray[np.bool_]
 
     @classmethod
     def of(cls, values: dict[str, Array]) -> SolvedRows:
         columns: dict[str, Any] = dict(values)
         for name in ("environment", "index", "component", "block"):
             columns[name] = values[name].astype(np.int64)
+        columns["absorbed"] = values["absorbed"].astype(np.bool_)
         for name, known in (("source", _SOURCES), ("law", _LAWS), ("mode", _MODES)):
             columns[name] = known[values[name].astype(np.int64)]
         return cls(**columns)
@@ -94,8 +95,8 @@ class StepSolution(Record):
     rows: SolvedRows
     #: (..., nv, 13) the factors: for every degree of freedom of the eliminated tree, axis (6), carry (6) and weight as
     #: in docs/theory_contact.md, in world axes about the root of its tree; zero where nothing can touch.
-    #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row. H has 1 / compliance on its diagonal for
-    #: every servo that is within its effort and part of the prediction.
+    #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row. Along rows that are absorbed, H has more
+    #: than its own: 1 / compliance where a servo is within its effort, and 1e30 where a joint sticks.
     dofs: Array
 
     @classmethod
