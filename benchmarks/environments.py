@@ -1,7 +1,8 @@
-"""What environments cost beside the bare physics: ``python -m benchmarks.environments [--num-envs 1024]``.
+"""What environments cost compared with bare physics: ``python -m benchmarks.environments [--num-envs 1024]``.
 
-Environments take some random actions; then a rollout starts where they did, with the controls they had. Both are timed
-in turn; the ratio of the fastest of each is the throughput that observations, rewards and resets leave.
+Environments take some random actions; then a rollout starts where they did, with the same controls. Both are timed in
+turns, by the clock and by CPU time, and the fastest of each are compared: the ratio is the throughput that observations,
+rewards and resets leave. On a machine with other work to do, only the ratio of CPU times means something.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import argparse
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 import featherweight as fw
 from featherweight.gym.registration import TASKS
 
 
-def measure(name: str, num_envs: int, actions: int = 10, repeats: int = 5) -> tuple[float, float]:
-    """Time of one action in all environments, bare and with everything [s]."""
+#: By the clock, and CPU time of all threads [s].
+Seconds = NDArray[np.float64]
+
+
+def measure(name: str, num_envs: int, actions: int = 10, repeats: int = 5) -> tuple[Seconds, Seconds]:
+    """Times (2,) of one action in all environments, bare and with everything."""
     task, arguments = TASKS[name]
     envs = fw.gym.VectorEnv(getattr(fw.gym.tasks, task)(**arguments), num_envs)
     envs.reset(seed=0)
@@ -26,15 +32,21 @@ def measure(name: str, num_envs: int, actions: int = 10, repeats: int = 5) -> tu
     for _ in range(repeats):
         start, controls = envs.state, np.empty((num_envs, actions * decimation, simulator.nu))
         chosen = rng.uniform(-0.5, 0.5, (actions, *envs.action_space.shape)).astype(np.float32)
-        began = time.perf_counter()
+        spent = np.zeros(2)
         for k, action in enumerate(chosen):
+            began = _now()
             envs.step(action)
+            spent += _now() - began
             controls[:, k * decimation : (k + 1) * decimation] = envs.control[:, None]
-        whole.append((time.perf_counter() - began) / actions)
-        began = time.perf_counter()
+        whole.append(spent / actions)
+        began = _now()
         simulator.rollout(start, control=controls, record=False)
-        bare.append((time.perf_counter() - began) / actions)
-    return min(bare), min(whole)
+        bare.append((_now() - began) / actions)
+    return np.min(bare, axis=0), np.min(whole, axis=0)
+
+
+def _now() -> Seconds:
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def main() -> None:
@@ -42,10 +54,11 @@ def main() -> None:
     parser.add_argument("--num-envs", type=int, default=1024, help="(%(default)s)")
     parser.add_argument("names", nargs="*", default=list(TASKS), metavar="NAME", help=f"of {', '.join(TASKS)} (all)")
     options = parser.parse_args()
-    print(f"{options.num_envs} environments{'':14} bare [ms]  with all [ms]   share")
+    print(f"{options.num_envs} environments{'':10} bare [ms]  with all [ms]   share   share of CPU time")
     for name in options.names:
         bare, whole = measure(name, options.num_envs)
-        print(f"{name:32} {1e3 * bare:8.2f} {1e3 * whole:13.2f} {100 * bare / whole:8.0f} %")
+        clock, cpu = 100 * bare / whole
+        print(f"{name:28} {1e3 * bare[0]:8.2f} {1e3 * whole[0]:13.2f} {clock:8.0f} % {cpu:12.0f} %")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,43 @@ def test_info_of_a_file_with_limits_and_what_was_not_honoured(capsys: pytest.Cap
     assert "mimics 'turn': scenes hold it" in out
 
 
+def test_info_draws_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "info", "quadruped")
+    table = out.split("\nlink ")[1].splitlines()
+    lines = [line[: table[0].index("mass") + len("link ")].rstrip() for line in table]
+    assert lines[lines.index("trunk") :][:6] == [
+        "trunk",
+        "├── front_left_hip",
+        "│   └── front_left_thigh",
+        "│       └── front_left_calf",
+        "│           └── front_left_foot",
+        "├── front_right_hip",
+    ]
+    assert any(line.startswith("└── hind_right_hip") for line in lines)
+
+
+def test_info_counts_what_a_loop_leaves_free(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "info", "five_bar")
+    assert "4 degrees of freedom (nq 4, nv 4)" in out
+    assert next(line for line in out.splitlines() if line.startswith("tip_pin")).split() == [
+        *("tip_pin", "left_rod", "right_rod", "x", "z"),
+    ]
+    assert "with 1 loop closed: 2 degrees of freedom" in out
+    assert "with 1 loop closed: 1 degree of freedom\n" in run(capsys, "info", "four_bar")[1] + "\n"
+
+
+def test_info_lists_couplings_actuators_sensors_and_keyframes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    builder.couple("gear", "joint_7", "joint_6", [0.1, -2.0]).keyframe("home")
+    builder.build().save(tmp_path / "arm.json")
+    _, out, _ = run(capsys, "info", str(tmp_path / "arm.json"))
+    assert "gear      joint_7 = -2 joint_6 + 0.1" in out
+    assert "\nkeyframe: home" in out
+    assert "1 moving joint," in run(capsys, "info", "pendulum")[1]
+
+
 def test_info_frees_the_base_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     _, fixed, _ = run(capsys, "info", str(DATA / "axes.urdf"))
     _, floating, _ = run(capsys, "info", str(DATA / "axes.urdf"), "--floating-base")

@@ -257,7 +257,7 @@ def test_a_robot_is_converted_on_the_command_line(tmp_path: Path, capsys: pytest
     same_motion(fw.models.quadruped(), fw.load(json))
     assert "robot.json" in capsys.readouterr().out
     assert main(["convert", "quadruped", str(tmp_path / "robot.urdf")]) == 2
-    assert "written are .xml, .mjcf and .json" in capsys.readouterr().err
+    assert "can write .xml, .mjcf and .json" in capsys.readouterr().err
 
 
 def test_warnings_name_the_place_of_the_call() -> None:

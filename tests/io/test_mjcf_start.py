@@ -90,7 +90,7 @@ def test_simulate_uses_the_ground_and_the_start_of_the_file(tmp_path: Path, caps
     assert main(["simulate", str(file), "--seconds", "0.02", "--out", str(tmp_path / "motion.npz")]) == 0
     out = capsys.readouterr().out
     assert "free in some directions" in out
-    assert "keyframes to start at: high, key_1" in out
+    assert "available keyframes: high, key_1" in out
     assert "ground of its file" in out
     with np.load(tmp_path / "motion.npz") as motion:
         assert_close(motion["q"][0], [0, 0.7, 0, 0])

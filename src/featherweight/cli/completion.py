@@ -8,7 +8,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """What the shell is to read, made from the parser: commands, their options, and names of built-in models."""
+    """The script for the shell, made from the parser: commands, their options, and names of built-in models."""
     commands = _commands(parser)
     if shell == "fish":
         lines = ["complete -c featherweight -f -n __fish_use_subcommand -a '" + " ".join(commands) + "'"]

@@ -1,4 +1,4 @@
-"""What is installed, how it runs, and what to install for the rest: ``featherweight doctor``."""
+"""What is installed, how it runs, and how to install what is missing: ``featherweight doctor``."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ import featherweight as fw
 #: Extras: what they are for, and the modules they bring.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mjcf": ("MJCF files", ("mujoco",)),
-    "mesh": ("collision meshes", ("trimesh", "scipy", "collada")),
+    "mesh": ("mesh files and convex hulls", ("trimesh", "scipy", "collada")),
     "xacro": ("xacro files", ("xacro",)),
     "descriptions": ("robots by name", ("robot_descriptions",)),
-    "yaml": ("loops and couplings in files beside a URDF", ("yaml",)),
-    "decompose": ("concave meshes as convex pieces", ("coacd", "trimesh")),
+    "yaml": ("loops and couplings in a YAML file next to a URDF", ("yaml",)),
+    "decompose": ("concave meshes, decomposed into convex pieces", ("coacd", "trimesh")),
     "plot": ("pictures and curves", ("matplotlib",)),
     "view": ("live views in the browser", ("viser",)),
-    "video": ("videos, and pictures of environments", ("panda3d", "imageio_ffmpeg")),
-    "gym": ("environments for learning", ("gymnasium",)),
+    "video": ("videos, and rendering of environments", ("panda3d", "imageio_ffmpeg")),
+    "gym": ("Gymnasium environments", ("gymnasium",)),
     "torch": ("gradients in PyTorch", ("torch",)),
     "jax": ("gradients in JAX", ("jax",)),
 }
 
 
 def examination() -> tuple[list[str], bool]:
-    """Lines of what was found, and whether the package itself is well."""
+    """The findings, line by line, and whether the package itself works."""
     build = fw.build_info()
     lines = [
         f"featherweight {fw.__version__}, Python {platform.python_version()}, NumPy {np.__version__}",
         f"{platform.system()} {platform.machine()}, {build['threads']} threads",
-        f"instruction set {build['isa']} ({build['lanes_float64']} numbers of double precision at a time); "
+        f"instruction set {build['isa']} ({build['lanes_float64']} float64 values per register); "
         f"built for {', '.join(build['available_isas'])} by {build['compiler']}",
     ]
     well, what = _computes()
@@ -47,11 +47,11 @@ def examination() -> tuple[list[str], bool]:
         missing += [extra] if absent else []
     browser = next((found for name in ("chromium", "google-chrome", "firefox") if (found := shutil.which(name))), None)
     lines.append(
-        f"  {'browser':<10} {'yes' if browser else 'no':<4} pages of fw.view{f': {browser}' if browser else ''}"
+        f"  {'browser':<12} {'yes' if browser else 'no':<4} pages of fw.view{f': {browser}' if browser else ''}"
     )
     if missing:
-        lines += ["", "For what is missing:", f'  pip install "featherweight[{",".join(missing)}]"']
-        lines += ["or, in a checkout:", f'  pip install -e ".[{",".join(missing)}]"']
+        lines += ["", "To install what is missing:", f'  pip install "featherweight[{",".join(missing)}]"']
+        lines += ["or, in a checkout of the sources:", f'  pip install -e ".[{",".join(missing)}]"']
     return lines, well
 
 
@@ -63,7 +63,7 @@ def _versions(modules: tuple[str, ...], absent: list[str]) -> str:
 
 
 def _computes() -> tuple[bool, str]:
-    """A free fall, whose answer is known."""
+    """Checks a free fall, whose exact answer is known."""
     model = fw.models.quadruped()
     a = fw.aba(model, model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
     error = float(np.abs(a - np.array([0.0, 0.0, -9.81] + [0.0] * (model.nv - 3))).max())

@@ -49,18 +49,26 @@ def describe(model: Model) -> str:
     """A summary of a model, as text."""
     gravity = ", ".join(f"{x:g}" for x in model.gravity)
     head = (
-        f"{model.name}: {model.nv} degrees of freedom (nq {model.nq}, nv {model.nv}), "
-        f"{len(model.joints)} moving joints, "
-        f"{model.n_links} links, {model.mass:.6g} kg, gravity ({gravity}) m/s^2"
+        f"{model.name}: {counted(model.nv, 'degree')} of freedom (nq {model.nq}, nv {model.nv}), "
+        f"{counted(len(model.joints), 'moving joint')}, "
+        f"{counted(model.n_links, 'link')}, {model.mass:.6g} kg, gravity ({gravity}) m/s^2"
     )
-    parts = [head, _joint_table(model), _link_table(model)]
-    if model.description.frames:
-        parts.append(_table([("frame", "on"), *((frame.name, frame.link) for frame in model.description.frames)]))
+    parts = [head, _joint_table(model), _link_tree(model), _loops(model), _couplings(model), _actuator_table(model)]
+    description = model.description
+    if description.frames:
+        parts.append(_table([("frame", "on"), *((frame.name, frame.link) for frame in description.frames)]))
+    if description.sensors:
+        parts.append(_table([("sensor", "measures", "of"), *((s.name, s.quantity, s.of) for s in description.sensors)]))
     if model.keyframes:
-        parts.append(f"keyframes: {', '.join(model.keyframes)}")
+        parts.append(f"{'keyframe' if len(model.keyframes) == 1 else 'keyframes'}: {', '.join(model.keyframes)}")
     if len(model.import_report):
         parts.append(str(model.import_report))
     return "\n\n".join(part for part in parts if part)
+
+
+def counted(n: int, what: str) -> str:
+    """``1 link``, ``2 links``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _joint_table(model: Model) -> str:
@@ -92,22 +100,76 @@ def _joint_table(model: Model) -> str:
     return _table([head, *rows])
 
 
-def _link_table(model: Model) -> str:
+def _link_tree(model: Model) -> str:
+    """The tree of links, drawn, with what each of them is."""
     rows = []
-    for link, joint in zip(model.description.links, model.description.joints, strict=True):
+    for drawn, link, joint in zip(_branches(model), model.description.links, model.description.joints, strict=True):
         body = link.inertia
         counts = Counter(geometry.shape for geometry in link.geometries)
-        shapes = [kind if n == 1 else f"{n} {kind}" for kind, n in counts.items()]
+        shapes = [kind if n == 1 else f"{n}x {kind}" for kind, n in counts.items()]
         rows.append(
             (
-                link.name,
+                drawn + link.name,
                 "-" if body is None else f"{body.mass:.4g}",
                 "-" if body is None else " ".join(f"{x:.3g}" for x in body.com + 0.0),
                 " ".join(shapes) or "-",
                 joint.name if joint.nv else f"{joint.name} (fixed)",
             )
         )
-    return _table([("link", "mass [kg]", "centre of mass [m]", "shapes", "carried by"), *rows])
+    return _table([("link", "mass [kg]", "centre of mass [m]", "shapes", "joint"), *rows])
+
+
+def _branches(model: Model) -> list[str]:
+    """What is drawn before each link; links are listed depth first."""
+    children: dict[str, list[str]] = {}
+    for joint in model.description.joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    indents = {"world": ""}  # of what hangs from each link
+    drawn = []
+    for joint in model.description.joints:
+        indent = indents[joint.parent]
+        last = joint.child == children[joint.parent][-1]
+        root = joint.parent == "world"
+        drawn.append("" if root else indent + ("└── " if last else "├── "))
+        indents[joint.child] = "" if root else indent + ("    " if last else "│   ")
+    return drawn
+
+
+def _loops(model: Model) -> str:
+    """What closes the tree to a mechanism, and what can still move."""
+    if not model.description.closures:
+        return ""
+    left = int(fw.mobility(model, model.q0, fw.constraints_of(model)).dof)
+    rows = [(c.name, c.link, c.to, " ".join(c.rows)) for c in model.description.closures]
+    table = _table([("loop", "joins", "to", "holds"), *rows])
+    return f"{table}\nwith {counted(len(rows), 'loop')} closed: {counted(left, 'degree')} of freedom"
+
+
+def _couplings(model: Model) -> str:
+    mimics = [(j.name, j.mimic.as_coupling(j.name)) for j in model.description.joints if j.mimic is not None]
+    all_of_them = [*mimics, *((c.name, c) for c in model.description.couplings)]
+    rows = [(name, f"{each.joint} = {_polynomial(each)}") for name, each in all_of_them]
+    return _table([("coupling", "holds"), *rows]) if rows else ""
+
+
+def _polynomial(coupling: fw.Coupling) -> str:
+    powers = [(x, coupling.to if k == 1 else f"{coupling.to}^{k}") for k, x in enumerate(coupling.polynomial) if k]
+    terms = [f"{x:g} {power}" for x, power in powers if x] + [f"{x:g} {name}" for name, x in coupling.others]
+    constant = coupling.polynomial[0]
+    return " + ".join([*terms, *([f"{constant:g}"] if constant or not terms else [])])
+
+
+def _actuator_table(model: Model) -> str:
+    rows = [
+        (each.name, each.kind, each.frame or " ".join(name for name, _ in each.joints), _range(each.ctrl_range),
+         _range(each.force_range))
+        for each in model.description.actuators
+    ]  # fmt: skip
+    return _table([("actuator", "kind", "drives", "control", "force"), *rows]) if rows else ""
+
+
+def _range(bounds: tuple[float, float] | None) -> str:
+    return "" if bounds is None else f"{bounds[0]:.4g} .. {bounds[1]:.4g}"
 
 
 def _axis(axis: Array | None) -> str:

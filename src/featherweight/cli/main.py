@@ -1,8 +1,9 @@
-"""The command ``featherweight``: look at a model, simulate it, measure physics and speed."""
+"""The command ``featherweight``: inspect a model, simulate it, measure physics and speed."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -21,7 +22,7 @@ from ..scene.decomposition import decomposed
 from .checkout import import_from_checkout
 from .completion import SHELLS
 from .completion import script as completion
-from .info import builtin_models, describe, find_model
+from .info import builtin_models, counted, describe, find_model
 
 if TYPE_CHECKING:
     from .simulate import Drop
@@ -45,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(argv)
     if rest and options.command != "bench":
         parser.error(f"unknown arguments: {' '.join(rest)}")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # of terminals without the letters of a name, or the lines of a tree
     try:
         return int(options.run(options, rest))
     except (ValueError, OSError, ImportError) as error:
@@ -65,17 +68,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    info = commands.add_parser("info", help="what a robot is made of", description="Print what a robot is made of.")
+    info = commands.add_parser("info", help="describe a robot", description="Describe a robot: joints, the tree of links, loops, actuators, import report.")
     _add_model_options(info)
     info.set_defaults(run=_info)
 
-    text = "Drop a robot on the ground, or move it on its fixed base; print a summary, save the motion and a picture."
-    simulate = commands.add_parser("simulate", help="a robot on the ground, recorded and drawn", description=text)
+    text = "Drop a robot on the ground, or simulate it on its fixed base; print a summary, save the motion and a picture."
+    simulate = commands.add_parser("simulate", help="simulate a robot, record and draw its motion", description=text)
     _add_model_options(simulate)
     simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="simulated time [s] (%(default)s)")
     simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
-    simulate.add_argument("--batch", type=_positive_int, default=1, help="robots at once, each slightly different (1)")
-    simulate.add_argument("--seed", type=_whole, default=0, help="seed of those differences (%(default)s)")
+    simulate.add_argument("--batch", type=_positive_int, default=1, help="number of robots, each started slightly differently (1)")
+    simulate.add_argument("--seed", type=_whole, default=0, help="random seed of these differences (%(default)s)")
     simulate.add_argument(
         "--controller",
         choices=("hold", "zero"),
@@ -87,53 +90,53 @@ def _parser() -> argparse.ArgumentParser:
     )
     simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
     simulate.add_argument(
-        "--height", type=_height, default=None, metavar="M", help="of the lowest point above the ground [m], or auto"
+        "--height", type=_height, default=None, metavar="M", help="initial height of the lowest point above the ground [m], or auto"
     )
-    simulate.add_argument("--keyframe", metavar="NAME", help="of the file, to start at (where the file starts)")
+    simulate.add_argument("--keyframe", metavar="NAME", help="keyframe of the file to start from (default: the initial state of the file)")
     simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
     simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
     simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
-    simulate.add_argument("--html", type=Path, metavar="FILE.html", help="where to save a page that shows the motion")
+    simulate.add_argument("--html", type=Path, metavar="FILE.html", help="where to save a web page that plays the motion")
     simulate.add_argument("--video", type=Path, metavar="FILE.mp4", help="where to save a video")
     simulate.set_defaults(run=_simulate)
 
-    text = "Show a robot, or a motion that was saved, in the browser: one page that needs no network."
-    view = commands.add_parser("view", help="a robot or a saved motion in the browser", description=text)
+    text = "Show a robot or a saved motion in the browser, as a single page that works offline."
+    view = commands.add_parser("view", help="show a robot or a saved motion in the browser", description=text)
     _add_model_options(view)
-    view.add_argument("--robot", metavar="MODEL", help="of a motion whose file does not say which robot moves")
-    view.add_argument("--out", type=Path, metavar="FILE.html", help="where to save the page (a temporary file)")
-    view.add_argument("--no-browser", action="store_true", help="save the page only")
+    view.add_argument("--robot", metavar="MODEL", help="the robot of a motion whose file does not name it")
+    view.add_argument("--out", type=Path, metavar="FILE.html", help="where to save the page (default: a temporary file)")
+    view.add_argument("--no-browser", action="store_true", help="only save the page")
     view.set_defaults(run=_view)
 
-    text = "Write a robot as MJCF (.xml, .mjcf) or as a file of our own (.json), whatever it comes from."
-    convert = commands.add_parser("convert", help="a robot from one kind of file to another", description=text)
+    text = "Convert a robot from any supported format to MJCF (.xml, .mjcf) or to featherweight's own format (.json)."
+    convert = commands.add_parser("convert", help="convert a robot to another file format", description=text)
     _add_model_options(convert)
-    convert.add_argument("out", type=Path, metavar="FILE", help="what to write: .xml, .mjcf or .json")
+    convert.add_argument("out", type=Path, metavar="FILE", help="file to write: .xml, .mjcf or .json")
     convert.set_defaults(run=_convert)
 
-    text = "Throw a batch of built-in quadrupeds, check the physics of their fall, and save a picture."
-    demo = commands.add_parser("demo", help="a batch of robots in free fall, checked and drawn", description=text)
+    text = "Throw a batch of built-in quadrupeds, check the physics of their fall and save a picture."
+    demo = commands.add_parser("demo", help="check and draw a batch of robots in free fall", description=text)
     demo.add_argument("--out", type=Path, default=Path("out/free_fall.png"), help="picture to write (%(default)s)")
-    demo.add_argument("--batch", type=_positive_int, default=1024, help="robots at once (%(default)s)")
+    demo.add_argument("--batch", type=_positive_int, default=1024, help="number of robots (%(default)s)")
     demo.add_argument("--seconds", type=_positive_float, default=1.0, help="simulated time [s] (%(default)s)")
     demo.set_defaults(run=_demo)
 
-    text = "Measure cases of physics with exact answers, beside MuJoCo if installed, and what others published."
-    scores = commands.add_parser("scoreboard", help="physics with exact answers, beside MuJoCo", description=text)
-    scores.add_argument("--case", nargs="+", metavar="NAME", help="some of the cases; a wrong name lists them")
+    text = "Score physics cases with exact answers, next to MuJoCo (if installed) and to published results."
+    scores = commands.add_parser("scoreboard", help="score physics cases with exact answers, next to MuJoCo", description=text)
+    scores.add_argument("--case", nargs="+", metavar="NAME", help="cases to run (default: all); an unknown name lists them")
     scores.add_argument("--out", type=Path, default=Path("build/scoreboard"), help="folder for results (%(default)s)")
     scores.set_defaults(run=_scoreboard)
 
-    bench = commands.add_parser("bench", help="time the algorithms, beside Pinocchio if installed", add_help=False)
+    bench = commands.add_parser("bench", help="time the algorithms, next to Pinocchio if installed", add_help=False)
     bench.set_defaults(run=_bench)
 
-    text = "Say how the package runs on this machine, whether it computes right, and what to install for the rest."
-    check = commands.add_parser("doctor", help="what is installed, and what to install", description=text)
+    text = "Report how the package runs on this machine, check one result, and list optional packages to install."
+    check = commands.add_parser("doctor", help="check the installation and the optional packages", description=text)
     check.set_defaults(run=_doctor)
 
-    text = "Print what a shell reads to complete commands, options and names of built-in models."
-    complete = commands.add_parser("completion", help="completion for a shell", description=text)
-    complete.add_argument("shell", choices=SHELLS, help="which")
+    text = "Print a script that lets a shell complete commands, options and names of built-in models."
+    complete = commands.add_parser("completion", help="print a completion script for a shell", description=text)
+    complete.add_argument("shell", choices=SHELLS, help="the shell")
     complete.set_defaults(run=lambda options, rest: _completion(options.shell, parser))
 
     for name, command in commands.choices.items():
@@ -174,17 +177,17 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
     )
-    command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
+    command.add_argument("--floating-base", action="store_true", help="let the base of a robot loaded from a file move freely")
     command.add_argument(
-        "--strict", action="store_true", help="fail on anything in the file that the motion would not honour"
+        "--strict", action="store_true", help="fail on any element of the file that changes the motion and is not honoured"
     )
     command.add_argument(
-        "--package-dir", action="append", metavar="DIR", help="where package:// meshes are; repeatable"
+        "--package-dir", action="append", metavar="DIR", help="folder in which to look for package:// meshes; repeatable"
     )
     command.add_argument(
         "--decompose",
         action="store_true",
-        help="cut collision meshes into convex pieces, instead of taking their hulls",
+        help="decompose collision meshes into convex pieces instead of using their convex hulls",
     )
 
 
@@ -210,7 +213,8 @@ def _info(options: argparse.Namespace, rest: list[str]) -> int:
 def _convert(options: argparse.Namespace, rest: list[str]) -> int:
     suffix = options.out.suffix.lower()
     if suffix not in (".xml", ".mjcf", ".json"):
-        raise ValueError(f"{options.out}: written are .xml, .mjcf and .json files, not {suffix or 'files without'!r}")
+        given = f"not {suffix!r}" if suffix else "and the name has no suffix"
+        raise ValueError(f"{options.out}: can write .xml, .mjcf and .json files, {given}")
     model = _model_of(options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -220,8 +224,7 @@ def _convert(options: argparse.Namespace, rest: list[str]) -> int:
             with files.replacing(options.out) as file:
                 file.write(fw.to_mjcf(model, strict=options.strict).encode())
     if model.import_report.not_honoured:
-        count = len(model.import_report.not_honoured)
-        print(f"{count} things in {options.model} change the motion and are not honoured: see featherweight info")
+        print(_not_honoured(model, options.model))
     for warning in caught:
         print(warning.message)
     print(f"{model!r}: {options.out}")
@@ -260,25 +263,24 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     )
     print(f"{model!r}, base {_base(drop)}")
     if model.keyframes and options.keyframe is None:
-        print(f"keyframes to start at: {', '.join(model.keyframes)}")
+        print(f"available keyframes: {', '.join(model.keyframes)}")
     if drop.has_ground and options.ground == "plane":
-        print("it stands on the ground of its file")
+        print("it stands on the ground defined in its file")
     if all(shape.static for shape in drop.simulator.scene.shapes):
-        print("it has no collision shapes: nothing can touch it")
+        print("it has no collision shapes, so nothing can touch it")
     if model.import_report.not_honoured:
-        count = len(model.import_report.not_honoured)
-        print(f"{count} things in the file change the motion and are not honoured: see featherweight info")
+        print(_not_honoured(model, "the file"))
     sys.stdout.flush()
 
     record = drop.run(
         options.seconds, batch=options.batch, seed=options.seed, every=options.every, progress=sys.stderr.isatty()
     )
     if record.interrupted:
-        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; the following is up to then")
+        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; what follows covers the time until then")
     print(_lines(record.summary()))
     if options.out is not None:
         record.save(options.out, options.model)
-        print(f"motion{', up to then' if record.interrupted else ''}: {options.out}")
+        print(f"motion{' until then' if record.interrupted else ''}: {options.out}")
     if options.plot is not None:
         save_picture(record, options.plot)
         print(f"picture: {options.plot}")
@@ -293,6 +295,12 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     return EXIT_CHECK_FAILED if record.failed else 0
 
 
+def _not_honoured(model: Model, file: str) -> str:
+    n = len(model.import_report.not_honoured)
+    what = f"{counted(n, 'element')} of {file} that would change the motion {'is' if n == 1 else 'are'} not honoured"
+    return f"{what}: see featherweight info"
+
+
 def _base(drop: Drop) -> str:
     kinds = {joint.type for base in drop.bases for joint in base.joints}
     return "fixed" if not drop.bases else "free" if "free" in kinds else "free in some directions"
@@ -303,7 +311,7 @@ def _check_size(model: Model, options: argparse.Namespace) -> None:
     size = 8 * rows * (model.nq + model.nv + 4)
     if size > MAX_RECORD:
         every = int(np.ceil(options.every * size / MAX_RECORD))
-        raise ValueError(f"the record would take {size / 1e9:.1f} GB: record less often, with --every {every} or more")
+        raise ValueError(f"the recording would take {size / 1e9:.1f} GB: record fewer steps, with --every {every} or more")
 
 
 def _lines(facts: dict[str, str]) -> str:
@@ -362,7 +370,7 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
         good = error <= DEMO_TOLERANCE
         passed &= good
         print(f"  {what:<32} {error:.1e}  {'ok' if good else f'TOO LARGE, expected {DEMO_TOLERANCE:g} at most'}")
-    print("  (largest of the batch, relative to: depth fallen, momentum, work of gravity)\n")
+    print("  (largest of the batch, relative to the depth fallen, the momentum and the work of gravity)\n")
     save_picture(result, options.out)
     print(f"picture: {options.out}")
     return 0 if passed else EXIT_CHECK_FAILED

@@ -27,6 +27,8 @@ _INSTALL = 'pip install "featherweight[video]"'
 _FINER = 2  # pixels rendered for each one shown, in each direction: smooth edges
 _SUN = np.array([0.35, -0.5, 1.0])  # towards the light
 _BACKGROUND = (0.93, 0.95, 0.97)
+_FIELD = 32.0  # of view, along the shorter side [degrees]
+_GRID = (0.74, 0.78, 0.83)  # colour of its lines
 
 
 def render(animation: Animation, *, size: tuple[int, int] = (1280, 720), environment: int = 0) -> Iterator[Picture]:
@@ -139,6 +141,16 @@ def _module(name: str) -> Any:
         raise ImportError(f"videos need {name.partition('.')[0].replace('_', '-')}: {_INSTALL}") from None
 
 
+def _floor(animation: Animation) -> float | None:
+    """Height of the highest level ground [m], if there is one."""
+    heights = []
+    for item in animation.world.items:
+        if item.role == "ground":
+            z = animation.world.surfaces[item.surface].vertices @ item.placement[2, :3] + item.placement[2, 3]
+            heights += [float(z[0])] if np.ptp(z) < 1e-9 else []
+    return max(heights, default=None)
+
+
 class _Stage:
     """A scene of Panda3D, a camera that sees the whole motion, and a buffer to render into."""
 
@@ -173,8 +185,10 @@ class _Stage:
         self._add_lights()
         lower, upper = self._bounds(animation)
         self._add_camera(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)))
-        if any(item.role == "ground" for item in animation.world.items):
-            self._add_shadow()
+        floor = _floor(animation)
+        if floor is not None:
+            self._add_grid(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)), floor)
+            self._add_shadow(floor)
 
     def picture(self, frame: int) -> Picture:
         return self.picture_of(self._placements[frame])
@@ -266,19 +280,44 @@ class _Stage:
         extent = max(extent, 0.05)
         lens = core.PerspectiveLens()
         lens.set_aspect_ratio(width / height)
-        lens.set_fov(38.0)
+        lens.set_min_fov(_FIELD)
         lens.set_near_far(0.02 * extent, 200.0 * extent)
-        self._eye = target + 1.9 * extent * np.array([0.52, -0.72, 0.33])
+        distance = 0.5 * extent / np.sin(0.5 * np.radians(_FIELD))  # a sphere around everything is in view
+        direction = np.array([0.52, -0.72, 0.33])
+        self._eye = target + distance * direction / np.linalg.norm(direction)
         self._camera = self._root.attach_new_node(core.Camera("camera", lens))
         self._camera.set_pos(*self._eye)
         self._camera.look_at(core.LPoint3(*target), core.LVector3(0.0, 0.0, 1.0))
         self._buffer.make_display_region().set_camera(self._camera)
 
-    def _add_shadow(self) -> None:
-        """The robot again, flattened along the sun's rays onto the ground at z = 0."""
+    def _add_grid(self, middle: Array, extent: float, floor: float) -> None:
+        """Lines on the floor, as short strips: the renderer drops what reaches behind the camera."""
+        cell = 10.0 ** np.round(np.log10(max(extent, 0.05))) / 2.0
+        center = np.round(middle[:2] / cell) * cell
+        half, width = 20 * cell, 0.006 * max(extent, 0.05)
+        strips = []
+        for k in range(-20, 21):
+            for axis in (0, 1):
+                for start in np.arange(-half, half, cell):
+                    corners = np.zeros((4, 3))
+                    corners[:, axis] = k * cell + width * np.array([-0.5, 0.5, 0.5, -0.5])
+                    corners[:, 1 - axis] = start + cell * np.array([0.0, 0.0, 1.0, 1.0])
+                    strips.append(corners)
+        vertices = np.concatenate(strips) + (*center, floor + 5e-4 * extent)
+        first = 4 * np.arange(len(strips))[:, None]
+        faces = np.concatenate([first + (0, 1, 2), first + (0, 2, 3)])
+        grid = self._node(Surface(vertices, faces, smooth=False))
+        grid.reparent_to(self._root)
+        grid.set_light_off(1)
+        grid.set_color((*_GRID, 1.0), 1)
+        grid.set_two_sided(True)
+
+    def _add_shadow(self, floor: float) -> None:
+        """The robot again, flattened along the sun's rays onto the floor."""
         flat = np.eye(4)[:3]
         flat[:2, 2] = -_SUN[:2] / _SUN[2]
-        flat[2] = (0.0, 0.0, 1e-4, 1e-3)  # not quite: Panda3D inverts it
+        flat[:2, 3] = floor * _SUN[:2] / _SUN[2]
+        flat[2] = (0.0, 0.0, 1e-4, floor + 1e-3)  # not quite flat: Panda3D inverts it
         shadow = self._root.attach_new_node("shadow")
         shadow.set_mat(self._matrix(flat))
         self._robot.instance_to(shadow)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import socket
 import threading
+import time as clock
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -12,20 +14,32 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
-from ..model.poses import quaternion_from_rotation
 from .live_curves import LiveCurves
+from .live_environment import Layer, LiveEnvironment, add_item
 from .world import World
+
+#: Environments of a batch that are shown side by side.
+MOST_ENVIRONMENTS = 16
 
 _FIRST_PORT = 8080
 _INSTALL = 'pip install "featherweight[view]"'
+_TRAIL, _TRAIL_PERIOD = 1000, 0.1  # points, and the least time between two drawings [s]
+_RED, _PINK = (220, 40, 40), (208, 28, 139)
+_LAYERS: dict[Layer, str] = {
+    "visual": "robot",
+    "collision": "collision shapes",
+    "frames": "frames of links",
+    "centre": "centre of mass",
+}
 
 
 class LiveView:
-    """A page that follows a robot: made by :func:`featherweight.view`, moved by :meth:`update`.
+    """A page that follows a simulation: created by :func:`featherweight.view`, moved by :meth:`update`.
 
-    ``url`` is where it is shown. Of states, it shows contacts with their forces, and curves of energies and of the
-    residual. While someone has pressed "pause", :meth:`update` waits; "step" lets one through. A view closes with
-    :meth:`close`, or at the end of a ``with`` block.
+    ``url`` is its address. For states, it also shows contact points with their forces, the trail of the centre of mass,
+    and curves of the energies and of the residual. Environments of a batch are shown side by side, up to 16 of them.
+    While "pause" is pressed, :meth:`update` blocks; "step" lets one call through. Browsers may come and go. Close the
+    view with :meth:`close`, or use it in a ``with`` block.
 
     >>> sim = fw.Simulator(fw.models.arm())
     >>> live = fw.view(sim, live=True)  # doctest: +SKIP
@@ -39,61 +53,47 @@ class LiveView:
         self._server = viser.ViserServer(
             host=host, port=wanted, label=f"featherweight: {world.model.name}", verbose=False
         )
-        self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next one that is free
+        self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next free port
         self._server.scene.set_up_direction("+z")
-        self._links = [self._server.scene.add_frame(f"/links/{k}", show_axes=False) for k in range(world.model.n_links)]
-        self._by_role: dict[str, list[Any]] = {"visual": [], "collision": [], "ground": []}
-        for k, item in enumerate(world.items):
-            self._add(k, item)
-        self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy")
         self._goes_on = threading.Event()
         self._goes_on.set()
+        self._visible = {"visual": True, "collision": False, "frames": False, "centre": False}
         self._add_switches()
-        self._curves: LiveCurves | None = None  # made when there is something to draw
-        self._arrows: Any = None
-        self._q = np.array(q, dtype=np.float64)
-        self._look_at(q)
-        self.update(q)
+        lower, upper = world.bounds(np.asarray(_core.forward_kinematics(world.model, q)))
+        self._size = max(float(np.linalg.norm(upper - lower)), 0.1)
+        self._spacing = 1.15 * max(float((upper - lower)[:2].max()), 0.05) + 0.1 * self._size
+        self._look_at(0.5 * (lower + upper))
+        for k, item in enumerate(world.items):
+            if item.link < 0:
+                add_item(self._server, world, k, f"/world/{k}", visible=True)
+        self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy")
+        self._environments: list[LiveEnvironment] = []
+        self._curves: LiveCurves | None = None  # created when there is something to draw
+        self._contacts: list[Any] = []
+        self._trail: deque[Array] = deque(maxlen=_TRAIL)
+        self._trail_line: Any = None
+        self._trail_drawn = -np.inf
+        self._q: Array = np.array(q, dtype=np.float64)  # of the first environment
+        self._show(self._q[None])
 
     def update(self, q: ArrayLike | Any, *, time: float | None = None) -> None:
-        """Move to a configuration ``q`` (nq,), or to a state; of a batch the first environment is shown."""
-        given = getattr(q, "q", q)
+        """Show a state, or configurations ``q`` (nq,) or (batch, nq)."""
+        given = np.atleast_2d(np.asarray(getattr(q, "q", q), dtype=np.float64))
         time = getattr(q, "time", time)
-        values = np.asarray(given, dtype=np.float64)
-        self._q = values = np.array(values[0] if values.ndim == 2 else values)
-        placements = np.asarray(_core.forward_kinematics(self.world.model, values))
         with self._server.atomic():
-            for handle, X in zip(self._links, placements, strict=True):
-                handle.position = X[:3, 3]
-                handle.wxyz = _wxyz(X[:3, :3])
+            centre = self._show(given)
             if time is not None:
                 self._clock.value = f"{np.ravel(time)[0]:.3f} s"
             if hasattr(q, "contacts"):
-                self._show_state(q)
+                self._show_contacts(q.contacts)
+                self._add_to_curves(q)
+                self._add_to_trail(centre)
         self._goes_on.wait()
         if self._step_only:
             self._goes_on.clear()
 
-    def _show_state(self, state: Any) -> None:
-        contacts = state.contacts
-        of_first = np.asarray(contacts.environment) == 0
-        at, force = np.asarray(contacts.position)[of_first], np.asarray(contacts.force_world)[of_first]
-        model = self.world.model
-        size = model.mass * float(np.linalg.norm(model.gravity)) or 1.0
-        ends = np.stack([at, at + 0.4 * force / size], axis=1).astype(np.float32)  # the weight of everything: 0.4 m
-        if self._arrows is not None:
-            self._arrows.remove()
-        self._arrows = self._server.scene.add_line_segments(
-            "/contacts", ends, (220, 40, 40), thickness=4.0, thickness_units="screen"
-        )
-        if self._curves is None:
-            self._curves = LiveCurves(_viser(), self._server, model)
-        v = np.asarray(state.v)
-        first = v[0] if v.ndim == 2 else v
-        self._curves.add(self._q, first, float(np.ravel(state.time)[0]), float(np.ravel(state.residual)[0]))
-
     def add_joint_sliders(self) -> None:
-        """Sliders that move the joints with one degree of freedom, for a look at a model by hand."""
+        """Add sliders that move the joints with one degree of freedom, to inspect a model by hand."""
         for joint in self.world.model.joints:
             if joint.nq != 1:
                 continue
@@ -104,6 +104,7 @@ class LiveView:
             slider.on_update(lambda _, at=at, slider=slider: self._turn(at, float(slider.value)))
 
     def close(self) -> None:
+        """Stop serving the page, and let an :meth:`update` that waits continue."""
         self._go_on(step_only=False)
         self._server.stop()
 
@@ -116,35 +117,72 @@ class LiveView:
     def __repr__(self) -> str:
         return f"<LiveView of {self.world.model.name!r} at {self.url}>"
 
-    def _look_at(self, q: Array) -> None:
+    def _show(self, q: Array) -> Array:
+        """Environments at q (n, nq), as many as are shown; returns the centre of mass of the first, (3,)."""
+        shown = q[:MOST_ENVIRONMENTS]
+        columns = int(np.ceil(np.sqrt(len(shown))))
+        while len(self._environments) < len(shown):
+            k = len(self._environments)
+            place = self._spacing * np.array([k % columns, k // columns, 0.0])
+            self._environments.append(
+                LiveEnvironment(self._server, self.world, k, place, self._size, self._visible)
+            )
+        self._q = np.array(shown[0])
+        centres = [environment.move(row) for environment, row in zip(self._environments, shown, strict=False)]
+        return centres[0]
+
+    def _show_contacts(self, contacts: Any) -> None:
+        """Points, and lines along the forces on the shape that is named first."""
+        environment = np.asarray(contacts.environment)
+        seen = environment < len(self._environments)
+        offsets = np.array([each.offset for each in self._environments])[environment[seen]]
+        at = (np.asarray(contacts.position)[seen] + offsets).astype(np.float32)
+        model = self.world.model
+        weight = model.mass * float(np.linalg.norm(model.gravity)) or 1.0
+        ends = at + 0.4 * self._size * np.asarray(contacts.force_world)[seen] / weight  # as on a page
+        for handle in self._contacts:
+            handle.remove()
+        scene = self._server.scene
+        self._contacts = [
+            scene.add_point_cloud("/contacts/points", at, _RED, point_size=0.016 * self._size, point_shape="circle"),
+            scene.add_line_segments(
+                "/contacts/forces",
+                np.stack([at, ends.astype(np.float32)], axis=1),
+                _RED,
+                thickness=4.0,
+                thickness_units="screen",
+            ),
+        ]
+        self._switch_contacts()
+
+    def _add_to_curves(self, state: Any) -> None:
+        if self._curves is None:
+            self._curves = LiveCurves(_viser(), self._server, self.world.model)
+        first = np.atleast_2d(np.asarray(state.v))[0]
+        self._curves.add(self._q, first, float(np.ravel(state.time)[0]), float(np.ravel(state.residual)[0]))
+
+    def _add_to_trail(self, centre: Array) -> None:
+        self._trail.append(centre)
+        if len(self._trail) < 2 or clock.monotonic() - self._trail_drawn < _TRAIL_PERIOD:
+            return
+        self._trail_drawn = clock.monotonic()
+        points = np.array(self._trail, dtype=np.float32)
+        if self._trail_line is not None:
+            self._trail_line.remove()
+        self._trail_line = self._server.scene.add_line_segments(
+            "/trail", np.stack([points[:-1], points[1:]], axis=1), _PINK, thickness=2.0, thickness_units="screen",
+            visible=bool(self._trail_box.value),
+        )  # fmt: skip
+
+    def _look_at(self, middle: Array) -> None:
         """Puts the camera where all links are in view at first."""
-        lower, upper = self.world.bounds(np.asarray(_core.forward_kinematics(self.world.model, q)))
-        middle, size = 0.5 * (lower + upper), max(float(np.linalg.norm(upper - lower)), 0.1)
         self._server.initial_camera.look_at = middle
-        self._server.initial_camera.position = middle + size * np.array([1.1, -1.1, 0.7])
+        self._server.initial_camera.position = middle + self._size * np.array([1.1, -1.1, 0.7])
 
     def _turn(self, at: int, value: float) -> None:
         q = self._q.copy()
         q[at] = value
-        self.update(q)
-
-    def _add(self, k: int, item: Any) -> None:
-        surface = self.world.surfaces[item.surface]
-        r, g, b, alpha = item.colour
-        place = f"/links/{item.link}/{k}" if item.link >= 0 else f"/world/{k}"
-        handle = self._server.scene.add_mesh_simple(
-            place,
-            surface.vertices.astype(np.float32),
-            surface.faces.astype(np.uint32),
-            color=(0.9, 0.45, 0.25) if item.role == "collision" else (r, g, b),
-            opacity=min(alpha, 0.45) if item.role == "collision" else alpha if alpha < 1.0 else None,
-            flat_shading=not surface.smooth,
-            side="double",
-            position=item.placement[:3, 3],
-            wxyz=_wxyz(item.placement[:3, :3]),
-            visible=item.role != "collision",
-        )
-        self._by_role[item.role].append(handle)
+        self._show(q[None])  # without waiting: sliders work while the view is paused
 
     def _add_switches(self) -> None:
         gui = self._server.gui
@@ -152,24 +190,31 @@ class LiveView:
         self._step_only = False
         gui.add_button("pause").on_click(lambda _: self._goes_on.clear())
         gui.add_button("step").on_click(lambda _: self._go_on(step_only=True))
-        gui.add_button("go on").on_click(lambda _: self._go_on(step_only=False))
-        for role, name in (("visual", "robot"), ("collision", "collision shapes")):
-            if self._by_role[role]:
-                box = gui.add_checkbox(name, role != "collision")
-                box.on_update(lambda _, role=role, box=box: self._show(role, bool(box.value)))
+        gui.add_button("continue").on_click(lambda _: self._go_on(step_only=False))
+        for layer, name in _LAYERS.items():
+            box = gui.add_checkbox(name, self._visible[layer])
+            box.on_update(lambda _, layer=layer, box=box: self._switch(layer, bool(box.value)))
+        self._trail_box = gui.add_checkbox("trail of the centre", False)
+        self._trail_box.on_update(lambda _: self._switch_trail())
+        self._contacts_box = gui.add_checkbox("contacts and forces", True)
+        self._contacts_box.on_update(lambda _: self._switch_contacts())
+
+    def _switch_contacts(self) -> None:
+        for handle in self._contacts:
+            handle.visible = bool(self._contacts_box.value)
+
+    def _switch_trail(self) -> None:
+        if self._trail_line is not None:
+            self._trail_line.visible = bool(self._trail_box.value)
 
     def _go_on(self, *, step_only: bool) -> None:
         self._step_only = step_only
         self._goes_on.set()
 
-    def _show(self, role: str, visible: bool) -> None:
-        for handle in self._by_role[role]:
-            handle.visible = visible
-
-
-def _wxyz(R: Array) -> Array:
-    x, y, z, w = quaternion_from_rotation(np.asarray(R))
-    return np.array([w, x, y, z])
+    def _switch(self, layer: Layer, visible: bool) -> None:
+        self._visible[layer] = visible
+        for environment in self._environments:
+            environment.show(layer, visible)
 
 
 def _viser() -> Any:

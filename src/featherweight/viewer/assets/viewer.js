@@ -83,6 +83,12 @@
       polygonOffset: ground, polygonOffsetFactor: 2, polygonOffsetUnits: 2 });
   }
   const materials = data.items.map(material);
+  function on_top(object) {  // seen through whatever is in front of it: it is inside of bodies
+    object.material.depthTest = false;
+    object.material.transparent = true;
+    object.renderOrder = 1;
+    return object;
+  }
 
   function environment(e) {
     const links = [];
@@ -92,7 +98,7 @@
       link.name = data.links[k];
       scene.add(link);
       links.push(link);
-      const axes = new THREE.AxesHelper(0.12 * size);
+      const axes = on_top(new THREE.AxesHelper(0.12 * size));
       link.add(axes);
       groups.frames.push(axes);
     }
@@ -107,7 +113,7 @@
       (item.link < 0 ? scene : links[item.link]).add(mesh);
       groups[item.role].push(mesh);
     });
-    const ball = new THREE.Mesh(new THREE.SphereGeometry(0.02 * size), new THREE.MeshBasicMaterial({ color: 0xd01c8b }));
+    const ball = on_top(new THREE.Mesh(new THREE.SphereGeometry(0.02 * size), new THREE.MeshBasicMaterial({ color: 0xd01c8b })));
     scene.add(ball);
     groups.centre.push(ball);
     return { links, ball, offset: offset(e) };
@@ -136,12 +142,12 @@
     for (let k = 0; k < n_frames; ++k) points[3 * k] += o.x, points[3 * k + 1] += o.y;
     const line = new THREE.BufferGeometry();
     line.setAttribute("position", new THREE.BufferAttribute(points, 3));
-    const trail = new THREE.Line(line, new THREE.LineBasicMaterial({ color: 0xd01c8b }));
+    const trail = on_top(new THREE.Line(line, new THREE.LineBasicMaterial({ color: 0xd01c8b })));
     scene.add(trail);
     groups.trails.push(trail);
   }
 
-  // contact points and their forces: arrows of a tenth of the size per weight
+  // contact points and their forces: the weight of everything is an arrow of 0.4 of the size
   const arrows = new THREE.Group();
   scene.add(arrows);
   groups.contacts.push(arrows);
@@ -155,13 +161,15 @@
       if (e >= n_environments) return;
       const at = new THREE.Vector3(...now.position.slice(3 * k, 3 * k + 3)).add(offset(e));
       const force = new THREE.Vector3(...now.force.slice(3 * k, 3 * k + 3)), length = force.length() * per_newton;
-      const ball = new THREE.Mesh(dot, red);
+      const ball = on_top(new THREE.Mesh(dot, red));
       ball.position.copy(at);
       arrows.add(ball);
       if (length > 1e-3 * size) {
         const shown_length = Math.min(length, 2 * size);
-        arrows.add(new THREE.ArrowHelper(force.normalize(), at, shown_length, 0xd7301f, 0.2 * shown_length,
-          0.1 * shown_length));
+        const arrow = new THREE.ArrowHelper(force.normalize(), at, shown_length, 0xd7301f, 0.2 * shown_length,
+          0.1 * shown_length);
+        on_top(arrow.line), on_top(arrow.cone);
+        arrows.add(arrow);
       }
     });
   }
@@ -351,7 +359,7 @@
   apply_switches();
   show(0);
   play(playing);
-  // for tests, and for whoever looks from the console
+  // for tests and for the browser's console
   window.featherweight = { data, scene, camera, show, to, play, get frame() { return frame; }, get playing() { return playing; },
     position: (link, e = 0) => new THREE.Vector3().setFromMatrixPosition(shown[e].links[data.links.indexOf(link)].matrix).toArray() };
   window.requestAnimationFrame(draw);
