@@ -1,10 +1,13 @@
 """Pictures of the tutorials: runs the programs of their pages and films the motions they end with.
 
 python -m tools.tutorial_pictures [words of their names]
+
+The one of the quadruped that trots needs the policy that ``python examples/learning/trot.py`` leaves in ``out/trot``.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -35,9 +38,9 @@ def program_of(page: Path) -> dict[str, Any]:
     return names
 
 
-def film(motion: fw.Trajectory, time: float) -> Any:
+def film(motion: fw.Trajectory, time: float, size: tuple[int, int] = (480, 360)) -> Any:
     """One frame (height, width, channels) of a motion."""
-    motion.video("frame_%04d.png", fps=10.0, size=(480, 360))
+    motion.video("frame_%04d.png", fps=10.0, size=size)
     frames = sorted(Path().glob("frame_*.png"))
     image = matplotlib.image.imread(frames[min(round(10.0 * time), len(frames) - 1)])[..., :3]
     for frame in frames:
@@ -57,8 +60,19 @@ def throw(names: dict[str, Any], file: Path) -> None:
     figure.savefig(file, dpi=110)
 
 
+def trot(policy: Path, file: Path) -> None:
+    """A few frames of one period of the trot."""
+    sys.path.insert(0, str(DOCS.parent / "examples" / "learning"))
+    trot, ppo = importlib.import_module("trot"), importlib.import_module("ppo")
+    learnt = ppo.Policy(*trot.sizes(), ppo.Settings())
+    learnt.load(policy)
+    motion, _ = trot.show(learnt, seconds=1.6)
+    frames = [film(motion, time, (960, 720))[240:520, 300:780] for time in (0.9, 1.1, 1.3)]
+    matplotlib.image.imsave(file, np.concatenate(frames, axis=1))
+
+
 def main(words: list[str]) -> None:
-    images = DOCS / "images"
+    images, policy = DOCS / "images", Path("out/trot/policy.npz").absolute()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for page, (picture, shown) in PICTURES.items():
@@ -68,6 +82,8 @@ def main(words: list[str]) -> None:
                 matplotlib.image.imsave(images / f"{picture}.png", np.concatenate(frames, axis=1))
         if all(word in "gradients" for word in words):
             throw(program_of(DOCS / "tutorials" / "gradients.md"), images / "tutorial_throw.png")
+        if all(word in "trot" for word in words) and policy.exists():
+            trot(policy, images / "tutorial_trot.png")
         os.chdir(DOCS)
 
 

@@ -50,7 +50,11 @@ def load(
     ``robot.loops.json`` beside ``robot.urdf``, if it is there.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
-    >>> model = fw.load("robot.urdf", floating_base=True)  # doctest: +SKIP
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "arm.json")
+    >>> fw.models.arm().save(file)
+    >>> fw.load(file)
+    <Model 'arm': nq=7, nv=7, 7 moving joints, 8 links, 25.2 kg>
     """
     if descriptions.is_name(path):
         found = descriptions.find(str(path))

@@ -38,7 +38,10 @@ def from_mujoco(model: Model, qpos: ArrayLike, qvel: ArrayLike) -> tuple[Array, 
 def from_mujoco(model: Model, qpos: ArrayLike, qvel: ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """q, or (q, v), of MuJoCo's qpos ``(..., nq)`` and qvel ``(..., nv)`` for a model loaded from MJCF.
 
-    >>> q, v = fw.convert.from_mujoco(model, data.qpos, data.qvel)  # doctest: +SKIP
+    >>> box = fw.models.box()
+    >>> q, v = fw.convert.from_mujoco(box, [0, 0, 1, 1, 0, 0, 0], np.zeros(6))
+    >>> q  # quaternions end with the real part
+    array([0., 0., 1., 0., 0., 0., 1.])
     """
     q = _numbers("qpos", qpos, model.nq)
     for quaternion in _quaternions(model, q).values():

@@ -229,7 +229,10 @@ def mesh(
     one around everything; decompose: as many convex pieces as a concave mesh takes, True or the concavity they may have
     (:func:`featherweight.decomposed`). Mass and inertia are those of the hulls. Options as for :func:`box`.
 
-    >>> body = fw.mesh("part.stl", mass=1.0)  # doctest: +SKIP
+    >>> corners, faces = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    >>> body = fw.mesh(corners, faces, scale=0.1, mass=1.0)  # or a file: fw.mesh("part.stl", mass=1.0)
+    >>> body.kind
+    'mesh'
     """
     if pieces and decompose is not False:
         raise ModelError("mesh", "give pieces or decompose, not both")

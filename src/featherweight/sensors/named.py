@@ -58,9 +58,13 @@ class NamedSensor(Record):
 def named_sensors(simulator: Simulator) -> dict[str, NamedSensor]:
     """The sensors of all models in a scene, by name: "robot/gyro".
 
-    >>> sim = fw.Simulator(fw.load("robot.xml"))  # doctest: +SKIP
-    >>> sensors = fw.named_sensors(sim)  # doctest: +SKIP
-    >>> sensors["gyro"].read(sim.state())  # doctest: +SKIP
+    >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    >>> sim = fw.Simulator(builder.sensor("elbow", "joint_position", "joint_4").build())
+    >>> sensors = fw.named_sensors(sim)
+    >>> list(sensors)
+    ['arm/elbow']
+    >>> sensors["arm/elbow"].read(sim.state())
+    array([0.])
     """
     described = simulator.model.description.sensors
     return {sensor.name: NamedSensor(sensor.name, sensor.quantity, sensor.of) for sensor in described}

@@ -1,8 +1,4 @@
-"""Pictures of robots: their shapes, and sticks from joint to joint, on 3-D axes of matplotlib.
-
->>> ax = fw.draw(fw.models.humanoid())  # doctest: +SKIP
->>> ax.figure.savefig("humanoid.png")  # doctest: +SKIP
-"""
+"""Pictures of robots: their shapes, and sticks from joint to joint, on 3-D axes of matplotlib."""
 
 from __future__ import annotations
 
@@ -33,7 +29,9 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
     same axes share a scene. alpha: opacity. Visual shapes are drawn, or collision shapes if there are none; of a mesh
     or a plane only the stick to its link is drawn. Needs matplotlib.
 
-    >>> axes = fw.draw(fw.models.arm())  # doctest: +SKIP
+    >>> axes = fw.draw(fw.models.arm())  # then: axes.figure.savefig("arm.png")
+    >>> axes.name
+    '3d'
     """
     toolkit = _matplotlib("mpl_toolkits.mplot3d.art3d")
     if ax is None:

@@ -46,7 +46,7 @@ class LiveView:
     >>> live.update(sim.state())  # doctest: +SKIP
     """
 
-    def __init__(self, world: World, q: Array, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+    def __init__(self, world: World, q: ArrayLike, *, host: str = "127.0.0.1", port: int | None = None) -> None:
         viser = _viser()
         wanted = _FIRST_PORT if port is None else _checked_port(host, port)
         self.world = world
@@ -59,10 +59,11 @@ class LiveView:
         self._goes_on.set()
         self._visible = {"visual": True, "collision": False, "frames": False, "centre": False}
         self._add_switches()
-        lower, upper = world.bounds(np.asarray(_core.forward_kinematics(world.model, q)))
+        start = np.atleast_2d(np.asarray(q, dtype=np.float64))[:MOST_ENVIRONMENTS]
+        lower, upper = world.bounds(np.asarray(_core.forward_kinematics(world.model, start[0])))
         self._size = max(float(np.linalg.norm(upper - lower)), 0.1)
         self._spacing = 1.15 * max(float((upper - lower)[:2].max()), 0.05) + 0.1 * self._size
-        self._look_at(0.5 * (lower + upper))
+        self._look_at(0.5 * (lower + upper), len(start))
         for k, item in enumerate(world.items):
             if item.link < 0:
                 add_item(self._server, world, k, f"/world/{k}", visible=True)
@@ -73,8 +74,8 @@ class LiveView:
         self._trail: deque[Array] = deque(maxlen=_TRAIL)
         self._trail_line: Any = None
         self._trail_drawn = -np.inf
-        self._q: Array = np.array(q, dtype=np.float64)  # of the first environment
-        self._show(self._q[None])
+        self._q = start[0]  # of the first environment
+        self._show(start)
 
     def update(self, q: ArrayLike | Any, *, time: float | None = None) -> None:
         """Show a state, or configurations ``q`` (nq,) or (batch, nq)."""
@@ -120,13 +121,10 @@ class LiveView:
     def _show(self, q: Array) -> Array:
         """Environments at q (n, nq), as many as are shown; returns the centre of mass of the first, (3,)."""
         shown = q[:MOST_ENVIRONMENTS]
-        columns = int(np.ceil(np.sqrt(len(shown))))
-        while len(self._environments) < len(shown):
-            k = len(self._environments)
-            place = self._spacing * np.array([k % columns, k // columns, 0.0])
-            self._environments.append(
-                LiveEnvironment(self._server, self.world, k, place, self._size, self._visible)
-            )
+        for k in range(len(self._environments), len(shown)):
+            place = self._spacing * np.array([k % _columns(len(shown)), k // _columns(len(shown)), 0.0])
+            added = LiveEnvironment(self._server, self.world, k, place, self._size, self._visible)
+            self._environments.append(added)
         self._q = np.array(shown[0])
         centres = [environment.move(row) for environment, row in zip(self._environments, shown, strict=False)]
         return centres[0]
@@ -174,10 +172,12 @@ class LiveView:
             visible=bool(self._trail_box.value),
         )  # fmt: skip
 
-    def _look_at(self, middle: Array) -> None:
-        """Puts the camera where all links are in view at first."""
-        self._server.initial_camera.look_at = middle
-        self._server.initial_camera.position = middle + self._size * np.array([1.1, -1.1, 0.7])
+    def _look_at(self, middle: Array, n: int) -> None:
+        """Puts the camera where ``n`` environments are in view, the first of them around ``middle``."""
+        across = self._spacing * (_columns(n) - 1)
+        target = middle + 0.5 * across * np.array([1.0, 1.0, 0.0])
+        self._server.initial_camera.look_at = target
+        self._server.initial_camera.position = target + (self._size + across) * np.array([1.1, -1.1, 0.7])
 
     def _turn(self, at: int, value: float) -> None:
         q = self._q.copy()
@@ -215,6 +215,11 @@ class LiveView:
         self._visible[layer] = visible
         for environment in self._environments:
             environment.show(layer, visible)
+
+
+def _columns(n: int) -> int:
+    """Of the square in which n environments stand."""
+    return int(np.ceil(np.sqrt(n)))
 
 
 def _viser() -> Any:

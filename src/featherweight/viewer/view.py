@@ -1,4 +1,4 @@
-"""A look at a model, a scene or a motion, in the browser."""
+"""Models, scenes and motions in the browser."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def view(
     port: int | None = None,
     open_browser: bool = True,
 ) -> Path | LiveView:
-    """Show a model, a simulator, a state or a trajectory in the browser; returns the page, or the live view.
+    """Show a model, a simulator, a state or a trajectory in the browser; returns the path of the page, or the live view.
 
-    A model stands at ``q`` (nq,), its initial configuration when left out, with a slider for each joint. A trajectory
-    plays. The page is one file that needs no network, at ``path``, or in a temporary folder.
+    A model is shown at ``q`` (nq,), by default its initial configuration, with a slider for each joint. A trajectory
+    is played. The page is a single file that works offline; it is saved at ``path``, by default in a temporary folder.
 
-    live: instead a page that follows :meth:`LiveView.update`, for a simulation that is running; needs the extra
-    ``featherweight[view]``. host and port: where it is served; a free port when left out.
+    live: serve a page that follows :meth:`LiveView.update` instead, for a running simulation; needs the extra
+    ``featherweight[view]``. host and port: the address of the page, by default a free port of this machine.
 
     >>> page = fw.view(fw.models.arm(), open_browser=False)
     >>> page.suffix
@@ -81,7 +81,7 @@ def view(
     """
     animation = _animation(what, q)
     if live:
-        shown = LiveView(animation.world, animation.q[0, 0], host=host, port=port)
+        shown = LiveView(animation.world, animation.q[:, 0], host=host, port=port)
         if isinstance(what, Model):
             shown.add_joint_sliders()
         if open_browser:
@@ -103,7 +103,7 @@ def _animation(what: Model | Animated, q: ArrayLike | None) -> Animation:
             raise ValueError(f"q: expected one configuration, shape ({what.nq},), got {values.shape}")
         return Animation(World.of(what), what.name, np.zeros(1), values[None, None])
     if q is not None:
-        raise ValueError("q goes with a model; a simulator, a state and a trajectory have their own")
+        raise ValueError("q can be given for a model only; a simulator, a state and a trajectory have their own")
     if not isinstance(what, Animated):
         raise ValueError(f"view: expected a model, a simulator, a state or a trajectory, got {type(what).__name__}")
     return what.animation()
