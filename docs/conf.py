@@ -44,14 +44,17 @@ api_pages.write(ROOT / "docs" / "api")
 
 #: The order of the pages in the sidebar; titles are those of the pages.
 CONTENTS = {
-    "Tutorials": ("tutorials/own-urdf", "tutorials/pick-a-cube", "tutorials/closed-loops", "tutorials/gradients"),
-    "To use it": (
-        *("first-hour", "quickstart", "importing", "scene", "simulator", "actuators", "viewing", "control", "learning"),
-        *("constraints", "which-algorithm", "delassus", "coming-from-mujoco", "coming-from-pinocchio", "notation"),
-        *("reliability", "file_format", "api/index"),
+    "Tutorials": (
+        *("first-hour", "quickstart", "tutorials/own-urdf", "tutorials/pick-a-cube", "learning"),
+        *("tutorials/closed-loops", "tutorials/gradients"),
     ),
-    "How well it does": ("scoreboard", "zoo", "benchmarks"),
-    "To understand and change it": ("theory", "theory_contact", "architecture", "adr/README"),
+    "User guide": (
+        *("notation", "importing", "scene", "simulator", "actuators", "mechanisms", "viewing", "control"),
+        *("constraints", "which-algorithm", "delassus", "derivatives", "step_derivatives", "smoothing"),
+        *("reliability", "coming-from-mujoco", "coming-from-pinocchio", "file_format", "api/index"),
+    ),
+    "Results": ("scoreboard", "zoo", "benchmarks"),
+    "For developers": ("theory", "theory_contact", "architecture", "adr/README"),
     "The project": ("/README", "/CONTRIBUTING", "/CHANGELOG"),
 }
 
@@ -62,7 +65,7 @@ def setup(app: Sphinx) -> None:
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Trees of contents, which would be in the way where pages are read as they lie."""
+    """Adds tables of contents, which would be in the way where pages are read as plain files."""
     if page == root_doc:
         listed = {name for names in CONTENTS.values() for name in names}
         rest = tuple(sorted(path.stem for path in (ROOT / "docs").glob("*.md") if path.stem not in {*listed, "README"}))

@@ -12,9 +12,10 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "models": (
         "Models",
         (
-            *("load", "loads", "Model", "ModelBuilder", "ModelDescription", "models", "convert", "decomposed"),
+            *("load", "loads", "to_mjcf", "Model", "ModelBuilder", "ModelDescription", "models", "convert"),
+            "decomposed",
             *("Geometry", "Inertia", "solid_inertia", "pose", "Material", "ContactLaw", "ContactPair", "Medium"),
-            *("FluidShape", "Actuator", "Closure", "Coupling", "Keyframe", "Mimic", "Tendon"),
+            *("FluidShape", "Actuator", "Activation", "Muscle", "Closure", "Coupling", "Keyframe", "Mimic", "Tendon"),
             *("ImportReport", "ImportNote", "Severity", "ModelError", "ModelImportError"),
         ),
     ),
@@ -31,11 +32,25 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "constraints": (
         "Constraints",
         (
-            *("PointConstraint", "FrameConstraint", "ConstraintSet", "constrained_dynamics", "ConstrainedSolution"),
+            *("PointConstraint", "FrameConstraint", "HingeConstraint", "DistanceConstraint", "JointCoupling"),
+            *("JointCombination", "ConstraintSet", "constraints_of", "constrained_dynamics", "ConstrainedSolution"),
             *("impulse_dynamics", "ImpulseSolution", "constrained_inverse_dynamics", "InverseSolution"),
             *("constraint_jacobian", "constraint_bias", "constraint_velocity", "constraint_residual"),
             *("constraint_position_error", "delassus", "delassus_inverse", "DelassusOperator"),
-            "operational_space_inertia",
+            *("operational_space_inertia", "close_loops", "ClosedLoops", "project_velocity", "loop_error"),
+            *("loop_jacobian", "mobility", "Mobility"),
+        ),
+    ),
+    "derivatives": (
+        "Derivatives",
+        (
+            *("rnea_derivatives", "RneaDerivatives", "rnea_vjp", "aba_derivatives", "AbaDerivatives", "aba_vjp"),
+            *("constrained_dynamics_derivatives", "ConstrainedDerivatives", "impulse_dynamics_derivatives"),
+            *("ImpulseDerivatives", "frame_velocity_derivatives", "FrameVelocityDerivatives"),
+            *("frame_acceleration_derivatives", "FrameAccelerationDerivatives", "jacobian_time_derivative"),
+            *("center_of_mass_derivatives", "CenterOfMassDerivatives", "centroidal_momentum_derivatives"),
+            *("CentroidalMomentumDerivatives", "StepDerivatives", "Gradient", "RolloutGradient", "Linearisation"),
+            *("smooth", "Smoothed", "smooth_step", "SmoothedStep", "torch", "jax"),
         ),
     ),
     "simulation": (
@@ -43,7 +58,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *("Scene", "SceneObject", "CompiledScene", "CompiledShape", "PairTable", "Body", "Plane", "HeightField"),
             *("box", "sphere", "capsule", "cylinder", "ellipsoid", "convex", "mesh"),
-            *("Simulator", "State", "Trajectory", "Parameters", "Contacts", "Forces", "Closures"),
+            *("Simulator", "State", "Trajectory", "Parameters", "Contacts", "Forces", "Closures", "Couplings"),
             *("StepSolution", "SolvedRows", "Automatic", "GaussSeidel", "Newton", "ADMM", "SimulationWarning"),
             *("IMU", "JointSensor", "FrameSensor", "ForceTorque", "ContactForceSensor", "NamedSensor"),
             "named_sensors",

@@ -1,7 +1,10 @@
 """Videos without a display."""
 
 import itertools
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +14,10 @@ import featherweight as fw
 pytest.importorskip("panda3d.core", reason="videos need the extra featherweight[video]")
 ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="videos need the extra featherweight[video]")
 
+from featherweight.viewer import film  # noqa: E402
+from featherweight.viewer.animation import Animation  # noqa: E402
 from featherweight.viewer.film import render  # noqa: E402
+from featherweight.viewer.world import World  # noqa: E402
 
 
 def thrown() -> fw.Trajectory:
@@ -48,9 +54,47 @@ def test_pictures_by_number(tmp_path: Path) -> None:
     assert (tmp_path / names[0]).read_bytes().startswith(b"\x89PNG")
 
 
+def test_an_interrupted_video_is_valid_up_to_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any, **options: Any) -> Iterator[np.ndarray]:
+        yield from itertools.islice(render(*arguments, **options), 5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(film, "render", interrupted)
+    path = tmp_path / "ball.mp4"
+    with pytest.raises(KeyboardInterrupt):
+        thrown().video(path, fps=25.0, size=(320, 180))
+    assert ffmpeg.count_frames_and_secs(str(path))[0] == 5
+
+
+def test_ten_thousand_frames_are_rendered_one_at_a_time() -> None:
+    model = fw.models.quadruped()
+    q = np.tile(model.neutral(), (1, 10_000, 1))
+    long = Animation(World.of(model), "long", np.linspace(0.0, 200.0, 10_000), q)
+    tracemalloc.start()
+    try:
+        pictures = list(itertools.islice(render(long, size=(320, 180)), 3))
+        assert len(pictures) == 3
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # all frames: 1.7 GB
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_level_floor_has_a_grid_and_a_shadow_and_nothing_is_cut_off() -> None:
+    still = thrown().animation().frames(1.0, 1)
+    seen = next(iter(render(still, size=(320, 180)))).astype(int)
+    assert len(np.unique(seen[-20:].reshape(-1, 3), axis=0)) > 3  # lines on the ground
+    for size in ((320, 180), (180, 320), (64, 64)):
+        for motion in (still, thrown().animation()):
+            red = redness(next(iter(render(motion, size=size))))
+            assert red.any()
+            assert not (red[0].any() or red[-1].any() or red[:, 0].any() or red[:, -1].any())
+
+
 def test_bad_sizes_and_environments_are_named(tmp_path: Path) -> None:
     motion = thrown()
+    (tmp_path / "x.mp4").write_bytes(b"kept")
     with pytest.raises(ValueError, match="size: expected even"):
         motion.video(tmp_path / "x.mp4", size=(321, 180))
     with pytest.raises(ValueError, match="environment: 3, there are 1"):
         motion.video(tmp_path / "x.mp4", environment=3)
+    assert (tmp_path / "x.mp4").read_bytes() == b"kept"

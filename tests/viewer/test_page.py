@@ -79,6 +79,28 @@ def test_buttons_do_what_they_say(tmp_path: Path) -> None:
 
 
 @needs_browser
+def test_contact_forces_frames_centres_and_trails_are_shown_when_asked_for(tmp_path: Path) -> None:
+    fallen(batch=4).html(tmp_path / "crates.html")
+    seen = asked(
+        tmp_path / "crates.html",
+        "const f = window.featherweight, visible = (type) => { let n = 0;"
+        "f.scene.traverseVisible((o) => { n += o.type === type; }); return n; };"
+        "f.to(f.data.time.length - 1); const seen = {};"
+        "const arrows = () => { let n = 0; f.scene.traverse((o) => { n += Boolean(o.cone && o.line); }); return n; };"
+        "seen.arrows = arrows(); document.getElementById('show-contacts').click(); seen.none = arrows();"
+        "seen.lines = visible('Line'); document.getElementById('show-trails').click(); seen.trails = visible('Line');"
+        "document.getElementById('show-frames').click(); seen.frames = visible('AxesHelper');"
+        "const before = visible('Mesh');"
+        "document.getElementById('show-centre').click(); seen.centres = visible('Mesh') - before;"
+        "document.getElementById('show-collision').click(); seen.collision = visible('Mesh') - before - seen.centres;"
+        "seen.speeds = document.getElementById('speed').options.length; return seen;",
+    )
+    assert seen == {
+        "arrows": 16, "none": 0, "lines": 0, "trails": 4, "frames": 4, "centres": 4, "collision": 4, "speeds": 6
+    }  # fmt: skip
+
+
+@needs_browser
 def test_sliders_of_a_model_move_its_links_as_forward_kinematics_does(tmp_path: Path) -> None:
     """The page has forward kinematics of its own."""
     model = fw.models.quadruped()

@@ -7,6 +7,7 @@ nor a library of the system; videos are encoded by the ffmpeg inside ``imageio-f
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,18 +79,20 @@ def save_video(
     environment: int = 0,
     progress: bool = False,
 ) -> None:
-    """An MP4 file at the speed of the motion, or numbered pictures where ``path`` is a name like ``frame_%04d.png``.
+    """An MP4 file at the speed of the motion, or numbered images if ``path`` is a name like ``frame_%04d.png``.
 
-    Interrupted, what was rendered so far is a valid video.
+    If it is interrupted, the frames rendered so far are a valid video.
     """
     shown = animation.frames(fps, most=100_000)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    pictures = render(shown, size=size, environment=environment)
+    first = next(pictures)  # what cannot be rendered is found out before a file is touched
     with progress_bar(len(shown.time), "rendering", enabled=progress) as advance:
         write = _pictures(target) if "%" in target.name else _video(target, fps, size)
         next(write)
         try:
-            for picture in render(shown, size=size, environment=environment):
+            for picture in itertools.chain([first], pictures):
                 write.send(picture)
                 advance(1)
         finally:
