@@ -1,8 +1,8 @@
 """What environments cost compared with bare physics: ``python -m benchmarks.environments [--num-envs 1024]``.
 
 Environments take some random actions; then a rollout starts where they did, with the same controls. Both are timed in
-turns, by the clock and by CPU time, and the fastest of each are compared: the ratio is the throughput that observations,
-rewards and resets leave. On a machine with other work to do, only the ratio of CPU times means something.
+turns, by the clock and by CPU time, and the fastest of each are compared: the ratio is the throughput that
+observations, rewards and resets leave. On a machine with other work to do, only the ratio of CPU times means something.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 import featherweight as fw
 from featherweight.gym.registration import TASKS
-
 
 #: By the clock, and CPU time of all threads [s].
 Seconds = NDArray[np.float64]

@@ -46,7 +46,7 @@ final = trajectory.final
 place = fw.frame_placement(model, final.q, "crate")[:3, 3]
 
 print(f"the crate moved {crate[0]:.4f} m in MuJoCo, {place[0]:.4f} m here")
-print(f"{len(final.contacts)} contacts, residual {float(final.residual):.1e}, highest drive force in MuJoCo {highest:.1f} N")
+print(f"{len(final.contacts)} contacts, residual {float(final.residual):.1e}; MuJoCo's drive: up to {highest:.1f} N")
 assert abs(place[0] - crate[0]) < 5e-3
 
 # Coordinates of the two differ in conventions: the order of quaternions, the axes of free velocities.

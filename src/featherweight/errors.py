@@ -50,9 +50,9 @@ class ModelImportError(ModelError):
 
 
 class SimulationWarning(UserWarning):
-    """A simulation that is not what it seems: an environment that failed, or a start that rigid bodies cannot have.
+    """Warns of a failed environment, or of an initial state that is impossible for rigid bodies.
 
-    Filter it like any other: ``warnings.filterwarnings("ignore", category=fw.SimulationWarning)``.
+    Filter it like any other warning: ``warnings.filterwarnings("ignore", category=fw.SimulationWarning)``.
 
     >>> import warnings
     >>> with warnings.catch_warnings():

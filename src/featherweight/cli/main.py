@@ -68,16 +68,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    info = commands.add_parser("info", help="describe a robot", description="Describe a robot: joints, the tree of links, loops, actuators, import report.")
+    text = "Describe a robot: joints, the tree of links, loops, actuators, sensors, keyframes, import report."
+    info = commands.add_parser("info", help="describe a robot", description=text)
     _add_model_options(info)
     info.set_defaults(run=_info)
 
-    text = "Drop a robot on the ground, or simulate it on its fixed base; print a summary, save the motion and a picture."
+    text = "Simulate a robot, dropped on the ground or on its fixed base; print a summary, save motion and picture."
     simulate = commands.add_parser("simulate", help="simulate a robot, record and draw its motion", description=text)
     _add_model_options(simulate)
     simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="simulated time [s] (%(default)s)")
     simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
-    simulate.add_argument("--batch", type=_positive_int, default=1, help="number of robots, each started slightly differently (1)")
+    simulate.add_argument(
+        "--batch", type=_positive_int, default=1, help="robots, which differ slightly at the start (1)"
+    )
     simulate.add_argument("--seed", type=_whole, default=0, help="random seed of these differences (%(default)s)")
     simulate.add_argument(
         "--controller",
@@ -90,13 +93,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
     simulate.add_argument(
-        "--height", type=_height, default=None, metavar="M", help="initial height of the lowest point above the ground [m], or auto"
+        "--height",
+        type=_height,
+        default=None,
+        metavar="M",
+        help="initial height above the ground [m], or auto",
     )
-    simulate.add_argument("--keyframe", metavar="NAME", help="keyframe of the file to start from (default: the initial state of the file)")
+    simulate.add_argument("--keyframe", metavar="NAME", help="keyframe to start from (default: the initial state)")
     simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
     simulate.add_argument("--out", type=Path, metavar="FILE.npz", help="where to save the motion")
     simulate.add_argument("--plot", type=Path, metavar="FILE.png", help="where to save a picture")
-    simulate.add_argument("--html", type=Path, metavar="FILE.html", help="where to save a web page that plays the motion")
+    simulate.add_argument("--html", type=Path, metavar="FILE.html", help="where to save a page that plays the motion")
     simulate.add_argument("--video", type=Path, metavar="FILE.mp4", help="where to save a video")
     simulate.set_defaults(run=_simulate)
 
@@ -104,11 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     view = commands.add_parser("view", help="show a robot or a saved motion in the browser", description=text)
     _add_model_options(view)
     view.add_argument("--robot", metavar="MODEL", help="the robot of a motion whose file does not name it")
-    view.add_argument("--out", type=Path, metavar="FILE.html", help="where to save the page (default: a temporary file)")
+    view.add_argument("--out", type=Path, metavar="FILE.html", help="where to save the page (a temporary file)")
     view.add_argument("--no-browser", action="store_true", help="only save the page")
     view.set_defaults(run=_view)
 
-    text = "Convert a robot from any supported format to MJCF (.xml, .mjcf) or to featherweight's own format (.json)."
+    text = "Convert a robot to MJCF (.xml, .mjcf) or to featherweight's own format (.json)."
     convert = commands.add_parser("convert", help="convert a robot to another file format", description=text)
     _add_model_options(convert)
     convert.add_argument("out", type=Path, metavar="FILE", help="file to write: .xml, .mjcf or .json")
@@ -122,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
 
     text = "Score physics cases with exact answers, next to MuJoCo (if installed) and to published results."
-    scores = commands.add_parser("scoreboard", help="score physics cases with exact answers, next to MuJoCo", description=text)
-    scores.add_argument("--case", nargs="+", metavar="NAME", help="cases to run (default: all); an unknown name lists them")
+    scores = commands.add_parser("scoreboard", help="score physics with exact answers", description=text)
+    scores.add_argument("--case", nargs="+", metavar="NAME", help="cases to run (all); an unknown name lists them")
     scores.add_argument("--out", type=Path, default=Path("build/scoreboard"), help="folder for results (%(default)s)")
     scores.set_defaults(run=_scoreboard)
 
@@ -177,12 +184,12 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
     )
-    command.add_argument("--floating-base", action="store_true", help="let the base of a robot loaded from a file move freely")
+    command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
     command.add_argument(
-        "--strict", action="store_true", help="fail on any element of the file that changes the motion and is not honoured"
+        "--strict", action="store_true", help="fail if anything that changes the motion is not honoured"
     )
     command.add_argument(
-        "--package-dir", action="append", metavar="DIR", help="folder in which to look for package:// meshes; repeatable"
+        "--package-dir", action="append", metavar="DIR", help="folder with package:// meshes; repeatable"
     )
     command.add_argument(
         "--decompose",
@@ -276,7 +283,7 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         options.seconds, batch=options.batch, seed=options.seed, every=options.every, progress=sys.stderr.isatty()
     )
     if record.interrupted:
-        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; what follows covers the time until then")
+        print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; results are up to then")
     print(_lines(record.summary()))
     if options.out is not None:
         record.save(options.out, options.model)
@@ -311,7 +318,7 @@ def _check_size(model: Model, options: argparse.Namespace) -> None:
     size = 8 * rows * (model.nq + model.nv + 4)
     if size > MAX_RECORD:
         every = int(np.ceil(options.every * size / MAX_RECORD))
-        raise ValueError(f"the recording would take {size / 1e9:.1f} GB: record fewer steps, with --every {every} or more")
+        raise ValueError(f"the recording would take {size / 1e9:.1f} GB: use --every {every} or more")
 
 
 def _lines(facts: dict[str, str]) -> str:

@@ -277,7 +277,8 @@ class Record:
         what = "base" if self.drop.free else "centre of mass"
         spread = "" if self.batch == 1 else f" (first), {height[-1].min():.4f} to {height[-1].max():.4f} m (all)"
         return {
-            "simulated": f"{self.steps * sim.dt:g} s, {self.steps:,} steps of {sim.dt:g} s, {counted(self.batch, 'environment')}",
+            "simulated": f"{self.steps * sim.dt:g} s, {self.steps:,} steps of {sim.dt:g} s, "
+            f"{counted(self.batch, 'environment')}",
             "computed in": f"{self.seconds:.3g} s: {rate:,.0f} steps/s, {rate * sim.dt:,.1f} times real time",
             "contacts": f"{contacts.mean():.1f} on average, {contacts.max()} at most",
             "energy": f"{self.energy(0):.4g} J at the start, {self.energy(-1):.4g} J at the end",

@@ -22,7 +22,7 @@ Joints = Sequence[str] | NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoops(Record):
-    """Configurations found by :func:`close_loops`. Pickles, and compares by value.
+    """Configurations found by :func:`close_loops`. Can be pickled; compares by value.
 
     >>> model = fw.models.four_bar(closed=False)
     >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
@@ -39,7 +39,7 @@ class ClosedLoops(Record):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(Record):
-    """How a mechanism can move where it is, found by :func:`mobility`. Pickles, and compares by value.
+    """Degrees of freedom of a mechanism, found by :func:`mobility`. Can be pickled; compares by value.
 
     >>> model = fw.models.four_bar(closed=False)
     >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))
@@ -66,11 +66,11 @@ def close_loops(
 ) -> ClosedLoops:
     """Configurations near q0 that satisfy the constraints: loops closed, couplings met, points at their positions.
 
-    q0: (nq,) or a batch (batch, nq), as many as constraints have positions. weights: how much joints mind moving,
-    positive, by name (others: one) or one per degree of freedom (nv,). fixed: joints that stay where they are, by name
-    or as a mask (nv,). By damped Gauss-Newton steps, each the least in the sense of the weights. Where loops cannot
-    close ``converged`` is False, and q is where the sum of squared errors is least nearby. tolerance: on the largest
-    error [m, rad].
+    q0: (nq,) or a batch (batch, nq), as many as constraints have positions. weights: the cost of moving joints,
+    positive, by name (others: one) or one per degree of freedom (nv,). fixed: joints that do not move, by name or as a
+    mask (nv,). Takes damped Gauss-Newton steps, the smallest in the sense of the weights. Where loops cannot be closed,
+    ``converged`` is False, and q is a nearby minimum of the sum of squared errors. tolerance: of the largest error [m,
+    rad].
 
     >>> model = fw.models.four_bar()
     >>> pin = [fw.PointConstraint("coupler_end", ("x", "z"), to="rocker_end")]
@@ -168,7 +168,7 @@ def project_velocity(
 
 
 def loop_error(model: Model, q: ArrayLike, constraints: Sequence[AnyConstraint] | ConstraintSet) -> Array:
-    """How far each constraint is from holding, (..., n_constraints): its largest position error [m, rad].
+    """The largest position error of each constraint, (..., n_constraints) [m, rad].
 
     >>> model = fw.models.four_bar(closed=False)
     >>> pin = fw.PointConstraint("coupler", offset=(0.35, 0, 0), to="rocker", to_offset=(0.25, 0, 0))

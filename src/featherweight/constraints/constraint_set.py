@@ -64,7 +64,7 @@ def _kept(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class PointConstraint(_Held):
-    """The point at ``offset`` of a frame does not accelerate, or accelerates as desired, along the frame's axes.
+    """The point at ``offset`` in a frame does not accelerate, or accelerates as desired, along the axes of the frame.
 
     ``rows`` picks axes among "x", "y", "z". ``acceleration`` [m/s^2] and ``compliance`` [1/kg: acceleration by which a
     row yields per newton] are numbers for all rows or one per row. The force acts on the link, in the frame's axes [N].
@@ -76,7 +76,7 @@ class PointConstraint(_Held):
     The opposite force acts there, at the same place. The point at ``to_offset`` in ``to`` is where the first belongs;
     ``stiffness`` draws it there.
 
-    Constraints pickle, and compare by value.
+    Constraints can be pickled and compare by value.
 
     >>> tip = fw.PointConstraint("tip", rows="z")
     >>> fw.constraint_jacobian(fw.models.pendulum(), [0.5], [tip]).shape
@@ -110,7 +110,7 @@ class FrameConstraint(_Held):
     opposite force acts there. The pose ``to_offset`` (4, 4) in ``to`` is where the first frame belongs; ``stiffness``
     draws it there. By default that is the frame ``to`` itself, and in a scene where the two are at the start.
 
-    Constraints pickle, and compare by value.
+    Constraints can be pickled and compare by value.
 
     >>> anchor = fw.FrameConstraint("flange")
     >>> arm = fw.models.arm()
@@ -132,7 +132,7 @@ class FrameConstraint(_Held):
 
 @dataclass(frozen=True, eq=False)
 class HingeConstraint(_Held):
-    """Two frames share their origins and an axis, about which they may turn: a loop that closes in a hinge.
+    """Two frames share their origin and an axis, about which they may turn: a loop closed by a hinge.
 
     ``axis`` is one of the first frame, "x", "y" or "z"; ``rows`` picks among the five that a hinge has, "x", "y", "z"
     and the turns about the other two axes, by default all of them. The rest is as in :class:`FrameConstraint`.
@@ -251,9 +251,9 @@ _KINDS = (PointConstraint, FrameConstraint, HingeConstraint, DistanceConstraint,
 
 
 class ConstraintSet(_core.ConstraintSet):
-    """Constraints compiled for a model, to be used in many calls.
+    """Constraints compiled for a model, for use in many calls.
 
-    Immutable. It pickles together with its model, and equals a set of the same constraints on an equal model.
+    Immutable. A set is pickled together with its model, and equals a set of the same constraints on an equal model.
 
     >>> feet = ["front_left_foot", "hind_right_foot"]
     >>> constraints = fw.ConstraintSet(fw.models.quadruped(), [fw.PointConstraint(foot) for foot in feet])

@@ -25,9 +25,9 @@ _METHODS = get_args(Method)
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSolution(Record):
-    """Accelerations and constraint forces of every sample, and how exactly they were solved for.
+    """Accelerations and constraint forces of every sample, and how accurately they were solved.
 
-    Pickles, and compares by value.
+    Can be pickled; compares by value.
 
     >>> model = fw.models.pendulum()
     >>> solution = fw.constrained_dynamics(model, [0.3], [0.0], [0.0], [fw.PointConstraint("tip", rows="x")])

@@ -20,9 +20,9 @@ from .dynamics import Method, activity, check_method, check_settings, resolved
 
 @dataclass(frozen=True, eq=False)
 class ImpulseSolution(Record):
-    """Velocities after an impact and the impulses that caused it, and how exactly they were solved for.
+    """Velocities after an impact, the impulses that cause them, and how accurately they were solved.
 
-    Pickles, and compares by value.
+    Can be pickled; compares by value.
 
     >>> model = fw.models.pendulum()
     >>> hit = fw.impulse_dynamics(model, [0.5], [-2.0], [fw.PointConstraint("tip", rows="x")])

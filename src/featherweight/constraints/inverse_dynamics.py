@@ -20,7 +20,7 @@ from .dynamics import activity, check_settings
 
 @dataclass(frozen=True, eq=False)
 class InverseSolution(Record):
-    """Joint and constraint forces that together give a motion. Pickles, and compares by value.
+    """Joint and constraint forces that together produce a motion. Can be pickled; compares by value.
 
     >>> model = fw.models.pendulum()
     >>> feet = [fw.PointConstraint("tip", rows="x")]

@@ -12,7 +12,7 @@ def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
 
     A model is a tree, and dynamics such as :func:`featherweight.aba` are those of the tree. Pass these along where
     loops are to be closed: to :func:`featherweight.constrained_dynamics`, :func:`featherweight.close_loops` and
-    their like. Scenes hold them without being told.
+    similar functions. Scenes enforce them automatically.
 
     >>> model = fw.models.five_bar()
     >>> loops = fw.constraints_of(model)

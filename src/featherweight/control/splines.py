@@ -38,11 +38,11 @@ class SplinePoint(NamedTuple):
 class Spline:
     """A trajectory through configurations, with its velocity and acceleration.
 
-    times: (n,) [s], rising; q: (n, nq); v and a: (n, nv) at these times. Left out, velocities are zero at both ends and
-    those of a parabola through neighbours in between; accelerations, which only degree 5 meets, likewise.
-    degree: 3, continuous in velocity, or 5, in acceleration as well.
+    times: (n,) [s], increasing; q: (n, nq); v and a: (n, nv) at these times. By default, velocities are zero at both
+    ends and those of a parabola through the neighbouring points in between; accelerations, which only degree 5 matches,
+    likewise. degree: 3, with continuous velocity, or 5, with continuous acceleration as well.
 
-    Quaternions take the short way. Before its first time and after its last the spline rests there.
+    Quaternions take the shorter way. Before its first and after its last time, the spline rests.
 
     >>> arm = fw.models.arm()
     >>> there = np.array([0.5, 0.3, 0.0, 1.2, 0.0, 0.8, 0.0])

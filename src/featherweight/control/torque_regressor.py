@@ -29,7 +29,7 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> 
 
     q: (nq,), v and a: (nv,), or with a batch in front. Columns of link i of ``model.link_names`` are 10 i to 10 i + 9:
     mass [kg], first moment [kg m] and inertia about the link's origin [kg m^2]; they are zero for links that cannot
-    move. Rotors (``armature``) are not links: what they take, ``armature * a`` along single axes, comes on top.
+    move. Rotors (``armature``) are not links: their forces, ``armature * a`` for single axes, must be added.
 
     >>> arm = fw.models.arm()
     >>> q, v, a = np.random.default_rng(0).normal(size=(3, 7))

@@ -32,7 +32,7 @@ class ConstrainedDerivatives(Record):
     """Accelerations and constraint forces, with their derivatives: row i of a matrix is that of a[i] or forces[i].
 
     Where rows depend on each other, the forces are those of least norm, and so are their derivatives; where they
-    contradict each other, both are by least squares. Pickles, and compares by value.
+    contradict each other, both are by least squares. Can be pickled; compares by value.
     """
 
     a: Array  # (..., nv) as of constrained_dynamics
@@ -47,7 +47,7 @@ class ConstrainedDerivatives(Record):
 
 @dataclass(frozen=True, eq=False)
 class ImpulseDerivatives(Record):
-    """Velocities after an impact and the impulses, with their derivatives. Pickles, and compares by value."""
+    """Velocities after an impact and the impulses, with their derivatives. Can be pickled; compares by value."""
 
     v: Array  # (..., nv) after the impact, as of impulse_dynamics
     impulses: Array  # (..., n_rows)

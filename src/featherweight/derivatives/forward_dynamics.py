@@ -17,7 +17,7 @@ from ..records import Record
 class AbaDerivatives(Record):
     """Accelerations and their derivatives: row i of a matrix is that of a[i], columns of ``dq`` are along velocities.
 
-    Pickles, and compares by value.
+    Can be pickled; compares by value.
     """
 
     a: Array  # (..., nv) accelerations, as of aba

@@ -21,7 +21,7 @@ Reference = Literal["local", "world", "local_world_aligned"]
 
 @dataclass(frozen=True, eq=False)
 class FrameVelocityDerivatives(Record):
-    """Of the six numbers of a frame's velocity, in the reference asked for. Pickles, and compares by value."""
+    """Of the six numbers of a frame's velocity, in the reference asked for. Can be pickled; compares by value."""
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity: the Jacobian
@@ -29,7 +29,7 @@ class FrameVelocityDerivatives(Record):
 
 @dataclass(frozen=True, eq=False)
 class FrameAccelerationDerivatives(Record):
-    """Of the six numbers of a frame's acceleration, in the reference asked for. Pickles, and compares by value."""
+    """Of the six numbers of a frame's acceleration, in the reference asked for. Can be pickled; compares by value."""
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity

@@ -18,7 +18,7 @@ class RneaDerivatives(Record):
     """Joint forces and their derivatives: row i of a matrix is that of tau[i].
 
     Column k of ``dq`` is the derivative along the k-th velocity: of ``rnea(model, model.integrate(q, t e_k), v, a)`` at
-    t = 0. Pickles, and compares by value.
+    t = 0. Can be pickled; compares by value.
 
     >>> model = fw.models.pendulum()
     >>> fw.rnea_derivatives(model, [0.0], [0.0], [0.0]).dq.round(2)

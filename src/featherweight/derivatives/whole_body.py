@@ -14,14 +14,14 @@ from ..records import Record
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMassDerivatives(Record):
-    """Of the centre of mass. Pickles, and compares by value."""
+    """Of the centre of mass. Can be pickled; compares by value."""
 
     dq: Array  # (..., 3, nv) by the configuration, in its tangent space: dq @ v is its velocity
 
 
 @dataclass(frozen=True, eq=False)
 class CentroidalMomentumDerivatives(Record):
-    """Of the momentum [linear; angular] about the centre of mass. Pickles, and compares by value."""
+    """Of the momentum [linear; angular] about the centre of mass. Can be pickled; compares by value."""
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity: the centroidal momentum matrix

@@ -31,12 +31,12 @@ def to_mjcf(
     """A model or a scene as MJCF text. Coordinates are the same, in the same order, but for the order of quaternions.
 
     dt: the step of MuJoCo's option [s]; cones are elliptic, all other settings at their defaults.
-    strict: raise ValueError for the first thing that changes the motion and has no words in MJCF, instead of a warning
-    that lists all, and a comment in the text.
-    fuse: let MuJoCo make one body of links on fixed joints, which is faster and forgets their names.
+    strict: raise ValueError for the first element that changes the motion and cannot be expressed in MJCF, instead of
+    warning about all of them and adding a comment to the text.
+    fuse: let MuJoCo merge links connected by fixed joints, which is faster but loses their names.
 
-    What collides is written as it is compiled: hulls of meshes as their corners. Meshes that are only seen stay files,
-    where MuJoCo reads their format. A free joint that is not right on the world, and a screw, raise ValueError.
+    Collision shapes are written as they are compiled: hulls of meshes by their vertices. Visual meshes stay files, if
+    MuJoCo reads their format. Free joints that are not attached to the world, and helical joints, raise ValueError.
 
     >>> text = fw.to_mjcf(fw.models.pendulum())
     >>> bool(np.isclose(fw.loads(text, "mjcf").mass, fw.models.pendulum().mass))

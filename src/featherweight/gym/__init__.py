@@ -1,4 +1,4 @@
-"""Environments to learn in, as Gymnasium has them: tasks put together from small terms, stepped a thousand at a time.
+"""Gymnasium environments: tasks assembled from small terms, stepped a thousand at a time.
 
 Needs the extra ``featherweight[gym]``.
 

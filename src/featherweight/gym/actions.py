@@ -1,4 +1,4 @@
-"""What actions do: from numbers between -1 and 1 to the controls of actuators."""
+"""Actions: maps from numbers between -1 and 1 to the controls of actuators."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .world import Names
 
 
 class Action(Protocol):
-    """One of the actions of a task."""
+    """An action of a task."""
 
     def size(self, names: Names) -> int:
-        """How many numbers it takes."""
+        """The number of values it takes."""
         ...
 
     def apply(self, names: Names, center: Array, action: Array, control: Array) -> None:
@@ -29,8 +29,8 @@ class Action(Protocol):
 class Targets(Record):
     """control = start + scale * action, on all actuators that match.
 
-    The start of a servo is where its joint starts, that of a motor is zero. scale: [rad], [m], or what the motor takes;
-    one number, or one for each actuator.
+    The start of a servo is the initial position of its joint, that of a motor is zero. scale: [rad], [m], or in the
+    units of the motor; one number, or one for each actuator.
     """
 
     actuators: str = "*"
@@ -48,7 +48,7 @@ class Targets(Record):
 class Increments(Record):
     """control += scale * action, within limits, on all actuators that match: targets that move at a bounded speed.
 
-    low, high: bounds of the control [rad] or [m]. scale: by how much it changes at most from one action to the next.
+    low, high: bounds of the control [rad] or [m]. scale: the largest change from one action to the next.
     """
 
     actuators: str = "*"

@@ -1,4 +1,4 @@
-"""Tasks: what environments are made of, declared."""
+"""Tasks: declarations from which environments are created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANDOM = ("friction", "gains", "gravity", "masses")
 
 @dataclass(frozen=True)
 class Repeated(Record):
-    """A term that is evaluated at the start of an episode and again every so often."""
+    """A term that is evaluated at the start of an episode and then periodically."""
 
     term: TermLike
     every: float  # [s]
@@ -27,23 +27,23 @@ class Repeated(Record):
 
 @dataclass(frozen=True)
 class Task(Record):
-    """A simulator and what is to be learnt in it, put together from named terms.
+    """A simulator and what is to be learnt in it, assembled from named terms.
 
-    A term is a function of a :class:`World`, which has a row for each environment; ``fw.gym.terms`` has many, and any
-    function will do. Dictionaries keep their order.
+    A term is a function of a :class:`World`, which has one row per environment; ``fw.gym.terms`` contains many, and any
+    function of a world can be used. The order of the dictionaries is kept.
 
-    - actions: ``fw.gym.Targets``, ``Increments`` or ``Grip``; all together they are the action space, from -1 to 1.
-    - observations: terms (n,) or (n, k), side by side as float32.
-    - rewards: terms (n,), times their weights (``0.5 * term``), added up in every step.
-    - terminations: terms (n,) of booleans that end an episode.
+    - actions: ``fw.gym.Targets``, ``Increments`` or ``Grip``; together they form the action space, from -1 to 1.
+    - observations: terms (n,) or (n, k), concatenated as float32.
+    - rewards: terms (n,), multiplied by their weights (``0.5 * term``) and summed in every step.
+    - terminations: boolean terms (n,) that end an episode.
     - resets: terms that change ``world.q`` and ``world.v`` of environments that start, in order.
-    - events: ``Repeated`` terms that do so in the midst of an episode, not at its start: pushes.
-    - commands: terms (n, k), or ``Repeated`` ones to be drawn again: what ``world.command(name)`` returns.
-    - randomisation: what ``State.randomised`` takes, by name: friction (n,), gains (n,) or (n, nu), gravity (n, 3),
+    - events: ``Repeated`` terms that do so during an episode, for example pushes.
+    - commands: terms (n, k), or ``Repeated`` ones that are drawn again; read with ``world.command(name)``.
+    - randomisation: arguments of ``State.randomised``, by name: friction (n,), gains (n,) or (n, nu), gravity (n, 3),
       masses (n, n_links); drawn at the start of every episode.
 
-    decimation: steps of the simulator between two actions. episode_length: [s], after which an episode is cut off
-    (*truncated*); None: never.
+    decimation: simulation steps between two actions. episode_length: time after which an episode is truncated [s];
+    None: never.
     """
 
     simulator: Simulator

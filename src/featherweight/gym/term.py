@@ -1,4 +1,4 @@
-"""Terms: small functions of a :class:`World`, from which tasks are put together."""
+"""Terms: small functions of a :class:`World`, from which tasks are assembled."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Term:
-    """A function of a :class:`World` with its arguments; called with a world, it returns an array with a row for each
+    """A function of a :class:`World` with its arguments; called with a world, it returns an array with one row for each
     of its environments.
 
-    ``0.5 * term`` is the term times a half; ``term.noisy(0.1)`` adds noise evenly between -0.1 and 0.1.
+    ``0.5 * term`` scales the term; ``term.noisy(0.1)`` adds noise, uniformly distributed between -0.1 and 0.1.
     """
 
     function: Callable[..., Any]  # of a world and the arguments, or what ``term`` made of it
@@ -45,7 +45,7 @@ class Term:
         return self * -1.0
 
     def noisy(self, size: float) -> Term:
-        """With noise evenly between -size and size, in the units of the term before it is scaled."""
+        """Adds uniform noise between -size and size, in the units of the term before it is scaled."""
         if not size >= 0.0:
             raise ValueError(f"noise must not be negative, got {size!r}")
         return replace(self, noise=float(size))
@@ -59,7 +59,7 @@ class Term:
 
 
 def term(function: Callable[Concatenate[World, P], Array | None]) -> Callable[P, Term]:
-    """Makes a function of a world and some arguments into one that takes the arguments and returns a :class:`Term`.
+    """Turns a function of a world and some arguments into one that takes the arguments and returns a :class:`Term`.
 
     >>> @fw.gym.term
     ... def height(world, part):

@@ -1,4 +1,4 @@
-"""Environments in the sense of Gymnasium: a batch of them stepped by one call, and a single one as a batch of one."""
+"""Gymnasium environments: a batch of them stepped by one call, and a single one as a batch of one."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _GROUPS = ("observations", "rewards", "terminations", "resets", "events", "comma
 
 
 class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
-    """``num_envs`` environments of a :class:`Task`, as ``gymnasium.vector.VectorEnv`` has them.
+    """``num_envs`` environments of a :class:`Task`, a ``gymnasium.vector.VectorEnv``.
 
-    autoreset_mode: when environments that ended start again: "NextStep", "SameStep" (the observation at the end is in
-    ``infos["final_obs"]``) or "Disabled" (by ``reset(options={"reset_mask": ...})``).
+    autoreset_mode: when environments that ended start again: "NextStep", "SameStep" (the last observation is in
+    ``infos["final_obs"]``) or "Disabled" (use ``reset(options={"reset_mask": ...})``).
 
-    The numbers of an environment depend on its seed and its actions, not on how many others there are:
+    The results of an environment depend on its seed and its actions, not on the other environments:
     ``reset(seed=s)`` gives environment k the seed s + k.
     """
 
@@ -79,17 +79,17 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 
     @property
     def reward_terms(self) -> Mapping[str, Array]:
-        """What each term gave in the last step, weighted, (num_envs,) each."""
+        """The weighted value of each term in the last step, (num_envs,) each."""
         return self._episodes.reward_terms
 
     @property
     def control(self) -> Array:
-        """What the actuators were told last, (num_envs, nu); a copy."""
+        """The last controls of the actuators, (num_envs, nu); a copy."""
         return self._episodes.control
 
     @property
     def state(self) -> State:
-        """A copy of the physics of all environments, for ``fw.view`` and everything else that takes states."""
+        """A copy of the physical state of all environments, for ``fw.view`` and other functions that take states."""
         return self._episodes.live.state()
 
     def reset(
@@ -133,7 +133,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         return observations, rewards, terminated, truncated, infos
 
     def forget_ends(self) -> None:
-        """Go on with environments that ended as if they had not."""
+        """Continue environments that ended as if they had not."""
         if self._ended is not None:
             self._ended[:] = False
 
@@ -212,12 +212,12 @@ class Env(gymnasium.Env):  # type: ignore[misc]
 
     @property
     def control(self) -> Array:
-        """What the actuators were told last, (nu,); a copy."""
+        """The last controls of the actuators, (nu,); a copy."""
         return np.asarray(self._batch.control[0])
 
     @property
     def state(self) -> State:
-        """A copy of the physics, as a batch of one."""
+        """A copy of the physical state, as a batch of one."""
         return self._batch.state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
@@ -240,7 +240,7 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return None if pictures is None else pictures[0]
 
     def close(self) -> None:
-        """Let go of what pictures needed."""
+        """Release the renderer."""
         self._batch.close()
 
 

@@ -1,4 +1,4 @@
-"""What terms see: some environments of a batch, as arrays with one row for each."""
+"""What terms see: some environments of a batch, as arrays with one row per environment."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Buffers:
 
 
 class World:
-    """Environments ``rows`` of a batch, at one moment. Arrays have one row for each of them.
+    """Some environments of a batch, the ``rows``, at one moment. Arrays have one row for each of them.
 
-    Of all environments, ``q``, ``v`` and the like are views of what the simulator steps: look, don't touch. Resets and
-    events get copies of ``q`` and ``v`` of their environments, which they change.
+    For the whole batch, ``q``, ``v`` and similar arrays are views of the simulator's own: do not modify them. Resets
+    and events get copies of ``q`` and ``v`` of their environments, which they modify.
     """
 
     def __init__(self, buffers: Buffers, rows: Rows = slice(None)) -> None:
@@ -84,36 +84,36 @@ class World:
 
     @property
     def time(self) -> Array:
-        """Since the start of the episode, (n,) [s]."""
+        """Time since the start of the episode, (n,) [s]."""
         return np.asarray(self._buffers.steps[self._rows] * self._buffers.period, dtype=np.float64)
 
     @property
     def action(self) -> Array:
-        """The last, (n, actions), within -1 and 1; zero after a reset."""
+        """The last action, (n, actions), between -1 and 1; zero after a reset."""
         return self._buffers.action[self._rows]
 
     @property
     def previous_action(self) -> Array:
-        """The one before the last, (n, actions)."""
+        """The action before the last, (n, actions)."""
         return self._buffers.previous_action[self._rows]
 
     @property
     def control(self) -> Array:
-        """What the actuators were told, (n, nu)."""
+        """The controls of the actuators, (n, nu)."""
         return self._buffers.control[self._rows]
 
     @property
     def joint_forces(self) -> Array:
-        """Of actuators, springs and dampers in the last step, (n, nv) [N, N m]."""
+        """Forces of actuators, springs and dampers in the last step, (n, nv) [N, N m]."""
         return self._buffers.live.joint_forces[self._rows]
 
     @property
     def acceleration(self) -> Array:
-        """Mean over the last step of the simulator, (n, nv)."""
+        """Mean acceleration over the last simulation step, (n, nv)."""
         return self._buffers.live.acceleration[self._rows]
 
     def command(self, name: str) -> Array:
-        """(n, k)."""
+        """The current command of that name, (n, k)."""
         known = self._buffers.commands
         if name not in known:
             raise ValueError(f"unknown command {name!r}{close_names(name, known)}; the task has {list(known)}")
@@ -126,7 +126,7 @@ class World:
         )
 
     def velocity(self, frame: str) -> Array:
-        """Of a frame, linear and angular, in world axes at its origin, (n, 6)."""
+        """Velocity of a frame, linear and angular, in world axes and at its origin, (n, 6)."""
 
         def compute() -> Array:
             v = np.ascontiguousarray(self.v)
@@ -152,7 +152,7 @@ class World:
 
 
 class Names:
-    """Joints, actuators and links of a scene by name or pattern; patterns are those of file names, as "robot/*_hip"."""
+    """Joints, actuators and links of a scene by name or pattern; patterns are like file names, "robot/*_hip"."""
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator

@@ -42,12 +42,13 @@ def load(
     robot_descriptions ("go2_description"), from its cache: nothing is downloaded.
 
     floating_base: let the base move freely, by a joint called "root_joint", instead of fixing it to the world.
-    strict: raise on the first thing because of which the robot would not move as the file says, instead of listing all
-    in ``model.import_report``. What changes only the picture, or nothing, is listed in either case.
-    package_dirs: where to look for ``package://`` files first, before ``ROS_PACKAGE_PATH`` and around the file.
-    arguments: of xacro files, by name.
+    strict: raise an exception for the first element that changes the motion and is not honoured, instead of listing all
+    of them in ``model.import_report``. What affects only the picture, or nothing, is listed in either case.
+    package_dirs: folders to search for ``package://`` files, before ``ROS_PACKAGE_PATH`` and the surroundings of the
+    file.
+    arguments: arguments of xacro files, by name.
     loops: a file with the closures and couplings of a URDF or xacro file, by default ``robot.loops.yaml`` or
-    ``robot.loops.json`` beside ``robot.urdf``, if it is there.
+    ``robot.loops.json`` next to ``robot.urdf``, if it exists.
     Everything wrong with the content raises :class:`ModelImportError` with file, line and element.
 
     >>> import pathlib, tempfile

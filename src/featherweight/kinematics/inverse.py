@@ -27,7 +27,7 @@ _AT_LIMIT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematicsSolution(Record):
-    """Configurations, and how near they bring the frames. Arrays have the batch first, if there is one.
+    """Configurations, and the remaining errors of the frames. Arrays start with the batch, if there is one.
 
     >>> arm = fw.models.arm()
     >>> there = fw.frame_placement(arm, np.full(7, 0.3), "flange")
@@ -55,16 +55,16 @@ def inverse_kinematics(
     tolerance: float = 1e-9,
     max_iterations: int = 100,
 ) -> InverseKinematicsSolution:
-    """A configuration near ``q0`` that puts frames at their ``targets``, or as near as can be.
+    """A configuration near ``q0`` that brings frames to their ``targets``, or as close as possible.
 
-    targets: for each link or frame a pose (4, 4), or a position (3,) if its orientation does not matter, in the world;
-    with a batch first, (batch, 4, 4) or (batch, 3), where samples have their own. q0: (nq,) or (batch, nq), where the
-    search starts; the model's neutral configuration when left out. weights: of some frames, 1 otherwise; a metre counts
-    as a radian. posture: (nq,), pulled towards with ``posture_weight`` where joints are left free; ``q0`` by default.
-    limits: stay within those of the joints. tolerance: of every error [m, rad].
+    targets: for each link or frame a pose (4, 4) in the world, or a position (3,) if its orientation does not matter;
+    or one per sample, (batch, 4, 4) or (batch, 3). q0: (nq,) or (batch, nq), the initial guess, by default the neutral
+    configuration. weights: of frames, 1 by default; a metre counts like a radian. posture: (nq,), a configuration that
+    attracts joints that are left free, with ``posture_weight``; by default ``q0``. limits: respect joint limits.
+    tolerance: of every error [m, rad].
 
-    The search is local: where it ends at limits or in a singularity, ``converged`` is False and the errors say how far
-    it is off; another ``q0`` may do better, and a batch of them is searched at once.
+    The search is local: if it ends at a limit or in a singularity, ``converged`` is False, and the errors tell how far
+    off it is. Another ``q0`` may do better, and a batch of them is searched at once.
 
     >>> arm = fw.models.arm()
     >>> goal = fw.frame_placement(arm, np.full(arm.nq, 0.3), arm.link_names[-1])

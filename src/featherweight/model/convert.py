@@ -1,4 +1,4 @@
-"""Configurations and velocities of other libraries, in our layout and back. All functions take ``(n,)`` or batches.
+"""Converts configurations and velocities to and from other libraries. All functions take ``(n,)`` or batches.
 
 Inputs follow the rules of the dynamics functions: real finite numbers, batches of equal size, none of them empty, and
 quaternions within 1e-6 of unit length, which are normalised. Anything else is a ValueError. Results are float64.

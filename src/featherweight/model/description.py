@@ -331,9 +331,9 @@ class Sensor(Record):
 
 @dataclass(frozen=True)
 class Tendon(Record):
-    """A length, the sum of coefficients times coordinates. Its spring and its damper act in the simulator.
+    """A fixed tendon: its length is a weighted sum of coordinates. Its spring and damper act in the simulator.
 
-    Limits and dry friction are recorded, not enforced.
+    Limits and dry friction are recorded, but not enforced.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
     >>> model = builder.tendon("belt", {"joint_6": 1.0, "joint_7": -0.5}).build()
@@ -353,7 +353,7 @@ class Tendon(Record):
 
 @dataclass(frozen=True, eq=False)
 class Keyframe(Record):
-    """A state that a model has a name for, in the order of its joints and actuators.
+    """A named state of a model, in the order of its joints and actuators.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.pendulum().description)
     >>> model = builder.keyframe("up", q={"hinge": [3.0]}).build()
@@ -370,7 +370,7 @@ class Keyframe(Record):
 
 @dataclass(frozen=True)
 class ContactPair(Record):
-    """Two collision shapes that can touch by a law of their own, whatever the filter says.
+    """Two collision shapes that can touch with their own contact law, regardless of the filter.
 
     >>> builder = fw.ModelBuilder()
     >>> shapes = builder.solid("a", "sphere", (0.1,), mass=1.0).solid("b", "sphere", (0.1,), mass=1.0)
@@ -390,7 +390,7 @@ class ContactPair(Record):
 
 @dataclass(frozen=True, eq=False)
 class Closure(Record):
-    """Keeps a frame of ``link`` in a frame of the link ``to``; an anchor if that is "world", otherwise a loop.
+    """Holds a frame of ``link`` in a frame of the link ``to``: an anchor if ``to`` is "world", otherwise a loop.
 
     ``rows`` are ("x", "y", "z") for a point, with "rx", "ry", "rz" for a weld, along the axes of the first frame.
 
@@ -409,7 +409,7 @@ class Closure(Record):
 
 
 class Severity(Enum):
-    """What differs from the file because of something that an importer left out or decided.
+    """What changes because of something that an importer ignored or assumed.
 
     >>> model = fw.models.arm()
     >>> model.import_report.changing(fw.Severity.MOTION)
@@ -426,7 +426,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class ImportNote(Record):
-    """Something that an importer left out or decided, and what it changes.
+    """Something that an importer ignored or assumed, and what it affects.
 
     >>> model = fw.loads('<robot name="r"><link name="a"><sparkle/></link></robot>', "urdf")
     >>> isinstance(model.import_report[0], fw.ImportNote)

@@ -19,7 +19,7 @@ DIMENSIONS = (1, 3, 4, 6)
 
 @dataclass(frozen=True)
 class Material(Record):
-    """A surface. Left at its default, a property is decided by the surface it touches.
+    """A surface material. A property left at its default is decided by the other surface.
 
     friction: Coulomb coefficient of sliding; None: as the other surface says, 1.0 when neither does.
     torsional, rolling: friction against spin and rolling [m]: torque per newton of normal force.
@@ -53,7 +53,7 @@ class Material(Record):
 
 @dataclass(frozen=True)
 class ContactLaw(Record):
-    """How two surfaces act on each other: a :class:`Material` with nothing left open. Units as there.
+    """How two surfaces interact: a :class:`Material` with every property decided, in the same units.
 
     margin: distance [m] between the surfaces at which they already count as touching; zero or more.
     dim: 1, 3, 4 or 6, without rows whose coefficients are zero.

@@ -22,7 +22,7 @@ _COEFFICIENTS = ("blunt_drag", "slender_drag", "angular_drag", "kutta_lift", "ma
 
 @dataclass(frozen=True)
 class Medium(Record):
-    """A fluid that is everywhere: air has 1.2 kg/m^3 and 1.8e-5 Pa s, water 1000 kg/m^3 and 9e-4 Pa s.
+    """A fluid that fills the world: air has 1.2 kg/m^3 and 1.8e-5 Pa s, water 1000 kg/m^3 and 9e-4 Pa s.
 
     >>> scene = fw.Scene(gravity=(0, 0, 0), medium=fw.Medium(density=1.2, wind=(3, 0, 0)))
     >>> leaf = scene.add(fw.box((0.1, 0.1, 1e-3), mass=1e-3))
@@ -48,7 +48,7 @@ class Medium(Record):
 
 @dataclass(frozen=True, eq=False)
 class FluidShape(Record):
-    """What a medium sees of a link. ``size``: full edges of a box, radii of an ellipsoid [m].
+    """The shape of a link for the drag of a medium. ``size``: full edges of a box, radii of an ellipsoid [m].
 
     The coefficients are those of an ellipsoid; those of drag and lift have no unit.
 

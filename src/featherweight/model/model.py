@@ -157,9 +157,9 @@ def _change(count: int) -> str:
 
 
 class ImportReport(Sequence[ImportNote]):
-    """What an import decided or left out. Iterate over the notes, or print it for a table, the gravest first.
+    """What an importer assumed or ignored. Iterate over the notes, or print a table of them, the most severe first.
 
-    Pickles, and equals a report of the same notes.
+    Can be pickled, and equals a report of the same notes.
 
     >>> report = fw.models.arm().import_report
     >>> len(report), len(report.not_honoured)
@@ -218,13 +218,13 @@ _CHANGES = {Severity.MOTION: "the motion", Severity.PICTURE: "the picture", Seve
 
 
 class Model(_core.Model):
-    """A robot, or several, ready to compute with. Immutable: share it between threads freely.
+    """A robot, or several, compiled for computations. Immutable, so it can be shared between threads.
 
     Made by :func:`featherweight.load`, :class:`featherweight.ModelBuilder` or from a :class:`ModelDescription`.
     ``nq``, ``nv``, ``n_links``, ``mass``, ``gravity``, ``neutral()``, ``integrate(q, dv)`` and ``difference(q0, q1)``
     come from the core.
 
-    Models pickle by their description, and are equal if those are, bit for bit.
+    Models are pickled by their descriptions, and are equal if those are, bit for bit.
 
     >>> model = fw.models.quadruped()
     >>> model.nq, model.nv, model.joint("root_joint").type

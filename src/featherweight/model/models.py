@@ -1,4 +1,4 @@
-"""Robots that come with the package: simple shapes, plausible masses, limits and motors. Each call builds a new model.
+"""Built-in robots with simple shapes and plausible masses, limits and motors. Each call builds a new model.
 
 Lengths in metres, masses in kilograms, angles in radians. At q = 0 limbs hang straight down and arms point up;
 x is forward, y left, z up.

@@ -43,9 +43,9 @@ SelfCollision = bool | Literal["adjacent", "apart"]
 
 @dataclass(frozen=True, eq=False)
 class SceneObject(Record):
-    """A handle to what was added to a scene: pass it, or its name, to ``exclude`` and ``pair``.
+    """A handle to a part of a scene: pass it, or its name, to ``exclude`` and ``pair``.
 
-    Handles pickle, and are equal if name and content are; the handle of a scene also works with a copy of the scene.
+    Handles can be pickled, and are equal if name and content are; they also work with a copy of the scene.
 
     >>> scene = fw.Scene()
     >>> robot = scene.add(fw.models.arm(), name="left")

@@ -155,7 +155,7 @@ class SpringTable(Record):
 
 @dataclass(frozen=True, eq=False)
 class PairTable(Record):
-    """All pairs of shapes that may touch.
+    """All pairs of shapes that can touch.
 
     >>> scene = fw.Scene(ground=fw.Plane())
     >>> balls = [scene.add(fw.sphere(0.1), pose=(k, 0, 1)) for k in range(3)]

@@ -36,11 +36,11 @@ _FORMAT = 1
 
 
 def decomposed(model: Model, concavity: float = CONCAVITY, *, progress: bool = False) -> Model:
-    """A model whose collision meshes are convex pieces instead of files: without it each collides as its hull.
+    """A model whose collision meshes are decomposed into convex pieces; otherwise, each collides as its convex hull.
 
-    concavity: how deep hollows may be that pieces fill, as a share of the size of a mesh, from 0.01 to 1. The shapes of
-    "name" are called "name_piece_0" and so on, have its material, and need no file any more. Pieces are found by CoACD
-    once and kept on disk. Needs ``featherweight[decompose]``.
+    concavity: the greatest depth of a hollow that a piece may fill, relative to the size of the mesh, from 0.01 to 1.
+    The pieces of "name" are called "name_piece_0" and so on, have its material, and need no file. They are computed
+    once, by CoACD, and cached on disk. Needs ``featherweight[decompose]``.
 
     >>> arm = fw.models.arm()
     >>> fw.decomposed(arm) == arm  # it has no meshes

@@ -42,16 +42,16 @@ GROUND = "ground"
 
 
 class Scene:
-    """Collects what is in the world; :meth:`compile` makes one model of it, with shapes that may touch.
+    """Collects the contents of a world; :meth:`compile` turns them into one model, with shapes that can touch.
 
     ground: a :class:`Plane`, a :class:`HeightField`, any static body, or None; gravity: [m/s^2] in the world;
-    medium: a :class:`Medium` that drags at everything that moves, or None.
+    medium: a :class:`Medium` that exerts drag on everything that moves, or None.
 
-    Two shapes may touch unless they belong to one body (links on fixed joints are one), to two links joined by one
-    joint, or both never move; unless their ``contype`` and ``conaffinity`` bits do not meet; or unless excluded here
-    or in the model. ``pair`` overrides all of these but the first and the third.
+    Two shapes can touch unless they belong to one body (links connected by fixed joints are one), to two links
+    connected by one joint, or are both static; unless their ``contype`` and ``conaffinity`` bits do not match; or
+    unless they are excluded here or in the model. ``pair`` overrides all of these but the first and the third.
 
-    Scenes pickle with all that was added, to go on adding, and are equal if the same was added in the same order.
+    Scenes are pickled with everything that was added, and are equal if the same was added in the same order.
 
     >>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
     >>> robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.5))

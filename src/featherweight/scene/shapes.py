@@ -58,9 +58,9 @@ class Surface(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Body(Record):
-    """A rigid body to put in a scene, free to move unless ``static``. Made by :func:`box`, :func:`sphere` and so on.
+    """A rigid body for a scene, free to move unless ``static``. Created by :func:`box`, :func:`sphere` and so on.
 
-    Bodies pickle, and compare by value.
+    Bodies can be pickled and compare by value.
 
     >>> crate = fw.box((0.4, 0.3, 0.2), mass=5.0)
     >>> isinstance(crate, fw.Body), crate.static
@@ -225,8 +225,8 @@ def mesh(
 ) -> Body:
     """The convex hull of a mesh: of a file, or of vertices (n, 3) [m] and triangles ``faces`` (m, 3).
 
-    scale: one number or three, times the coordinates of ``source``; pieces: a hull for each connected part instead of
-    one around everything; decompose: as many convex pieces as a concave mesh takes, True or the concavity they may have
+    scale: one or three factors of the coordinates of ``source``; pieces: one hull for each connected part, instead of
+    one around everything; decompose: decompose a concave mesh into convex pieces, True or the concavity they may have
     (:func:`featherweight.decomposed`). Mass and inertia are those of the hulls. Options as for :func:`box`.
 
     >>> corners, faces = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]

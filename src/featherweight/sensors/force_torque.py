@@ -21,7 +21,7 @@ from .reading import WrenchReading, model_of, squeezed
 
 @dataclass(frozen=True)
 class ForceTorque(Record):
-    """The wrench through a joint, by motors, friction and bearings together: on its outer side, by its inner side.
+    """The wrench that a joint transmits, by motors, friction and bearings together, from its inner to its outer side.
 
     In the axes of the joint's child link, at its origin. It is the rate of momentum of everything outboard, less
     gravity and the forces of contacts, constraints and the medium on it; ``f_ext`` that was given to the step must be

@@ -21,7 +21,7 @@ class FrameReading(Record):
 
 @dataclass(frozen=True)
 class FrameSensor(Record):
-    """Where a frame or link is and how it moves, as motion capture sees it.
+    """Pose and velocity of a frame or link, as measured by motion capture.
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> fw.FrameSensor("pendulum/tip").read(sim.state()).pose[:3, 3] + 0.0

@@ -18,7 +18,7 @@ from .joints import JointSensor
 
 @dataclass(frozen=True)
 class NamedSensor(Record):
-    """One quantity at one place, under the name that the model has for it.
+    """One quantity at one place, under the name it has in the model.
 
     >>> sensor = fw.NamedSensor("angle", "joint_position", "pendulum/hinge")
     >>> sim = fw.Simulator(fw.models.pendulum())

@@ -22,7 +22,7 @@ class Contacts(Record):
     """The n points of contact of the last step, of all environments together, ordered by environment.
 
     ``frame`` has rows t1, t2, normal; the normal points from shape b to shape a, and forces act on a.
-    Contacts pickle, and compare by value.
+    Contacts can be pickled and compare by value.
 
     >>> scene = fw.Scene(ground=fw.Plane())
     >>> ball = scene.add(fw.sphere(0.1, mass=1.0), name="ball", pose=(0, 0, 0.1))

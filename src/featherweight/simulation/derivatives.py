@@ -28,7 +28,7 @@ Drive = tuple[Array | None, Array | None, Array | None]
 
 @dataclass(frozen=True, eq=False)
 class StepDerivatives(Record):
-    """A step and its derivatives in tangent spaces; arrays have the batch first, unless there is one environment."""
+    """A step and its derivatives in tangent spaces; arrays start with the batch, unless there is only one."""
 
     state: State  # after the step, bit for bit that of ``sim.step``
     dq: Mapping[str, Array]  # by name, ([batch,] nv, k): of the new coordinates, in the tangent space there

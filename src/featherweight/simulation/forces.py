@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Closures(Record):
-    """The n constraints of a scene: what they exert, and how far they are from met.
+    """The n constraints of a scene: their forces and their remaining errors.
 
     Forces act on the first frame of each constraint, at its origin; those on the second, or on the world, are the
     opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free. Rods have
@@ -55,7 +55,7 @@ class Closures(Record):
 
 @dataclass(frozen=True, eq=False)
 class Couplings(Record):
-    """The n couplings of joints of a scene, mimic joints included: what they exert, and how far they are from met.
+    """The n joint couplings of a scene, including mimic joints: their forces and their remaining errors.
 
     >>> builder = fw.ModelBuilder("gears", gravity=(0.0, 0.0, 0.0))
     >>> for name, at in (("small", 0.0), ("large", 0.3)):
@@ -80,7 +80,7 @@ class Couplings(Record):
 
 @dataclass(frozen=True, eq=False)
 class Forces(Record):
-    """All forces of the last step, means over it. Along joints (..., nv) [N] or [N m], positive the way v is.
+    """All forces of the last step, averaged over it. Joint forces are (..., nv) [N] or [N m], positive along v.
 
     Where rigid bodies leave them open they are the least (docs/simulator.md). H a + h is what ``joints`` do, and
     contacts and closures through their Jacobians, ``f_ext`` and a medium.

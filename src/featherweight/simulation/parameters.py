@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Parameters(Record):
-    """Of each environment of a batch; what is None is the scene's. Arrays are read-only.
+    """Parameters of each environment of a batch; those of the scene where None. Arrays are read-only.
 
-    Parameters pickle, and compare by value.
+    Parameters can be pickled and compare by value.
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> state = sim.state(batch=2).randomised(gravity=[(0, 0, -9.81), (0, 0, -1.62)])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RecordedContacts(Sequence[Contacts]):
-    """The contacts of every row of a trajectory, each a :class:`Contacts`. Pickles, and compares by value.
+    """The contacts of every row of a trajectory, each a :class:`Contacts`. Can be pickled; compares by value.
 
     >>> scene = fw.Scene(ground=fw.Plane())
     >>> ball = scene.add(fw.sphere(0.1, mass=1.0), name="ball", pose=(0, 0, 0.1))

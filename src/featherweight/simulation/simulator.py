@@ -47,19 +47,20 @@ _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
 
 class Simulator:
-    """Steps a scene in time, in one environment or in thousands.
+    """Advances a scene in time, in one environment or in thousands.
 
-    scene: a :class:`Scene`, a :class:`CompiledScene`, or a single :class:`Model`, which then touches only itself.
+    scene: a :class:`Scene`, a :class:`CompiledScene`, or a single :class:`Model`, which can then touch only itself.
     dt: length of a step [s].
     solver: "auto", or a :class:`GaussSeidel`, :class:`Newton` or :class:`ADMM` with its settings.
-    integrator: "semi_implicit": new velocities first, then coordinates with them; joint damping is evaluated at the end
-    of the step. "implicit": joint springs and servo gains are, too, which is stable however stiff they are. "verlet":
-    second order, by half of the forces before the motion of the step and half after it. "rk4":
-    fourth order, for scenes in which nothing can touch, without limits, dry friction or constraints.
+    integrator: "semi_implicit" updates velocities first, then coordinates with the new velocities; joint damping is
+    evaluated at the end of the step. "implicit" evaluates joint springs and servo gains there as well, and is stable at
+    any stiffness. "verlet" is of second order: half of the forces act before the motion of the step, half after it.
+    "rk4" is of fourth order, for scenes without contacts, limits, dry friction and constraints.
     num_threads: threads for a batch, by default all cores that the process may use. Results do not depend on it.
 
-    A simulator is immutable and may be shared by threads; ``step`` returns a new state. Simulators pickle by their
-    compiled scene and settings, and are equal if those are; a state may be used with any simulator equal to its own.
+    A simulator is immutable and can be shared between threads; ``step`` returns a new state. Simulators are pickled by
+    their compiled scenes and settings, and are equal if those are; a state can be used with any simulator equal to its
+    own.
 
     >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-3)
     >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=1000)

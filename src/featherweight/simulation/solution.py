@@ -74,7 +74,7 @@ class SolvedRows(Record):
 
 @dataclass(frozen=True, eq=False)
 class StepSolution(Record):
-    """One step with everything it computed: arrays (...) for a single environment, (batch, ...) for several.
+    """One step with everything that it computed: arrays (...) for a single environment, (batch, ...) for several.
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> solution = sim.step_solution(sim.state())

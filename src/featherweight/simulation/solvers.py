@@ -43,10 +43,10 @@ class _Solver(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Automatic(_Solver):
-    """Gauss-Seidel, then Newton, then ADMM: the next one only where the one before did not finish.
+    """Gauss-Seidel, then Newton, then ADMM, each where its predecessor did not converge.
 
-    Islands, such as robots that stand side by side without touching, are solved one by one. Piles, islands of more than
-    about a hundred contacts, are solved by accelerated Gauss-Seidel, with Newton where a few contacts are stuck.
+    Islands, such as robots that stand side by side without touching, are solved separately. Piles, which are islands of
+    more than about a hundred contacts, are solved by accelerated Gauss-Seidel, with Newton where a few contacts stall.
     max_iterations: of Gauss-Seidel, and as many of ADMM. pile_iterations: of Gauss-Seidel in a pile; the bound makes
     the time of a step linear in its contacts.
 
@@ -69,7 +69,7 @@ class Automatic(_Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussSeidel(_Solver):
-    """Contact after contact, each solved exactly: best for few contacts that are weakly coupled.
+    """Solves contact by contact, each exactly: best for few, weakly coupled contacts.
 
     >>> fw.Simulator(fw.models.arm(), solver=fw.GaussSeidel(max_iterations=50)).solver.max_iterations
     50
@@ -83,7 +83,7 @@ class GaussSeidel(_Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class Newton(_Solver):
-    """All contacts at once: best for hyperstatic ones, such as flat feet and stacks.
+    """Solves all contacts at once: best for hyperstatic ones, such as flat feet and stacks.
 
     Problems of more than 600 rows, too large for a dense factor, are left to ADMM.
 
@@ -100,12 +100,12 @@ class Newton(_Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class ADMM(_Solver):
-    """Alternating directions: slow but steady, whatever the conditioning.
+    """Alternating directions (ADMM): slow but robust against bad conditioning.
 
     matrix_free: products and solutions go through the tree, O(n + m) per iteration for n joints and m rows, and the
-    matrix of the problem is never formed. For many contacts on deep trees: faster from about 60 links in a row that all
-    touch the ground, and three times as fast at 160. Bodies that touch each other cost a few steps of conjugate
-    gradients per iteration.
+    matrix of the problem is never formed. Meant for many contacts on deep trees: faster from about 60 links in a row
+    that all touch the ground, and three times as fast at 160. Bodies that touch each other cost a few
+    conjugate-gradient steps per iteration.
 
     >>> sim = fw.Simulator(fw.models.arm(), solver=fw.ADMM(tolerance=1e-6))
     >>> sim.solver.tolerance

@@ -34,11 +34,11 @@ _MET = 1e-6
 class State:
     """Coordinates, velocities and contacts of a batch of environments, or of a single one.
 
-    Made by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; arrays are read-only, ``replace`` makes another.
-    Arrays are contiguous float64, which other libraries can read without a copy; use ``state.q.copy()`` to write.
+    Created by ``sim.state()``, ``sim.step()`` and ``sim.rollout()``; ``replace`` returns a modified copy. Arrays are
+    read-only, contiguous float64, which other libraries can read without a copy; use ``state.q.copy()`` to write.
 
-    States pickle together with their simulator, and continue bit for bit. Two are equal if their simulators are equal
-    and all of their numbers are the same, bit for bit.
+    States are pickled together with their simulators, and continue bit for bit. Two states are equal if their
+    simulators are, and all of their numbers, bit for bit.
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> state = sim.step(sim.state(batch=3))

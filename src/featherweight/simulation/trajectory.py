@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory(Record):
-    """The result of a rollout. Arrays have the batch first, unless there is a single environment.
+    """The result of a rollout. Arrays start with the batch, unless there is a single environment.
 
-    Trajectories pickle with all that was recorded, and compare by value.
+    Trajectories are pickled with everything that was recorded, and compare by value.
 
     >>> sim = fw.Simulator(fw.models.pendulum())
     >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=10)

@@ -23,11 +23,11 @@ _DRAWN = ("box", "sphere", "ellipsoid", "capsule", "cylinder")  # matplotlib is 
 
 
 def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: float = 1.0) -> Any:
-    """Draw ``model`` at the configuration ``q`` ``(nq,)``, neutral when left out; returns the axes.
+    """Draw ``model`` at the configuration ``q`` ``(nq,)``, by default the neutral one; returns the axes.
 
-    ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones when left out. Several calls on the
+    ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones by default. Several calls on the
     same axes share a scene. alpha: opacity. Visual shapes are drawn, or collision shapes if there are none; of a mesh
-    or a plane only the stick to its link is drawn. Needs matplotlib.
+    or a plane, only the stick to its link. Needs matplotlib.
 
     >>> axes = fw.draw(fw.models.arm())  # then: axes.figure.savefig("arm.png")
     >>> axes.name

@@ -306,9 +306,9 @@ class _Stage:
                     corners[:, axis] = k * cell + width * np.array([-0.5, 0.5, 0.5, -0.5])
                     corners[:, 1 - axis] = start + cell * np.array([0.0, 0.0, 1.0, 1.0])
                     strips.append(corners)
-        vertices = np.concatenate(strips) + (*center, floor + 5e-4 * extent)
+        vertices = np.concatenate(strips) + np.array([*center, floor + 5e-4 * extent])
         first = 4 * np.arange(len(strips))[:, None]
-        faces = np.concatenate([first + (0, 1, 2), first + (0, 2, 3)])
+        faces = np.concatenate([first + np.array(corners) for corners in ((0, 1, 2), (0, 2, 3))])
         grid = self._node(Surface(vertices, faces, smooth=False))
         grid.reparent_to(self._root)
         grid.set_light_off(1)

@@ -67,7 +67,7 @@ def view(
     port: int | None = None,
     open_browser: bool = True,
 ) -> Path | LiveView:
-    """Show a model, a simulator, a state or a trajectory in the browser; returns the path of the page, or the live view.
+    """Show a model, a simulator, a state or a trajectory in the browser; returns the path of the page or the live view.
 
     A model is shown at ``q`` (nq,), by default its initial configuration, with a slider for each joint. A trajectory
     is played. The page is a single file that works offline; it is saved at ``path``, by default in a temporary folder.

@@ -36,7 +36,9 @@ def ant_model() -> Model:
 
 
 def ant() -> gym.Task:
-    """Walk along x as fast as possible: speed [m/s], plus 1 for every step, less effort.
+    """Walk along x as fast as possible.
+
+    The reward is the speed [m/s], plus 1 for every step, minus a small multiple of the effort.
 
     Observed: height, tilt and velocities of the torso, positions and velocities of the joints.
     """

@@ -1,4 +1,4 @@
-"""A seven-axis arm with a gripper: reach a place, or carry a cube to one."""
+"""A seven-axis arm with a gripper that reaches for a place, or carries a cube to it."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def _observed() -> dict[str, gym.Term]:
 def reach() -> gym.Task:
     """Bring the gripper to a place drawn at random, and hold it there.
 
-    Actions change the targets of the joints by up to 0.06 rad in 20 ms. Observed: joints, gripper, and from there to
-    the goal. The reward is exp(-distance / 0.1 m) plus the same with 0.02 m, less the squared action.
+    Actions change the targets of the joints by up to 0.06 rad in 20 ms. Observed: joints, gripper, and the vector from
+    the gripper to the goal. The reward is exp(-distance / 0.1 m) plus the same with 0.02 m, minus the squared action.
     """
     return gym.Task(
         Simulator(_scene(), dt=5e-3, integrator="implicit"),
@@ -109,8 +109,9 @@ def _lifted(world: World, height: float) -> gym.Array:
 def pick_and_place() -> gym.Task:
     """Grasp a cube of 5 cm from the ground and bring it to a place in the air.
 
-    Actions change the targets of the joints, and the last one closes (-1) or opens (1) the gripper. Observed: joints,
-    gripper, from there to the cube, from the cube to the goal. Rewarded: near the cube, the cube lifted, at the goal.
+    Actions change the targets of the joints; the last one closes (-1) or opens (1) the gripper. Observed: joints,
+    gripper, and the vectors from the gripper to the cube and from the cube to the goal. Rewarded are being near the
+    cube, lifting it, and bringing it to the goal.
     """
     scene = _scene()
     scene.add(box((_EDGE, _EDGE, _EDGE), mass=0.1, friction=1.0), name="cube", pose=(0.5, 0.0, 0.5 * _EDGE))

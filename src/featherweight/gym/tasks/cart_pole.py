@@ -10,9 +10,10 @@ from .. import terms
 
 
 def cart_pole() -> gym.Task:
-    """Balance a pole of 1 m on a cart pushed with up to 10 N along 4.8 m of track; 1 for every step.
+    """Balance a pole of 1 m on a cart, which is pushed with up to 10 N along 4.8 m of track.
 
-    Observed: position and velocity of the cart and of the pole. It ends 12 degrees off, or at the end of the track.
+    Observed: position and velocity of the cart and of the pole. The reward is 1 for every step. An episode ends when
+    the pole tilts by 12 degrees, or at the end of the track.
     """
     builder = ModelBuilder("cart_pole")
     builder.solid("cart", "box", (0.4, 0.25, 0.15), mass=1.0, rgba=(0.25, 0.26, 0.3, 1.0))

@@ -39,7 +39,9 @@ def _forward(world: World) -> gym.Array:
 
 
 def hopper() -> gym.Task:
-    """Hop forward as fast as possible without falling: speed [m/s], plus 1 for every step, less the squared action.
+    """Hop forward as fast as possible without falling.
+
+    The reward is the speed [m/s], plus 1 for every step, minus a small multiple of the squared action.
 
     Observed: positions of all joints but x, and all velocities.
     """

@@ -1,4 +1,4 @@
-"""A quadruped that goes where it is told."""
+"""A quadruped that tracks a commanded velocity."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _TROT = (0.0, 0.5, 0.5, 0.0)  # of the feet: diagonal ones together
 
 @term
 def planar_velocity(world: World, part: str) -> gym.Array:
-    """Of a free base: forward and to the left [m/s], and about its z [rad/s], (n, 3)."""
+    """Velocity of a free base forward and to the left [m/s], and about its z axis [rad/s], (n, 3)."""
     start = world.names.base(part).v_slice.start
     return world.v[:, [start, start + 1, start + 5]]
 
 
 def quadruped(ground: Literal["flat", "rough"] = "flat", *, trot: float = 0.5) -> gym.Task:
-    """Follow a commanded velocity, forward, sideways and turning, at a trot.
+    """Track a commanded velocity, forward, sideways and turning, at a trot.
 
     ground: "flat", or "rough": bumps of up to 5 cm. trot: period of the trot [s].
     Observed: velocities and tilt of the trunk, joints, the last action, the command and a clock; on rough ground also
-    the height of the trunk above the ground around it. Actions are targets of the servos. It ends when the trunk falls.
+    the height of the trunk above the ground around it. Actions are targets of the servos. An episode ends when the
+    robot falls.
     """
     if ground not in ("flat", "rough"):
         raise ValueError(f'quadruped: ground must be "flat" or "rough", got {ground!r}')

@@ -1,7 +1,7 @@
-"""Terms to make tasks of. Each takes the arguments shown and returns a :class:`featherweight.gym.Term`.
+"""Terms from which tasks are assembled. Each takes the arguments shown and returns a :class:`featherweight.gym.Term`.
 
-"part" is the name under which something was added to the scene, as "robot"; joints and links are names or patterns, as
-"robot/*_foot". n is the number of environments.
+"part" is the name under which something was added to the scene, such as "robot"; joints and links are names or
+patterns, such as "robot/*_foot". n is the number of environments.
 """
 
 from .ends import below, far_from, fell_over, out_of_range, touched

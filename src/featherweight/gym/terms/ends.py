@@ -1,4 +1,4 @@
-"""What ends an episode: one boolean for each environment."""
+"""Terms that end an episode: one boolean for each environment."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def fell_over(world: World, part: str, tilt: float = 1.0) -> Array:
 
 @term
 def below(world: World, part: str, height: float) -> Array:
-    """A free base is closer to the ground than ``height`` [m]."""
+    """A free base is lower than ``height`` [m] above the ground."""
     return np.asarray(height_of(world, part) < height)
 
 
 @term
 def out_of_range(world: World, of: Term, low: float, high: float) -> Array:
-    """A number of a term is not between low and high."""
+    """Some number of a term is not between low and high."""
     value = np.asarray(as_term("out_of_range", of)(world)).reshape(len(world), -1)
     return np.asarray(((value < low) | (value > high)).any(axis=1))
 
 
 @term
 def touched(world: World, links: str) -> Array:
-    """A contact pushed one of the links in the last step of the simulator."""
+    """A contact pushed one of the links in the last simulation step."""
     return np.asarray(world.pushed(world.names.links(links)).any(axis=1))
 
 
 @term
 def far_from(world: World, frame: str, to: str, distance: float) -> Array:
-    """A frame is further than ``distance`` [m] from another frame, or from the command of that name."""
+    """A frame is farther than ``distance`` [m] from another frame, or from the command of that name."""
     return np.asarray(np.linalg.norm(offset(world, frame, to), axis=1) > distance)

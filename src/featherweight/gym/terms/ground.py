@@ -1,4 +1,4 @@
-"""How high the ground is."""
+"""The height of the ground."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..world import World
 
 
 def ground_height(world: World, x: Array, y: Array) -> Array:
-    """Below places of the world, the shape of x and y [m]: that of the scene's height field "ground", else zero.
+    """Height at places of the world, in the shape of x and y [m]: that of the height field "ground", if any, else zero.
 
-    Bilinear between its points, constant beyond its edge.
+    Bilinear between its points, constant beyond its edges.
     """
     field = next((s for s in world.simulator.scene.shapes if s.name == "ground" and s.heights is not None), None)
     if field is None or field.heights is None:

@@ -1,4 +1,4 @@
-"""What can be observed."""
+"""Terms for observations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .ground import ground_height
 
 @term
 def joint_positions(world: World, joints: str = "*") -> Array:
-    """Of joints of one degree of freedom, less where the scene put them, (n, joints) [rad, m]."""
+    """Positions of joints with one degree of freedom, relative to their initial ones, (n, joints) [rad, m]."""
     columns = world.names.coordinates(joints)
     return np.asarray(world.q[:, columns] - world.simulator.scene.q0[columns])
 
 
 @term
 def joint_velocities(world: World, joints: str = "*") -> Array:
-    """Of joints of one degree of freedom, (n, joints) [rad/s, m/s]."""
+    """Velocities of joints with one degree of freedom, (n, joints) [rad/s, m/s]."""
     return world.v[:, world.names.dofs(joints)]
 
 
@@ -39,7 +39,7 @@ def base_spin(world: World, part: str) -> Array:
 
 @term
 def up(world: World, part: str) -> Array:
-    """The world's z in the axes of a free base, (n, 3): what an accelerometer at rest tells of its tilt."""
+    """The z axis of the world in the axes of a free base, (n, 3): the tilt, as an accelerometer at rest measures it."""
     return up_of(world, part)
 
 
@@ -52,7 +52,7 @@ def up_of(world: World, part: str) -> Array:
 
 @term
 def base_height(world: World, part: str) -> Array:
-    """Of a free base above the ground, (n,) [m]."""
+    """Height of a free base above the ground, (n,) [m]."""
     return height_of(world, part)
 
 
@@ -67,7 +67,7 @@ def height_of(world: World, part: str) -> Array:
 def ground_scan(world: World, part: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Array:
     """Height of a free base above the ground around it, (n, len(xs) len(ys)) [m].
 
-    xs and ys: forward and to the left of the base [m], turned with its heading.
+    xs and ys: distances forward and to the left of the base [m], turning with its heading.
     """
     start = world.names.base(part).q_slice.start
     x, y, z = world.q[:, start : start + 3].T
@@ -79,7 +79,7 @@ def ground_scan(world: World, part: str, xs: tuple[float, ...], ys: tuple[float,
 
 
 def heading_of(world: World, part: str) -> tuple[Array, Array]:
-    """Cosine and sine (n,) of the direction in which a free base looks."""
+    """Cosine and sine (n,) of the heading of a free base."""
     start = world.names.base(part).q_slice.start + 3
     x, y, z, w = world.q[:, start : start + 4].T
     c, s = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z)
@@ -89,13 +89,13 @@ def heading_of(world: World, part: str) -> tuple[Array, Array]:
 
 @term
 def frame_position(world: World, frame: str) -> Array:
-    """Origin of a frame in the world, (n, 3) [m]."""
+    """Position of a frame in the world, (n, 3) [m]."""
     return np.asarray(world.placement(frame)[:, :3, 3])
 
 
 @term
 def frame_offset(world: World, frame: str, to: str) -> Array:
-    """From the origin of a frame to that of another, or to the command of that name, (n, 3) [m], world axes."""
+    """Vector from a frame to another one, or to the command of that name, (n, 3) [m], world axes."""
     return offset(world, frame, to)
 
 
@@ -108,7 +108,7 @@ def offset(world: World, frame: str, to: str) -> Array:
 
 @term
 def touching(world: World, links: str) -> Array:
-    """1 for each link that a contact pushed in the last step of the simulator, else 0, (n, links)."""
+    """1 for each link that a contact pushed in the last simulation step, else 0, (n, links)."""
     return world.pushed(world.names.links(links)).astype(np.float64)
 
 
@@ -120,7 +120,7 @@ def action(world: World) -> Array:
 
 @term
 def command(world: World, name: str) -> Array:
-    """(n, k)."""
+    """The current command of that name, (n, k)."""
     return world.command(name)
 
 

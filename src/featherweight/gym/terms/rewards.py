@@ -1,4 +1,4 @@
-"""What can be rewarded or, with a negative weight, punished: one number for each environment."""
+"""Terms for rewards and, with negative weights, penalties: one number for each environment."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from .observations import offset, up_of
 
 @term
 def alive(world: World) -> Array:
-    """1."""
+    """1 in every step, (n,)."""
     return np.ones(len(world))
 
 
 @term
 def speed(world: World, part: str, limit: float = np.inf) -> Array:
-    """Of a free base along the world's x [m/s], up to a limit, (n,)."""
+    """Speed of a free base along the x axis of the world [m/s], up to a limit, (n,)."""
     return np.minimum(world.velocity(world.names.base(part).child)[:, 0], limit)
 
 
 @term
 def tracking(world: World, of: Term, command: str, width: float) -> Array:
-    """exp(-|error|^2 / width^2) of a term (n, k) that should be as commanded, (n,): 1 where it is."""
+    """exp(-|error|^2 / width^2) of a term (n, k) that should equal a command, (n,): 1 where it does."""
     error = np.asarray(as_term("tracking", of)(world)) - world.command(command)
     return np.asarray(np.exp(-_squares(error) / width**2))
 
 
 @term
 def closeness(world: World, frame: str, to: str, width: float) -> Array:
-    """exp(-distance / width) of two frames, or of a frame and a command, (n,): 1 where they meet. width: [m]."""
+    """exp(-distance / width) of two frames, or of a frame and a command, (n,): 1 where they coincide. width: [m]."""
     return np.asarray(np.exp(-np.linalg.norm(offset(world, frame, to), axis=1) / width))
 
 
 @term
 def uprightness(world: World, part: str) -> Array:
-    """Cosine of the tilt of a free base, (n,): 1 upright, -1 on its head."""
+    """Cosine of the tilt of a free base, (n,): 1 if upright, -1 if upside down."""
     return up_of(world, part)[:, 2]
 
 
 @term
 def drift(world: World, of: Term, target: float = 0.0) -> Array:
-    """Sum of squares of a term less its target, (n,)."""
+    """Sum of squares of the deviation of a term from its target, (n,)."""
     value = np.asarray(as_term("drift", of)(world)).reshape(len(world), -1)
     return _squares(value - target)
 
@@ -56,7 +56,7 @@ def effort(world: World, joints: str = "*") -> Array:
 
 @term
 def power(world: World, joints: str = "*") -> Array:
-    """Sum of magnitudes of the power of joints, (n,) [W]."""
+    """Sum of the absolute power of joints, (n,) [W]."""
     dofs = world.names.dofs(joints)
     return np.asarray(np.abs(world.joint_forces[:, dofs] * world.v[:, dofs]).sum(axis=1))
 
@@ -69,9 +69,9 @@ def action_rate(world: World) -> Array:
 
 @term
 def gait(world: World, links: str, period: float, offsets: tuple[float, ...], duty: float = 0.5) -> Array:
-    """Share of feet that do as a clock says, (n,): touch during the first ``duty`` of their period, else do not.
+    """Fraction of feet that follow a clock, (n,): in contact during the first ``duty`` of their period only.
 
-    offsets: of each foot, in the order of the links, as shares of the period [s].
+    offsets: phase of each foot, in the order of the links, as a fraction of the period [s].
     """
     clock = (world.time[:, None] / period + np.asarray(offsets)) % 1.0
     return np.asarray((world.pushed(world.names.links(links)) == (clock < duty)).mean(axis=1))

@@ -1,4 +1,4 @@
-"""How episodes start and what disturbs them, and draws for commands and randomisation."""
+"""Terms for resets, disturbances, commands and randomisation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .ground import ground_height
 
 @term
 def scatter_joints(world: World, joints: str = "*", position: float = 0.1, velocity: float = 0.0) -> None:
-    """Joints somewhere around where they start, within their limits: up to ``position`` [rad, m] and ``velocity``."""
+    """Changes joint positions by up to ``position`` [rad, m], within limits, and velocities by up to ``velocity``."""
     q, v, limits = world.names.coordinates(joints), world.names.dofs(joints), world.model
     one = np.ones(len(q))
     world.q[:, q] = np.clip(
@@ -31,7 +31,7 @@ def move_base(
     high: ArrayLike = (0.0, 0.0, 0.0),
     yaw: float = 0.0,
 ) -> None:
-    """A free base moved by a draw between low and high (3,) [m] and turned by up to ``yaw`` [rad] about z.
+    """Moves a free base by a random vector between low and high (3,) [m] and turns it by up to ``yaw`` [rad] about z.
 
     It keeps its height above the ground.
     """
@@ -47,20 +47,20 @@ def move_base(
 
 @term
 def kick(world: World, part: str, linear: float = 0.0, angular: float = 0.0) -> None:
-    """The velocity of a free base changed by up to ``linear`` [m/s] and ``angular`` [rad/s] along each axis."""
+    """Changes the velocity of a free base by up to ``linear`` [m/s] and ``angular`` [rad/s] along each axis."""
     size = np.repeat([linear, angular], 3)
     world.v[:, world.names.base(part).v_slice] += world.random.uniform(-size, size)
 
 
 @term
 def uniform(world: World, low: ArrayLike, high: ArrayLike) -> Array:
-    """Evenly between low and high, numbers or (k,): (n,) or (n, k)."""
+    """Uniformly distributed between low and high, which are numbers or (k,): (n,) or (n, k)."""
     return world.random.uniform(low, high)
 
 
 @term
 def draw(world: World, low: ArrayLike, high: ArrayLike, still: float = 0.0) -> Array:
-    """As ``uniform``, but all zero for a share ``still`` of draws: robots must learn to stand, too."""
+    """Like ``uniform``, but zero with probability ``still``: robots should learn to stand, too."""
     value = world.random.uniform(low, high)
     stands = world.random.uniform() < still
     return np.where(stands if value.ndim == 1 else stands[:, None], 0.0, value)
