@@ -63,7 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="featherweight", description="Robot dynamics on the vector lanes of a plain CPU.", allow_abbrev=False
+        prog="featherweight",
+        description="Robot dynamics on the vector lanes of a plain CPU.",
+        epilog="examples:\n  featherweight simulate quadruped --html out/quadruped.html\n"
+        "  featherweight info robot.urdf\n  featherweight COMMAND --help",
+        formatter_class=_Help,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

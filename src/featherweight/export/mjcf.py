@@ -57,11 +57,11 @@ def to_mjcf(
     text = MjcfText(model.name)
     _write(text, model, compiled, dt, fuse)
     if text.left_out and strict:
-        raise ValueError(f"to_mjcf: MJCF has no words for {text.left_out[0]} (strict)")
+        raise ValueError(f"to_mjcf: MJCF cannot express {text.left_out[0]} (strict)")
     if text.left_out:
         text.root.insert(0, Comment(" Not in this file: " + "; ".join(text.left_out).replace("--", "- -") + ". "))
         listed = "; ".join(text.left_out[:5]) + ("; ..." if len(text.left_out) > 5 else "")
-        warnings.warn(f"to_mjcf: MuJoCo will move otherwise, MJCF has no words for {listed}", stacklevel=2)
+        warnings.warn(f"to_mjcf: the motion in MuJoCo will differ, since MJCF cannot express {listed}", stacklevel=2)
     ElementTree.indent(text.root)
     return ElementTree.tostring(text.root, encoding="unicode") + "\n"
 

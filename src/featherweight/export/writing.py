@@ -10,7 +10,7 @@ from ..model import poses
 
 
 class MjcfText:
-    """The elements written so far, the names that are taken, and what of the motion MJCF has no words for."""
+    """The elements written so far, the names that are taken, and what MJCF cannot express."""
 
     def __init__(self, name: str) -> None:
         self.root = Element("mujoco", model=name)
