@@ -21,7 +21,7 @@ root_doc = "docs/README"
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**"]
 exclude_patterns = ["docs/conf.py", "build", "**/node_modules"]
 
-# Links are those of the files as they lie: to titles of other pages, and to files beside the pages.
+# Links work as in the plain files: to titles of other pages, and to files next to the pages.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = [

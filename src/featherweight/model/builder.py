@@ -289,7 +289,7 @@ class ModelBuilder:
         frame: str | None = None,
         wrench: ArrayLike = (),
     ) -> ModelBuilder:
-        """Put a motor on ``joint``, which must have one degree of freedom, or on a frame. See :class:`Actuator`."""
+        """Add an actuator to ``joint``, which must have one degree of freedom, or to a frame. See :class:`Actuator`."""
         element = f"actuator {checked_name('actuator', name)!r}"
         if name in self._actuators:
             raise ModelError(element, "the name is used twice")
@@ -316,13 +316,13 @@ class ModelBuilder:
         return self
 
     def exclude(self, link: str, other: str) -> ModelBuilder:
-        """Let the shapes of two links never touch."""
+        """Prevent the shapes of two links from touching."""
         element = f"contact exclusion of {link!r} and {other!r}"
         self._excludes[checked_name(element, link), checked_name(element, other)] = None
         return self
 
     def pair(self, link: str, geometry: str, other_link: str, other_geometry: str, law: ContactLaw) -> ModelBuilder:
-        """Let two collision shapes, given by link and name, touch by a law of their own, whatever the filter says."""
+        """Let two collision shapes, given by link and name, touch with their own law, regardless of the filter."""
         if not isinstance(law, ContactLaw):
             raise ModelError(f"contact pair of {geometry!r} and {other_geometry!r}", f"needs a ContactLaw, got {law!r}")
         self._pairs.append(ContactPair(link, geometry, other_link, other_geometry, law))
@@ -390,7 +390,7 @@ class ModelBuilder:
         damping: float = 0.0,
         friction: float = 0.0,
     ) -> ModelBuilder:
-        """Record a length that several joints make, by their coefficients. Arguments as in :class:`Tendon`."""
+        """Add a fixed tendon over several joints. Arguments as in :class:`Tendon`."""
         element = f"tendon {checked_name('tendon', name)!r}"
         if name in self._tendons:
             raise ModelError(element, "the name is used twice")
@@ -471,7 +471,7 @@ class ModelBuilder:
         self.joint(name, "continuous", driven.parent, name, placement=at, axis=driven.axis)
 
     def sensor(self, name: str, quantity: SensorQuantity, of: str) -> ModelBuilder:
-        """Name something to be measured. Arguments as in :class:`featherweight.model.description.Sensor`."""
+        """Add a named sensor. Arguments as in :class:`featherweight.model.description.Sensor`."""
         element = f"sensor {checked_name('sensor', name)!r}"
         if name in self._sensors:
             raise ModelError(element, "the name is used twice")
@@ -492,8 +492,8 @@ class ModelBuilder:
     ) -> ModelBuilder:
         """Name a state to start from: coordinates and velocities by joint, controls and activations by actuator.
 
-        Joints that are not named are where they start and at rest, other actuators are told zero, and not active. A
-        keyframe may be given in several calls, each of which adds to it.
+        Joints that are not named are at their initial positions and at rest; controls and activations of other
+        actuators are zero. Several calls for the same keyframe add to it.
         """
         parts = self._keyframes.setdefault(checked_name("keyframe", name), KeyframeParts(name))
         for kept, given in (

@@ -411,7 +411,7 @@ class Model(_core.Model):
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a JSON file; :meth:`load` gives back the same model, bit for bit."""
+        """Write the model to a JSON file; :meth:`load` returns the same model, bit for bit."""
         text = saved.encode(self.description).encode()
         with files.replacing(path) as file:
             file.write(text)

@@ -90,15 +90,15 @@ class Scene:
         keyframe: str | None = None,
         self_collision: SelfCollision = True,
     ) -> SceneObject:
-        """Put a model or a body into the scene, as often as you like, and get a handle to it.
+        """Add a model or a body to the scene, as often as you like; returns a handle to it.
 
         name: unique; by default that of the content, with a number if it is taken. Links, frames and joints of a model
         are called "name/link" in the scene; a body is a link called ``name`` on a free joint called ``name``.
-        pose: (4, 4) or a position; where the model's world is, or the body starts (instead of the body's own pose).
-        q: (nq,) where a model starts, relative to the pose; ``model.q0`` by default, or that of the ``keyframe``.
-        self_collision: False: the links of a model never touch each other, only what never moves in its file, as a
-        floor; "adjacent": even those joined by one joint do; "apart": only those that do not overlap where the model
-        starts, as shapes of many robots do by design.
+        pose: (4, 4) or a position: the pose of the world frame of a model, or the initial pose of a body.
+        q: (nq,), the initial configuration of a model, relative to the pose; by default ``model.q0``, or that of the
+        ``keyframe``. self_collision: False: the links of a model never touch each other, only static parts of its file,
+        such as a floor; "adjacent": even links connected by one joint can touch; "apart": only links that do not
+        overlap initially can, since the shapes of many robots overlap by design.
         """
         if not isinstance(content, Model | Body):
             raise ValueError(f"scene: expected a Model or a body such as fw.box(...), got {content!r}")
@@ -133,14 +133,14 @@ class Scene:
         return handle
 
     def exclude(self, a: SceneObject | str, b: SceneObject | str) -> None:
-        """Let ``a`` and ``b`` never touch: handles, or names of parts, links ("robot/foot") or shapes."""
+        """Prevent ``a`` and ``b`` from touching: handles, or names of parts, links ("robot/foot") or shapes."""
         self._excludes.append((self._target(a), self._target(b)))
 
     def pair(self, a: SceneObject | str, b: SceneObject | str, **law: Any) -> None:
-        """Let ``a`` and ``b`` touch, whatever the filter says, with properties of their own instead of combined ones.
+        """Let ``a`` and ``b`` touch, regardless of the filter, with their own properties instead of combined ones.
 
         law: any of friction, torsional, rolling, restitution, tangential_restitution, stiffness, damping, dim and
-        margin, as in :class:`ContactLaw`; what is not given stays combined. A later call wins over an earlier one.
+        margin, as in :class:`ContactLaw`; others stay combined. Later calls take precedence.
         """
         known = ContactLaw.__dataclass_fields__
         unknown = next((key for key in law if key not in known), None)
@@ -185,7 +185,7 @@ class Scene:
         kd: ArrayLike = 0.0,
         effort: ArrayLike | None = None,
     ) -> tuple[str, ...]:
-        """Put position servos on joints: the force kp (control - q) - kd v. Returns their names.
+        """Add position servos to joints, with the force kp (control - q) - kd v. Returns their names.
 
         joints: a handle or the name of a part, for all its joints with one degree of freedom, or joints ("robot/knee").
         kp: [N/m] or [N m/rad], kd: [N s/m] or [N m s/rad], effort: largest force [N] or [N m] if less than the joint
@@ -199,11 +199,11 @@ class Scene:
     def motor(
         self, joints: SceneObject | str | Sequence[str], *, gain: ArrayLike = 1.0, effort: ArrayLike | None = None
     ) -> tuple[str, ...]:
-        """Put motors on joints: the force gain * control. Arguments and result as in :meth:`servo`."""
+        """Add motors to joints, with the force gain * control. Arguments and result as in :meth:`servo`."""
         return self._add_actuators("motor", joints, {"kp": gain, "kd": 0.0}, effort)
 
     def compile(self) -> CompiledScene:
-        """The scene as one model with shapes; it does not change when the scene does."""
+        """Compile the scene to one model with shapes, which later changes of the scene do not affect."""
         compilation = Compilation(self._entries, self._gravity, self._medium, self._actuators.values())
         return compilation.run(self._excludes, self._pairs, self._constraints)
 

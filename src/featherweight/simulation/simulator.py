@@ -129,7 +129,7 @@ class Simulator:
     def keyframe(self, name: str) -> Keyframe:
         """A keyframe of a model in the scene, as coordinates, velocities and controls of the whole scene.
 
-        name: "part/keyframe", or the keyframe alone if one part has it. Everything else is where the scene put it.
+        name: "part/keyframe", or just the keyframe if only one part has it. Everything else is at its initial place.
         """
         known = self.model.keyframes
         found = [each for each in known if name in (each, each.partition("/")[2])]
@@ -146,11 +146,11 @@ class Simulator:
         activation: ArrayLike | None = None,
         keyframe: str | None = None,
     ) -> State:
-        """A state to start from: everything where the scene put it and at rest, unless q or v say otherwise.
+        """An initial state: everything at its place in the scene and at rest, unless q or v are given.
 
         batch: None for a single environment, whose arrays are (nq,) and (nv,), or their number, for (batch, nq) and
         (batch, nv). q and v may have either shape, and so may activation, (na,) or (batch, na), zero by default.
-        keyframe: start at the q, v and activation of :meth:`keyframe` instead; its control is for the steps.
+        keyframe: start from q, v and activation of that :meth:`keyframe`; pass its control to the steps.
         """
         if keyframe is not None:
             at = self.keyframe(keyframe)
@@ -173,10 +173,10 @@ class Simulator:
     ) -> State:
         """The state after one step.
 
-        tau: joint forces (nv,) or (batch, nv) beside those of actuators; control: (nu,) or (batch, nu);
+        tau: joint forces (nv,) or (batch, nv), in addition to actuators; control: (nu,) or (batch, nu);
         f_ext: forces on links in their axes, (n_links, 6) or (batch, n_links, 6), [N, N m].
-        An environment whose velocities leave what numbers and physics can hold, 1e9 m/s or rad/s, stays as it was and
-        is marked in ``state.failed``; a :class:`SimulationWarning` names it.
+        An environment whose velocities exceed 1e9 m/s or rad/s keeps its previous state and is marked in
+        ``state.failed``; a :class:`SimulationWarning` names it.
         """
         return self._stepped(state, tau, control, f_ext, None)
 
@@ -332,16 +332,16 @@ class Simulator:
         on_interrupt: Literal["raise", "return"] = "raise",
         tape: bool | Literal["all"] = False,
     ) -> Trajectory:
-        """Many steps from ``state``, which stays as it is.
+        """Many steps, starting from ``state``, which is not changed.
 
         tau: (steps, nv) or (batch, steps, nv); with ``n_steps`` also (nv,) or (batch, nv), the same in every step;
-        control and f_ext likewise. Without any of them nothing is driven for ``n_steps``.
+        control and f_ext likewise. Without any of them, ``n_steps`` run without forces.
         policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
-        record: keep q, v and how exactly it was solved of every step; record_contacts: keep its contacts as well.
-        every: record every so many steps only, and the last; figures are the worst since the record before.
-        progress: show a bar. on_interrupt: what Ctrl-C does: it raises KeyboardInterrupt, or ends the rollout, and the
-        trajectory up to then is returned, marked ``interrupted``.
-        tape: keep what :meth:`rollout_vjp` and :meth:`linearise` need: some of the states, or with "all" every one.
+        record: keep q, v and diagnostics of every step; record_contacts: keep its contacts as well.
+        every: record only every Nth step, and the last; diagnostics are the worst since the previous record.
+        progress: show a progress bar. on_interrupt: whether Ctrl-C raises KeyboardInterrupt, or ends the rollout and
+        returns the trajectory so far, marked ``interrupted``.
+        tape: keep what :meth:`rollout_vjp` and :meth:`linearise` need: some of the states, or all of them with "all".
         """
         state = self._own(state)
         if tape not in (False, True, "all"):
@@ -445,7 +445,7 @@ class Simulator:
         return driving.gravity_compensation(self.model, state.q, state.parameters)
 
     def push(self, state: State, link: str, force: ArrayLike, *, point: ArrayLike | None = None) -> Array:
-        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6), for ``step``; several may be added up.
+        """A force on a link as ``f_ext``, (n_links, 6) or (batch, n_links, 6), for ``step``; several can be added.
 
         force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
         of mass by default.
@@ -454,7 +454,7 @@ class Simulator:
         return driving.push(self.model, state.q, link, force, point)
 
     def animation(self) -> Animation:
-        """The scene as it was put together, for :func:`featherweight.view`."""
+        """The scene in its initial configuration, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation
         from ..viewer.world import World
 

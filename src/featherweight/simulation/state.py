@@ -107,17 +107,17 @@ class State:
 
     @property
     def contacts(self) -> Contacts:
-        """What touched in the last step, and with what force."""
+        """The contacts of the last step and their forces."""
         return Contacts.of(self.simulator, self._core, self._read.contacts)
 
     @property
     def closures(self) -> Closures:
-        """The constraints of the scene: what they exerted in the last step, and how far they are from met now."""
+        """The constraints of the scene: their forces in the last step, and their current errors."""
         return closures_of(self.simulator.scene, *self._held(), self.simulator.dt)
 
     @property
     def couplings(self) -> Couplings:
-        """Couplings of joints, mimic joints included: what they exerted in the last step, and how far they are off."""
+        """The joint couplings, including mimic joints: their forces in the last step, and their current errors."""
         return couplings_of(self.simulator.scene, *self._held(), self.simulator.dt)
 
     def _held(self) -> tuple[Array, Array]:
@@ -143,7 +143,7 @@ class State:
 
     @property
     def residual(self) -> Any:
-        """How exactly the last step was solved: natural residual relative to its velocities, () or (batch,)."""
+        """Accuracy of the last step: its natural residual, relative to its velocities, () or (batch,)."""
         return self._figure(self._last.residual)
 
     @property
@@ -168,12 +168,12 @@ class State:
 
     @property
     def closure_error(self) -> Any:
-        """By how much the worst row of a constraint is missed [m] or [rad], () or (batch,); 0 without constraints."""
+        """Error of the worst constraint row [m] or [rad], () or (batch,); 0 without constraints."""
         return self._figure(np.abs(self._core.closure_errors()).max(axis=1, initial=0.0))
 
     @property
     def limit_violation(self) -> Any:
-        """By how much the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
+        """How far the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 if none is."""
         beyond = limit_violations(self.simulator.scene.limits, self._core.q)
         return self._figure(beyond.max(axis=1, initial=0.0))
 
@@ -207,7 +207,7 @@ class State:
         return self._figure(self._reports.failed)
 
     def animation(self) -> Animation:
-        """What the state looks like, contacts and their forces included, for :func:`featherweight.view`."""
+        """The state with its contacts and forces, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation, ContactArrows
         from ..viewer.world import World
 
@@ -239,12 +239,12 @@ class State:
         masses: ArrayLike | None = None,
         heights: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """The state with parameters of its own for each environment; they stay with it, in ``state.parameters``.
+        """The state with its own parameters for each environment, which it keeps in ``state.parameters``.
 
         friction: (batch,) factors on all coefficients of friction; gains: (batch,) or (batch, nu) factors on the forces
-        of actuators, their limits aside; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on mass
-        and inertia of each link, whose centre of mass stays; heights: of height fields, by the name of the shape,
-        (batch, nx, ny) [m], as :class:`HeightField` takes them. Rotors of joints stay as they are.
+        of actuators, but not on their limits; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on
+        mass and inertia of each link, whose centre of mass is kept; heights: of height fields, by the name of the
+        shape, (batch, nx, ny) [m], as for :class:`HeightField`. Rotors of joints are not changed.
         """
         given = Parameters.checked(
             self.simulator,
@@ -267,7 +267,7 @@ class State:
         v: ArrayLike | None = None,
         activation: ArrayLike | None = None,
     ) -> State:
-        """The state with some environments started again: where the scene put them, or at q and v, without contacts.
+        """The state with some environments restarted: at their initial places, or at q and v, without contacts.
 
         mask: (batch,) booleans, all by default; q, v and activation: (n,) or (batch, n), used where the mask is set.
         """
@@ -289,12 +289,12 @@ class State:
         return self._with(core, reports=self._reports.without(chosen), fresh=fresh)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Everything, bit for bit, as an .npz file that :meth:`load` reads."""
+        """Save everything, bit for bit, as an .npz file that :meth:`load` reads."""
         files.write_arrays(path, {"format": saved.FORMAT, **self._arrays()})
 
     @classmethod
     def load(cls, simulator: Simulator, path: str | os.PathLike[str]) -> State:
-        """The state that was saved, for a simulator of the same scene."""
+        """Load a saved state, for a simulator of the same scene."""
         arrays = files.read_arrays(path)
         try:
             saved.check_format(arrays)

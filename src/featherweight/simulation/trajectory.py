@@ -82,7 +82,7 @@ class Trajectory(Record):
         files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
 
     def animation(self) -> Animation:
-        """The motion as it is shown: placements over time, contacts if they were recorded, energies and residuals."""
+        """The motion with contacts, if they were recorded, energies and residuals, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation, ContactArrows
         from ..viewer.world import World
 
@@ -106,11 +106,11 @@ class Trajectory(Record):
         }
 
     def html(self, path: str | os.PathLike[str], *, fps: float = 50.0) -> None:
-        """The motion as a page: one file that opens in any browser, without a network.
+        """Save the motion as a web page: a single file that opens in any browser, offline.
 
         It shows the robot and the scene, contacts and their forces if they were recorded, frames, the centre of
-        mass, energies and residuals; it plays, steps and scrubs. Of a batch up to 64 environments stand side by side.
-        fps: frames a second; long motions have fewer, 3000 in all at most.
+        mass, energies and residuals; it plays, steps and scrubs. Up to 64 environments are shown side by side.
+        fps: frames per second; long motions have fewer, at most 3000 in total.
         """
         from ..viewer.page import save_page
 
@@ -125,9 +125,9 @@ class Trajectory(Record):
         environment: int = 0,
         progress: bool = False,
     ) -> None:
-        """The motion of one environment as an MP4 file, or as pictures where the name is like ``frame_%04d.png``.
+        """Save the motion of one environment as an MP4 file, or as images if the name is like ``frame_%04d.png``.
 
-        It needs no display: it is rendered in software. size: width and height in pixels. Needs the extra
+        Rendered in software, without a display. size: width and height in pixels. Needs the extra
         ``featherweight[video]``.
         """
         from ..viewer.film import save_video

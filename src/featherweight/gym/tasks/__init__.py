@@ -1,4 +1,4 @@
-"""Tasks that come along: each function returns a new :class:`featherweight.gym.Task`."""
+"""Built-in tasks: each function returns a new :class:`featherweight.gym.Task`."""
 
 from .ant import ant
 from .arm import pick_and_place, reach
