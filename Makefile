@@ -131,12 +131,12 @@ $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 INSTALL = PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-build-isolation -Cbuild-dir=build/dev \
   -Ceditable.mode=redirect -Ccmake.define.FEATHERWEIGHT_ISAS=$(1) -e .
 $(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-requirements
-	@test -e $(STAMPS)/all-kernels || echo "Building featherweight for this CPU: one to three minutes on two cores, once."
+	@test -e $(STAMPS)/all-kernels || echo "Building featherweight for this CPU: two to three minutes on two cores, once."
 	$(call INSTALL,$(if $(wildcard $(STAMPS)/all-kernels),cpu,native))
 	@touch $@
 
 $(STAMPS)/all-kernels: $(SOURCES) | $(STAMPS)/build-requirements
-	@echo "Building featherweight for every instruction set of this CPU, to test them all: three to eight minutes, once."
+	@echo "Building featherweight for every instruction set of this CPU, to test them all: six to eight minutes on two cores, once."
 	$(call INSTALL,cpu)
 	@touch $@ $(STAMPS)/package
 

@@ -168,7 +168,7 @@ class State:
 
     @property
     def closure_error(self) -> Any:
-        """Error of the worst constraint row [m] or [rad], () or (batch,); 0 without constraints."""
+        """By how much the worst row of a constraint is missed [m] or [rad], () or (batch,); 0 without constraints."""
         return self._figure(np.abs(self._core.closure_errors()).max(axis=1, initial=0.0))
 
     @property
