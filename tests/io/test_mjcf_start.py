@@ -91,7 +91,7 @@ def test_simulate_uses_the_ground_and_the_start_of_the_file(tmp_path: Path, caps
     out = capsys.readouterr().out
     assert "free in some directions" in out
     assert "available keyframes: high, key_1" in out
-    assert "ground of its file" in out
+    assert "ground defined in its file" in out
     with np.load(tmp_path / "motion.npz") as motion:
         assert_close(motion["q"][0], [0, 0.7, 0, 0])
     drop = Drop(fw.load(file), keyframe="high")
