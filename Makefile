@@ -99,7 +99,8 @@ sanitize:
 	test -x $(ASAN_BIN)/python || $(PYTHON) -m venv build/sanitize/venv
 	$(ASAN_BIN)/python -m pip -q install $$($(ASAN_BIN)/python tools/extra.py build) $$($(ASAN_BIN)/python tools/extra.py test)
 	PATH="$(CURDIR)/$(ASAN_BIN):$$PATH" $(ASAN_BIN)/python -m pip -q install --no-build-isolation --no-deps \
-	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON .
+	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON \
+	  -Ccmake.define.FEATHERWEIGHT_ISAS=all .
 	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
 
 # FUZZ: kinds of input, --inputs, --seed.

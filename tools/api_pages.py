@@ -89,6 +89,8 @@ def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
 def write(folder: Path) -> None:
     """One Markdown file for each group, and an index."""
     folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.md"):  # of groups that are no more
+        old.unlink()
     pages = groups()
     for page, (title, names) in pages.items():
         (folder / f"{page}.md").write_text(_page(title, [name for name in names if name in fw.__all__]))
