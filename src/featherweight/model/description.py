@@ -331,9 +331,9 @@ class Sensor(Record):
 
 @dataclass(frozen=True)
 class Tendon(Record):
-    """A fixed tendon: its length is a weighted sum of coordinates. Its spring and damper act in the simulator.
+    """A length, the sum of coefficients times coordinates. Its spring and its damper act in the simulator.
 
-    Limits and dry friction are recorded, but not enforced.
+    Limits and dry friction are recorded, not enforced.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
     >>> model = builder.tendon("belt", {"joint_6": 1.0, "joint_7": -0.5}).build()

@@ -173,7 +173,7 @@ class State:
 
     @property
     def limit_violation(self) -> Any:
-        """How far the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 if none is."""
+        """By how much the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
         beyond = limit_violations(self.simulator.scene.limits, self._core.q)
         return self._figure(beyond.max(axis=1, initial=0.0))
 
