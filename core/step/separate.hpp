@@ -61,12 +61,17 @@ void iterate_apart(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix
   }
 }
 
+// Whether there is anything to take out.
+template <class S>
+FW_INLINE bool overlaps(const ConeRows<S>& rows) {
+  return rows.deepest > SeparateTuning::negligible_overlap || rows.beyond > SeparateTuning::negligible_overlap;
+}
+
 // Leaves the impulses in matrix.mu. False if there is nothing to do. drifting: Y^T lambda of what comes together; null:
 // nothing does.
 template <class S>
 bool separate(const Scene& scene, const ConeRows<S>& rows, const ConeMatrix<S>& matrix, const S* drifting) {
-  const double deepest = rows.beyond > rows.deepest ? rows.beyond : rows.deepest;
-  if (!(deepest > SeparateTuning::negligible_overlap || drifting)) return false;
+  if (!overlaps(rows) && !drifting) return false;
   if (matrix.G.products)
     iterate_apart(scene, rows, matrix, WalkedVelocities<S>(scene, rows, matrix, drifting));
   else

@@ -66,6 +66,10 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
     w.assembled[lane.lane] = nullptr;
     return {};
   }
+  if (w.absorbs && !w.is_last_look && lane(w.weighs) > 0 && overlaps(assembled->rows)) {
+    w.separates[lane.lane] = true;  // and is predicted again first
+    return {.touched = true};
+  }
   w.strikes[lane.lane] |= assembled->rows.something_strikes;
   if (is_again) start_from_solved(assembled->rows, assembled->matrix, memory.solved[lane.lane]);
   return solve_assembled(job, w, lane, environment, *assembled, memory);
@@ -151,6 +155,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
   start_looking(job, pack, squares, w);
   Outcome outcome;
   for (int look = 0; look < DetectTuning::most_looks; ++look) {
+    w.is_last_look = look + 1 == DetectTuning::most_looks;
     list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
     const Outcome now = solve_pack(job, pack, look == 0, w, memory);
     outcome.separated |= now.separated;
@@ -158,7 +163,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
     outcome.touched = true;
     repeat_last_lane(pack, scene.tree.nv, w.motion.response);
     respond_held(scene, w.motion.response, w, w.a);
-    if (look + 1 == DetectTuning::most_looks || !find_strays(job, pack, look, w, memory)) break;
+    if (w.is_last_look || !find_strays(job, pack, look, w, memory)) break;
     if (w.predicts_again) predict_again(job, pack, w);
   }
   if (scene.held.n_rows) outcome.touched = true;

@@ -30,6 +30,7 @@ struct StepWorkspace {
   S weighs;             // positive where some rows are inertia
   S mispredicted;       // positive where no row may be,
   bool predicts_again;  // and somewhere that was just found
+  bool is_last_look;    // impulses are not looked at again
   S *kept_q, *kept_v;   // at the start of the step, for environments that fail in it
   Force<S>* f_ext;      // given; null: none
   Force<S>* forces;     // on links, with those of the scene; null: none
