@@ -71,10 +71,11 @@ void check_single_links(const Model& model, const ConstraintSet& constraints) {
 
 void check_method(const ConstraintSet& constraints, const std::string& method) {
   if (!constraints.between_links()) return;
-  for (const char* name : {"pv_early", "pv_soft", "constrained_aba"})
+  for (const char* name : {"pv_early", "pv_soft"})
     if (method == name)
       throw std::invalid_argument("method: '" + method +
-                                  "' knows no loops and no couplings; use 'limb_pv', 'pv', 'prox_pv', 'ltl' or 'kkt'");
+                                  "' knows no loops and no couplings; use 'limb_pv', 'pv', 'prox_pv', "
+                                  "'constrained_aba', 'ltl' or 'kkt'");
   for (const char* name : {"pv_osim_base", "caba_osim"})
     if (method == name)
       throw std::invalid_argument("method: '" + method + "' knows no loops and no couplings; use 'dense' or 'ltl'");

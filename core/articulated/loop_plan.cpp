@@ -253,7 +253,7 @@ class Planner {
 
   void visit_link(int i) {
     LoopLink& link = plan_.of_link[at(i)];
-    link = {static_cast<int>(plan_.blocks.size()), 0, -1, plan_.n_entries, false};
+    link = {static_cast<int>(plan_.blocks.size()), 0, -1, 0, 0, -1, plan_.n_entries, false};
     std::vector<std::vector<Part>> sets = connected(i);
     std::stable_partition(sets.begin(), sets.end(), [&](const auto& parts) { return !passes_on(i, parts); });
     for (const std::vector<Part>& parts : sets) {
@@ -262,7 +262,10 @@ class Planner {
       link.answers = link.answers || block.n_ending > 0;
       if (block.n_ending == block.n) continue;
       link.passing = static_cast<int>(plan_.blocks.size()) - 1;
-      plan_.n_entries += (block.n - block.n_ending) * tree_.links[i].nv;
+      link.first = block.n_ending;
+      link.n = block.n - block.n_ending;
+      link.forces = first_in_order(passing_rows(link.passing));
+      plan_.n_entries += link.n * tree_.links[i].nv;
     }
     link.last = static_cast<int>(plan_.blocks.size()) - (!sets.empty() && passes_on(i, sets.back()) ? 1 : 0);
     if (i == tree_.n_links) return;
@@ -312,6 +315,12 @@ class Planner {
     }
     return false;
   }
+  // The first row, if the others follow it as carried rows do; else -1.
+  static int first_in_order(const std::vector<int>& rows) {
+    for (std::size_t k = 1; k < rows.size(); ++k)
+      if (rows[k] != rows[k - 1] + 1) return -1;
+    return rows.front();
+  }
   std::vector<int> passing_rows(int block) const {
     const LoopBlock& b = plan_.blocks[at(block)];
     return {plan_.row_of.begin() + b.begin + b.n_ending, plan_.row_of.begin() + b.begin + b.n};
@@ -340,9 +349,12 @@ class Planner {
     }
     plan_.widest = std::max(plan_.widest, block.n);
     add_parts(block, parts, rows);
-    block.in_order = true;
-    for (int k = block.n_ending + 1; k < block.n; ++k)
-      block.in_order = block.in_order && rows[at(k)] == rows[at(k - 1)] + 1;
+    block.starts = block.n_ending == 0 && block.sources == block.last && block.own_end - block.own == block.n;
+    for (int k = 0; k < block.n && block.starts; ++k)
+      block.starts = plan_.starting[at(block.own + k)].place == k;
+    block.meets = block.n_ending == block.n && block.in_place && block.last - block.sources == 2 &&
+                  block.own == block.own_end && plan_.sources.back().fills &&
+                  plan_.blocks[at(plan_.sources.back().block)].n_ending == 0;
     for (int k = 0; k < block.n_ending; ++k)
       block.smallest = std::max(block.smallest, smallest_pivot * plan_.rows[at(rows[at(k)])].mobility);
     plan_.blocks.push_back(block);
@@ -405,7 +417,7 @@ LoopPlan LoopPlanStorage::view() const {
   return {count(rows),   count(ends),    n_varying,      count(paths),     count(anchors), count(couplings),
           count(row_of), n_triangle,     n_entries,      widest,           rows.data(),    ends.data(),
           blocks.data(), of_link.data(), sources.data(), starting.data(),  places.data(),  row_of.data(),
-          paths.data(),  way.data(),     anchors.data(), couplings.data(), first_coupling};
+          paths.data(),  way.data(),     anchors.data(), couplings.data(), first_coupling, nullptr};
 }
 
 }  // namespace featherweight

@@ -9,6 +9,8 @@
 
 namespace featherweight {
 
+struct TiePlan;  // articulated/ties.hpp
+
 // A row as it is carried. Of a closure between two links it is a combination of the user's rows, since only those
 // combinations are carried that the loop can move at all: two, not five, for a hinge in a plane.
 struct CarriedRow {
@@ -54,7 +56,8 @@ struct LoopBlock {
   int sources, last;  // [sources, last) of its parts; the first may be in place
   bool in_place;      // its first source is: same rows, same slots
   int own, own_end;   // [own, own_end) of the ends that start here
-  bool in_order;      // its passing rows follow each other as carried rows do
+  bool starts;        // all of it does, and nothing ends: rows are in the order of those ends
+  bool meets;         // it is there but for one source that fills it, and all of it ends
   double smallest;    // pivot that counts: what is smaller is rounding, in the posture or in the numbers of a file
 };
 
@@ -74,6 +77,8 @@ struct StartingEnd {
 struct LoopLink {
   int blocks, last;  // [blocks, last); without the block that passes if it comes as it is from a child
   int passing;       // the block whose rows pass the joint, -1: none
+  int first, n;      // of its rows, those that pass: how many come before them, and how many there are
+  int forces;        // the carried row of the first of them if the others follow it, else -1
   int entries;       // where their entries G = K S are kept
   bool answers;      // forces that are solved for at this link or outboard change the force on its joint
 };
@@ -92,6 +97,7 @@ struct LoopPlan {
   const int* way;
   const int *anchors, *couplings;  // ends of either kind
   int first_coupling;              // row of the first
+  const TiePlan* ties;             // how loop_aba couples links instead
 };
 
 }  // namespace featherweight

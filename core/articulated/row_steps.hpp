@@ -38,11 +38,15 @@ struct RowBlock {
   S* G;  // receives nv entries per row
 
   FW_INLINE S& at(int r, int s) const { return L[triangle(first + r, first + s)]; }
+  // What a row was before the joint, and an entry of L.
+  FW_INLINE const Row<S>& before(int r) const { return rows[r]; }
+  FW_INLINE const S& before(int r, int s) const { return at(r, s); }
 };
 
-template <int K, bool turned, bool rotates, bool travels, class S, class C, class M, class N, class First>
+// block: a RowBlock, or what has the same functions and members.
+template <int K, bool turned, bool rotates, bool travels, class S, class C, class M, class Block>
 [[gnu::noinline]] void pass_joint(AxisJoint<K, turned, rotates, travels> joint, const Link<C>& l, const S* state,
-                                  const AxisFactor<S>& factor, const M& motion, const RowBlock<N, First, S>& block) {
+                                  const AxisFactor<S>& factor, const M& motion, const Block& block) {
   using J = AxisJoint<K, turned, rotates, travels>;
   constexpr int i = (K + 1) % 3, j = (K + 2) % 3;
   Motion<S> c;  // nothing along the axis
@@ -50,36 +54,37 @@ template <int K, bool turned, bool rotates, bool travels, class S, class C, clas
   const AxisFactor<S> f = factor;
   const S kept = f.D_inverse * l.armature[0];
   for_each_row(block.n, [&](int r) FW_LAMBDA_INLINE {
+    const Row<S>& before = block.before(r);
     Row<S>& row = block.rows[r];
-    Force<S> k = row.K;
+    Force<S> k = before.K;
     S g = rotates ? k.ang[K] : k.lin[K];
     if constexpr (rotates && travels) g = g + k.lin[K] * l.pitch;
     block.G[r] = g;
     const S gD = g * f.D_inverse;
-    for (int s = 0; s <= r; ++s) block.at(r, s) = block.at(r, s) + gD * block.G[s];
+    for (int s = 0; s <= r; ++s) block.at(r, s) = block.before(r, s) + gD * block.G[s];
     k.lin = k.lin - f.UD.lin * g;
     k.ang = k.ang - f.UD.ang * g;
     // along the axis only the armature is left: written as a product, it does not cancel
     if constexpr (rotates && !travels) k.ang[K] = g * kept;
     if constexpr (travels && !rotates) k.lin[K] = g * kept;
     if constexpr (M::moves) {
-      S target = row.k - g * f.D_inverse_u - k.lin[i] * c.lin[i] - k.lin[j] * c.lin[j];
+      S target = before.k - g * f.D_inverse_u - k.lin[i] * c.lin[i] - k.lin[j] * c.lin[j];
       if constexpr (rotates) target = target - k.ang[i] * c.ang[i] - k.ang[j] * c.ang[j];
       row.k = target;
     }
     row.K = J::to_parent(l, state, k);
   });
 }
-template <class S, class C, class M, class N, class First>
+template <class S, class C, class M, class Block>
 [[gnu::noinline]] void pass_joint(Spherical joint, const Link<C>& l, const S* state, const SphericalFactor<S>& factor,
-                                  const M& motion, const RowBlock<N, First, S>& block) {
+                                  const M& motion, const Block& block) {
   for (int r = 0; r < block.n; ++r) {
-    Row<S> row = block.rows[r];
+    Row<S> row = block.before(r);
     const Vec3<S> g = row.K.ang, gD = factor.D_inverse * g;
     for (int k = 0; k < 3; ++k) block.G[3 * r + k] = g[k];
     for (int s = 0; s <= r; ++s) {
       const S* h = block.G + 3 * s;
-      block.at(r, s) = block.at(r, s) + gD[0] * h[0] + gD[1] * h[1] + gD[2] * h[2];
+      block.at(r, s) = block.before(r, s) + gD[0] * h[0] + gD[1] * h[1] + gD[2] * h[2];
     }
     for (int k = 0; k < 3; ++k) {
       row.K.lin = row.K.lin - factor.UD[k].lin * g[k];
@@ -91,18 +96,18 @@ template <class S, class C, class M, class N, class First>
   }
 }
 // U = D - R with the armature R: K D^-1 U^T leaves R D^-1 K, usually nothing.
-template <class S, class C, class M, class N, class First>
+template <class S, class C, class M, class Block>
 [[gnu::noinline]] void pass_joint(Free joint, const Link<C>& l, const S* state, const FreeFactor<S>& factor,
-                                  const M& motion, const RowBlock<N, First, S>& block) {
+                                  const M& motion, const Block& block) {
   for (int r = 0; r < block.n; ++r) {
-    const Row<S> row = block.rows[r];
+    const Row<S> row = block.before(r);
     S* g = block.G + 6 * r;
     Free::project(l, row.K, g);
     S x[6] = {g[0], g[1], g[2], g[3], g[4], g[5]};
     factor.D.solve(x);
     for (int s = 0; s <= r; ++s) {
       const S* h = block.G + 6 * s;
-      S sum = block.at(r, s);
+      S sum = block.before(r, s);
       for (int k = 0; k < 6; ++k) sum = sum + x[k] * h[k];
       block.at(r, s) = sum;
     }

@@ -18,6 +18,9 @@ ConstraintSet::ConstraintSet(const Model& model, const std::vector<ConstraintSpe
     rows_.set_mobility(of_ends);
     loops_ = plan_loops(model.tree<double>(), rows_.compiled(), survey);
     loop_plan_ = loops_.view();
+    ties_ = plan_ties(model.tree<double>(), rows_.compiled());
+    tie_plan_ = ties_.view();
+    loop_plan_.ties = &tie_plan_;
     rows_.set_loops(&loop_plan_);
     return;
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include "articulated/limb_plan.hpp"
 #include "articulated/loop_plan.hpp"
+#include "articulated/tie_plan.hpp"
 #include "delassus/stop_plan.hpp"
 #include "rows/compile.hpp"
 
@@ -30,6 +31,8 @@ class ConstraintSet {
   LimbPlan limb_plan_{};
   LoopPlanStorage loops_;
   LoopPlan loop_plan_{};
+  TiePlanStorage ties_;
+  TiePlan tie_plan_{};
 };
 
 }  // namespace featherweight

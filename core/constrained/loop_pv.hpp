@@ -60,15 +60,15 @@ class LoopPv {
     // sweep 2, leaf to root: loops that have come together become inertia; project out the joint; the others pass it
     project_inward(
         tree, problem.v, problem.tau, problem.f_ext, aba_,
-        [&](int i, Outboard<S>& outboard) {
+        [&](int i, Outboard<S>& outboard) FW_LAMBDA_INLINE {
           for (int b = plan_.of_link[i].blocks; b < plan_.of_link[i].last; ++b)
-            end_loops(problem, plan_.blocks[b], &outboard);
+            come_together(problem, plan_.blocks[b], &outboard);
         },
         [&](int i, auto joint, const Outboard<S>&) { pass_rows(problem, i, joint); });
     const LoopLink& world = plan_.of_link[tree.n_links];
     const Motion<S> a_world = minus_gravity<S>(tree);
     for (int b = world.blocks; b < world.last; ++b) {
-      end_loops(problem, plan_.blocks[b], static_cast<Outboard<S>*>(nullptr));
+      come_together(problem, plan_.blocks[b], static_cast<Outboard<S>*>(nullptr));
       solve_block(plan_.blocks[b], a_world, f_);
     }
 
@@ -230,31 +230,72 @@ class LoopPv {
 
   // A block as it comes together, and its rows that end here. outboard: null for the world.
   template <class C>
-  FW_INLINE void end_loops(const ConstrainedProblem<S, C>& problem, const LoopBlock& block, Outboard<S>* outboard) {
-    gather(problem, block);
-    if (block.n_ending == 0) return;
+  FW_INLINE void come_together(const ConstrainedProblem<S, C>& problem, const LoopBlock& block,
+                               Outboard<S>* outboard) {
+    if (starts_at_joint(problem, block)) return;
+    if (block.meets) return with_loop_rows(block.n, [&](auto n) { meet(n, block, outboard); });
+    if (block.sources == block.last)
+      start_block(problem, block);
+    else
+      gather(problem, block);
+    if (block.n_ending > 0) end_loops(block, outboard);
+  }
+  // What most loops do: two branches bring the same rows, and all of them end.
+  template <class N>
+  [[gnu::noinline]] void meet(N n, const LoopBlock& block, Outboard<S>* outboard) {
+    add_rows(plan_.blocks[plan_.sources[block.last - 1].block], rows_ + block.begin, L_ + block.L);
+    end_rows(n, block, outboard);
+  }
+  [[gnu::noinline]] void end_loops(const LoopBlock& block, Outboard<S>* outboard) {
+    with_loop_rows(block.n_ending, [&](auto n) { end_rows(n, block, outboard); });
+  }
+  template <class N>
+  FW_INLINE void end_rows(N n, const LoopBlock& block, Outboard<S>* outboard) {
     Row<S>* const rows = rows_ + block.begin;
     S* const L = L_ + block.L;
-    with_loop_rows(block.n_ending, [&](auto n) {
-      eliminate_block(n, block.n, S(T(block.smallest)), rows, L);
-      for_each_row(n, [&](int r) FW_LAMBDA_INLINE { dependent_ = select(L[triangle(r, r)] > S(0), dependent_, S(1)); });
-      if (!outboard) return;
-      add_reduced_rows(n, rows, L, outboard->I);
-      add_reduced_targets(n, rows, L, outboard->p);
-    });
+    eliminate_block(n, block.n, S(T(block.smallest)), rows, L);
+    for_each_row(n, [&](int r) FW_LAMBDA_INLINE { dependent_ = select(L[triangle(r, r)] > S(0), dependent_, S(1)); });
+    if (!outboard) return;
+    add_reduced_rows(n, rows, L, outboard->I);
+    add_reduced_targets(n, rows, L, outboard->p);
   }
 
+  // Whether its rows need not be anywhere before they pass the joint of the link where they start.
   template <class C>
-  FW_INLINE void gather(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
+  static FW_INLINE bool starts_at_joint(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
+    return block.starts && !problem.masked;
+  }
+  template <class N>
+  struct StartingBlock : RowBlock<N, Fixed<0>, S> {
+    const LoopPv& of;
+    const StartingEnd* starting;
+
+    const CarriedEnd& end(int r) const { return of.plan_.ends[starting[r].end]; }
+    FW_INLINE Row<S> before(int r) const {
+      const CarriedEnd& e = end(r);
+      return {e.varying < 0 ? in_lanes<S>(e.K) : of.K_[e.varying], e.leads ? of.k_[e.row] : S(0)};
+    }
+    FW_INLINE S before(int r, int s) const {
+      return S(r == s && end(r).leads ? T(of.plan_.rows[end(r).row].compliance) : T(0));
+    }
+  };
+
+  // Of ends on its link alone.
+  template <class C>
+  [[gnu::noinline]] void start_block(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
+    clear_triangle(block);
+    start_ends(problem, block);
+  }
+  template <class C>
+  [[gnu::noinline]] void gather(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
     Row<S>* const rows = rows_ + block.begin;
     S* const L = L_ + block.L;
     int source = block.sources;
     if (block.in_place) {
       ++source;
     } else {
-      for (std::size_t k = 0; k < triangle(block.n, 0); ++k) L[k] = S(0);
-      if (source < block.last)
-        for (int r = 0; r < block.n; ++r) rows[r] = {{zero3<S>(), zero3<S>()}, S(0)};
+      clear_triangle(block);
+      for (int r = 0; r < block.n; ++r) rows[r] = {{zero3<S>(), zero3<S>()}, S(0)};
     }
     for (; source < block.last; ++source) {
       const BlockSource& from = plan_.sources[source];
@@ -263,17 +304,31 @@ class LoopPv {
       else
         add_source(from, rows, L);
     }
+    if (block.own < block.own_end) start_ends(problem, block);
+  }
+  FW_INLINE void clear_triangle(const LoopBlock& block) {
+    S* const L = L_ + block.L;
+    with_loop_rows(block.n, [&](auto n) {  // of known size it is not a call
+      for_each_row(n, [&](int r) FW_LAMBDA_INLINE {
+        for (int s = 0; s <= r; ++s) L[triangle(r, s)] = S(0);
+      });
+    });
+  }
+  template <class C>
+  FW_INLINE void start_ends(const ConstrainedProblem<S, C>& problem, const LoopBlock& block) {
     for (int k = block.own; k < block.own_end; ++k) {
       const StartingEnd& start = plan_.starting[k];
       const CarriedEnd& end = plan_.ends[start.end];
       const Force<S> K = direction(problem, end);
-      Row<S>& row = rows[start.place];
+      Row<S>& row = rows_[block.begin + start.place];
       const S asked = end.leads ? k_[end.row] : S(0);
       if (start.is_first)
         row = {K, asked};
       else
         add_to(row, {K, asked});
-      if (end.leads) add_own_compliance(problem, plan_.rows[end.row], L[triangle(start.place, start.place)]);
+      if (end.leads)
+        add_own_compliance(problem, plan_.rows[end.row],
+                           L_[static_cast<std::size_t>(block.L) + triangle(start.place, start.place)]);
     }
   }
   // What is inactive yields as usual, to no force.
@@ -321,11 +376,19 @@ class LoopPv {
     if (at.passing < 0) return;
     const Link<C>& l = problem.tree.links[i];
     const LoopBlock& block = plan_.blocks[at.passing];
-    with_loop_rows(block.n - block.n_ending, [&](auto n) {
+    const auto pass = [&](const auto& rows) {
       pass_joint(joint, l, aba_.state + l.state, factor_of(joint, l, aba_.factors),
-                 JointMotion<S>{aba_.motion[i], problem.v + l.v},
-                 RowBlock<decltype(n), int, S>{n, block.n_ending, rows_ + block.begin + block.n_ending, L_ + block.L,
-                                               G_ + at.entries});
+                 JointMotion<S>{aba_.motion[i], problem.v + l.v}, rows);
+    };
+    Row<S>* const passing = rows_ + block.begin + at.first;
+    S *const L = L_ + block.L, *const G = G_ + at.entries;
+    if (at.first > 0) return pass(RowBlock<int, int, S>{at.n, at.first, passing, L, G});
+    with_loop_rows(at.n, [&](auto n) {
+      using N = decltype(n);
+      if (starts_at_joint(problem, block))
+        pass(StartingBlock<N>{{n, {}, passing, L, G}, *this, plan_.starting + block.own});
+      else
+        pass(RowBlock<N, Fixed<0>, S>{n, {}, passing, L, G});
     });
   }
 
@@ -344,14 +407,12 @@ class LoopPv {
   FW_INLINE void push(int i, J joint, const F& factor, const S* f, S* u) {
     const LoopLink& at = plan_.of_link[i];
     if (at.passing < 0) return;
-    const LoopBlock& block = plan_.blocks[at.passing];
-    const int first = block.n_ending, n = block.n - first;
-    const S* passing = f + plan_.row_of[block.begin + first];
-    if (!block.in_order) {
-      for (int r = 0; r < n; ++r) passing_[r] = f[plan_.row_of[block.begin + first + r]];
-      passing = passing_;
+    if (at.forces < 0) {
+      const int* const row_of = plan_.row_of + plan_.blocks[at.passing].begin + at.first;
+      for (int r = 0; r < at.n; ++r) passing_[r] = f[row_of[r]];
     }
-    with_loop_rows(n, [&](auto count) { push_joint(joint, factor, G_ + at.entries, passing, count, u); });
+    const S* const passing = at.forces < 0 ? passing_ : f + at.forces;
+    with_loop_rows(at.n, [&](auto count) { push_joint(joint, factor, G_ + at.entries, passing, count, u); });
   }
 
   // What the rows miss, from the accelerations of the links: exact to rounding. Returns the largest; scale_ is of what
@@ -461,12 +522,10 @@ class LoopPv {
   FW_INLINE void pass_missed(int i, J joint, const F& factor, const S* u) {
     const LoopLink& at = plan_.of_link[i];
     if (at.passing < 0) return;
-    const LoopBlock& block = plan_.blocks[at.passing];
-    const int first = block.n_ending, n = block.n - first;
-    const int* const row_of = plan_.row_of + block.begin + first;
-    for (int r = 0; r < n; ++r) passing_[r] = missed_[row_of[r]];
-    pass_increment(joint, factor, u, G_ + at.entries, n, passing_);
-    for (int r = 0; r < n; ++r) missed_[row_of[r]] = passing_[r];
+    const int* const row_of = plan_.row_of + plan_.blocks[at.passing].begin + at.first;
+    for (int r = 0; r < at.n; ++r) passing_[r] = missed_[row_of[r]];
+    pass_increment(joint, factor, u, G_ + at.entries, at.n, passing_);
+    for (int r = 0; r < at.n; ++r) missed_[row_of[r]] = passing_[r];
   }
   FW_INLINE void solve_increment(const LoopBlock& block, const Motion<S>& a) {
     const int* const row_of = plan_.row_of + block.begin;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -53,6 +54,19 @@ def test_rows_that_contradict_each_other_are_solved_in_the_least_squares_sense(m
     assert np.median(found[:, 0]) < 1e-13 and found[:, 0].max() < 1e-9, found[:, 0]
 
 
+def test_stiff_loops_on_links_that_they_tie() -> None:
+    """constrained_aba: ties of links are eliminated with their joints. Stiffness takes digits, to about eight."""
+    method = "constrained_aba"
+    for feasible in (True, False):
+        trees = [random_mechanism(seed, 1 + seed % 6) for seed in range(48)]
+        found = np.array([errors(each, k, method=method, feasible=feasible)[0] for k, each in enumerate(trees)])
+        assert np.median(found) < 1e-10 and found.max() < 1e-6, found
+    for flat in (0.3, 1e-2, 1e-3):
+        assert errors(parallelograms(flat), 0, method=method)[0] < 1e-9
+    for make in (bricard, bennett):
+        assert errors(make(1), 0, method=method)[0] < 1e-9
+
+
 @pytest.mark.parametrize(("flat", "tolerance"), [(0.3, 1e-13), (1e-2, 1e-12), (1e-3, 1e-10), (1e-4, 1e-8)])
 def test_parallelograms_that_are_nearly_flat(flat: float, tolerance: float) -> None:
     """The condition grows with the square of how flat they are, to 1e10."""
@@ -95,7 +109,7 @@ def test_independent_rows_by_methods_that_need_them() -> None:
         assert errors(mechanism, 0, method=method)[0] < 1e-13
 
 
-@pytest.mark.parametrize("method", ["pv_early", "pv_soft", "constrained_aba"])
+@pytest.mark.parametrize("method", ["pv_early", "pv_soft"])
 def test_methods_for_single_links_say_so(method: str) -> None:
     model = fw.models.four_bar()
     pin = [fw.PointConstraint("coupler_end", to="rocker_end", compliance=1.0)]
@@ -103,7 +117,8 @@ def test_methods_for_single_links_say_so(method: str) -> None:
         fw.constrained_dynamics(model, model.neutral(), np.zeros(3), np.zeros(3), pin, method=method)  # type: ignore[arg-type]
 
 
-def test_samples_do_not_depend_on_their_neighbours() -> None:
+@pytest.mark.parametrize("method", ["limb_pv", "constrained_aba"])
+def test_samples_do_not_depend_on_their_neighbours(method: Literal["limb_pv", "constrained_aba"]) -> None:
     """Bit for bit, with loops switched on and off, some samples singular and some contradictory."""
     model, q, constraints = parallelograms(0.6)
     rng = np.random.default_rng(0)
@@ -111,13 +126,13 @@ def test_samples_do_not_depend_on_their_neighbours() -> None:
     vs = rng.normal(size=(7, model.nv))
     vs[3:] = 0.0
     taus, active = rng.normal(size=(7, model.nv)), rng.random((7, len(constraints))) < 0.7
-    together = fw.constrained_dynamics(model, qs, vs, taus, constraints, active=active)
+    together = fw.constrained_dynamics(model, qs, vs, taus, constraints, active=active, method=method)
     for k in range(7):
-        alone = fw.constrained_dynamics(model, qs[k], vs[k], taus[k], constraints, active=active[k])
+        alone = fw.constrained_dynamics(model, qs[k], vs[k], taus[k], constraints, active=active[k], method=method)
         assert np.array_equal(alone.a, together.a[k]) and np.array_equal(alone.forces, together.forces[k])
         held = [c for c, on in zip(constraints, active[k], strict=True) if on]
         a = oracle.solve(model, qs[k], vs[k], taus[k], held).a if held else fw.aba(model, qs[k], vs[k], taus[k])
-        assert error(together.a[k], a) < 1e-9
+        assert error(together.a[k], a) < (1e-9 if method == "limb_pv" else 1e-6)
         assert not np.any(together.forces[k].reshape(len(constraints), -1)[~active[k]])
 
 
@@ -131,9 +146,10 @@ def test_soft_loops_give_way() -> None:
     rng = np.random.default_rng(1)
     v, tau = rng.normal(size=(2, model.nv))
     exact = oracle.solve(model, q, v, tau, pins)
-    for method in METHODS:
+    for method in (*METHODS, "constrained_aba"):
         found = fw.constrained_dynamics(model, q, v, tau, pins, method=method)  # type: ignore[arg-type]
-        assert error(found.a, exact.a) < 1e-12 and error(found.forces, exact.forces) < 1e-11
+        digits = 1e-9 if method == "constrained_aba" else 1e-12
+        assert error(found.a, exact.a) < digits and error(found.forces, exact.forces) < 10 * digits
 
 
 def test_impacts_of_loops() -> None:

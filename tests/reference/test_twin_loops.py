@@ -48,3 +48,18 @@ def test_redundant_rows() -> None:
     a, _ = reference.loop_pv(model.description, q, v, tau, rows)
     exact = fw.constrained_dynamics(model, q, v, tau, constraints, method="kkt").a
     assert np.abs(a - exact).max() < 1e-10 * (1 + np.abs(exact).max())
+
+
+def test_the_twin_of_loop_aba_agrees_with_that_of_loop_pv() -> None:
+    """The penalty leaves about ten digits."""
+    model, q, _ = mechanism = bennett(2)
+    v, tau = mechanism.velocity(np.random.default_rng(0)), np.random.default_rng(1).normal(size=model.nv)
+    rows = [reference.closure_rows(model.description, q, v, "link_4", "link_0")]
+    rows.append(reference.coupling_rows(model.description, q, v, {"hinge_1": (0.0, 1.0, 0.3), "hinge_3": (0.1, -0.5)}))
+    a, _ = reference.loop_pv(model.description, q, v, tau, rows[:1])
+    found, _, _, converged = reference.loop_aba(model.description, q, v, tau, rows[:1])
+    assert converged and np.abs(a - found).max() < 1e-8 * (1 + np.abs(a).max())
+    a, f = reference.loop_pv(model.description, q, v, tau, rows[1:])
+    found, forces, _, converged = reference.loop_aba(model.description, q, v, tau, rows[1:])
+    assert converged and np.abs(a - found).max() < 1e-9 * (1 + np.abs(a).max())
+    assert np.abs(forces - f).max() < 1e-8 * (1 + np.abs(f).max())

@@ -45,6 +45,7 @@ from featherweight.reference.kinematics import (
 )
 from featherweight.reference.kkt import kkt
 from featherweight.reference.limb_pv import limb_pv
+from featherweight.reference.loop_aba import loop_aba
 from featherweight.reference.loop_pv import closure_rows, coupling_rows, loop_pv
 from featherweight.reference.ltl import ltl
 from featherweight.reference.minverse import minverse
@@ -94,6 +95,7 @@ __all__ = [
     "kjr",
     "kkt",
     "limb_pv",
+    "loop_aba",
     "loop_pv",
     "ltl",
     "ltl_osim",
