@@ -41,6 +41,8 @@ using TransmissionTuple = std::tuple<std::vector<std::pair<int, double>>, int, P
 using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
 using LiftTuple = std::tuple<int, double, Three>;        // link, mass, centre of mass
+// link (-1: the world) and position of each point; stiffness, damping, slack
+using StrutTuple = std::tuple<std::vector<std::tuple<int, std::array<double, 3>>>, double, double, std::array<double, 2>>;
 using MediumTuple = std::tuple<double, double, Three>;   // density, viscosity, wind
 using BoxTuple = std::tuple<int, PoseArray, Three>;      // link, placement, edges
 // link, placement, radii, coefficients, virtual mass and inertia over the density
@@ -145,6 +147,17 @@ void couple(SceneSpec& spec, const Model& model, const std::vector<CouplingTuple
   }
 }
 
+void brace(SceneSpec& spec, const Model& model, const std::vector<StrutTuple>& struts) {
+  for (const auto& [points, stiffness, damping, slack] : struts) {
+    StrutSpec strut{{0, 0, stiffness, damping, {slack[0], slack[1]}}, {}};
+    for (const auto& [link, p] : points) {
+      check_index("strut: link", link, model.n_links(), true);
+      strut.points.push_back({link, {p[0], p[1], p[2]}});
+    }
+    spec.struts.push_back(strut);
+  }
+}
+
 void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
              const std::vector<EllipsoidTuple>& ellipsoids) {
   const auto& [density, viscosity, wind] = medium;
@@ -194,7 +207,8 @@ void bind_scene(nb::module_& m) {
              const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
              const std::vector<EllipsoidTuple>& ellipsoids, const std::vector<TransmissionTuple>& transmissions,
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
-             const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings) {
+             const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings,
+             const std::vector<StrutTuple>& struts) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             couple(spec, model, couplings);
             spec.rules = std::move(rules);
@@ -206,13 +220,14 @@ void bind_scene(nb::module_& m) {
               check_index("lift: link", link, model.n_links(), false);
               spec.lifts.push_back({link, mass, center});
             }
+            brace(spec, model, struts);
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
-          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"))
+          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("struts"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

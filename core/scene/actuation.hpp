@@ -50,6 +50,19 @@ struct Transmission {
   Muscle muscle;
 };
 
+// A spring and a damper along the line through some points: force = stiffness stretch + damping rate, which pulls its
+// ends together. The stretch is what of the length is beyond the slack range.
+struct StrutPoint {
+  int link;     // compiled; -1: the world
+  double p[3];  // in its coordinates
+};
+struct Strut {
+  int first_point, n_points;
+  double stiffness;  // [N/m]
+  double damping;    // [N s/m]
+  double slack[2];   // from, to [m]
+};
+
 // What carries part of the weight of a link.
 struct Lift {
   int link;          // that it acts on

@@ -123,6 +123,10 @@ struct Scene {
   const ActivatedLaw* activated_laws;
   const Lift* lifts;
   const int* lifted;    // of each link: 1 if a lift acts on it or outboard of it; null: none does
+  int n_struts, most_strut_points;
+  const Strut* struts;
+  const StrutPoint* strut_points;
+  const int* strutted;  // of each link: 1 if a strut acts on it or outboard of it; null: none does
   int has_link_forces;  // 1: something in the scene acts on links
   Medium medium;
   int n_boxes, n_ellipsoids;  // that the medium drags at

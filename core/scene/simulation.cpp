@@ -34,6 +34,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_medium(spec);
   add_transmissions(spec);
   add_lifts(spec);
+  add_struts(spec);
   find_touchable();
 }
 
@@ -351,6 +352,34 @@ void Simulation::add_lifts(const SceneSpec& spec) {
   scene_.lifts = lifts_.data();
   scene_.lifted = lifts_.empty() ? nullptr : lifted_.data();
   scene_.has_link_forces |= !lifts_.empty();
+}
+
+void Simulation::add_struts(const SceneSpec& spec) {
+  strutted_.assign(links_.size(), 0);
+  for (const StrutSpec& s : spec.struts) {
+    Strut strut = s.law;
+    strut.first_point = static_cast<int>(strut_points_.size());
+    strut.n_points = static_cast<int>(s.points.size());
+    scene_.most_strut_points = std::max(scene_.most_strut_points, strut.n_points);
+    for (const StrutPoint& on : s.points) {
+      StrutPoint point{-1, {on.p[0], on.p[1], on.p[2]}};
+      if (on.link >= 0) {
+        const Mount<double>& mount = scene_.tree.mounts[on.link];
+        point.link = mount.link;
+        for (int r = 0; r < 3; ++r)
+          point.p[r] = mount.R[3 * r] * on.p[0] + mount.R[3 * r + 1] * on.p[1] + mount.R[3 * r + 2] * on.p[2] + mount.p[r];
+      }
+      strut_points_.push_back(point);
+      for (int i = point.link; i >= 0; i = links_[static_cast<std::size_t>(i)].parent)
+        strutted_[static_cast<std::size_t>(i)] = 1;
+    }
+    struts_.push_back(strut);
+  }
+  scene_.n_struts = static_cast<int>(struts_.size());
+  scene_.struts = struts_.data();
+  scene_.strut_points = strut_points_.data();
+  scene_.strutted = struts_.empty() ? nullptr : strutted_.data();
+  scene_.has_link_forces |= !struts_.empty();
 }
 
 void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {

@@ -35,6 +35,10 @@ struct LiftSpec {
   double mass;                   // [kg]
   std::array<double, 3> center;  // [m], on the link
 };
+struct StrutSpec {
+  Strut law;                       // points are filled in
+  std::vector<StrutPoint> points;  // on the user's links
+};
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
   std::shared_ptr<const PairRules> rules;  // one per shape; null: nothing touches
@@ -48,6 +52,7 @@ struct SceneSpec {
   std::vector<Activation> activations;
   std::vector<ActivatedLaw> activated_laws;
   std::vector<LiftSpec> lifts;
+  std::vector<StrutSpec> struts;
   std::vector<double> damping;   // one per degree of freedom
   std::vector<double> inertias;  // likewise, roughly: by it strong dampers are told from weak ones; 0: not known
   Medium medium{};
@@ -86,6 +91,7 @@ class Simulation {
   void add_medium(const SceneSpec& spec);
   void add_transmissions(const SceneSpec& spec);
   void add_lifts(const SceneSpec& spec);
+  void add_struts(const SceneSpec& spec);
   void find_paths();
   void find_touchable();
 
@@ -119,6 +125,9 @@ class Simulation {
   std::vector<Activation> activations_;
   std::vector<ActivatedLaw> activated_laws_;
   std::vector<Lift> lifts_;
+  std::vector<Strut> struts_;
+  std::vector<StrutPoint> strut_points_;
+  std::vector<int> strutted_;
   std::vector<int> lifted_;
   std::vector<BoxDrag> boxes_;
   std::vector<EllipsoidDrag> ellipsoids_;

@@ -6,6 +6,7 @@
 #include "step/advance.hpp"
 #include "step/drag.hpp"
 #include "step/lift.hpp"
+#include "step/strut.hpp"
 #include "step/transmit.hpp"
 #include "step/tumble.hpp"
 
@@ -50,7 +51,8 @@ void add_joint_forces(const Scene& scene, StepWorkspace<S>& w) {
   }
 }
 
-// All forces beside impulses but those of the medium: along joints those above and transmissions, on links lifts.
+// All forces beside impulses but those of the medium: along joints those above and transmissions, on links lifts
+// and struts.
 template <class S>
 void add_dry_forces(const Scene& scene, StepWorkspace<S>& w) {
   for (int i = 0; i < scene.tree.n_links && scene.has_link_forces; ++i)
@@ -58,6 +60,7 @@ void add_dry_forces(const Scene& scene, StepWorkspace<S>& w) {
   add_joint_forces(scene, w);
   add_transmissions(scene, w);
   add_lifts(scene, w);
+  add_struts(scene, w);
 }
 template <class S>
 void add_forces(const Scene& scene, StepWorkspace<S>& w) {

@@ -38,6 +38,8 @@ struct StepWorkspace {
   Motion<S> world;           // its acceleration, which stands in for gravity
   Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
   S* lift_scale;             // factors on what they carry
+  Pose<S>* strut_poses;      // of links, where there are struts
+  Vec3<S>* strut_directions;  // of the parts of one of them
   LaneInertia<S>* inertias;  // of links
   Vec3<S>* centers;          // of mass, of links on free joints
   AbaWorkspace<S> aba;
@@ -113,6 +115,8 @@ struct StepWorkspace {
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
         up(arena.take<Vec3<S>>(scene.n_lifts ? scene.tree.n_links : 0)),
         lift_scale(arena.take<S>(scene.n_lifts)),
+        strut_poses(arena.take<Pose<S>>(scene.n_struts ? scene.tree.n_links : 0)),
+        strut_directions(arena.take<Vec3<S>>(scene.most_strut_points)),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),

@@ -113,6 +113,7 @@ from .model.description import (
     ModelDescription,
     Muscle,
     Severity,
+    Strut,
     Tendon,
 )
 from .model.materials import ContactLaw, Material
@@ -232,6 +233,7 @@ __all__ = [
     "State",
     "StepDerivatives",
     "StepSolution",
+    "Strut",
     "Tendon",
     "Trajectory",
     "aba",

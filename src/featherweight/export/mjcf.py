@@ -78,6 +78,7 @@ def _write(text: MjcfText, model: Model, scene: CompiledScene, dt: float, fuse: 
     write_filter(text, scene, description, links, names)
     drives = DriveWriter(text, description, bodies)
     drives.write_tendons()
+    drives.write_struts()
     drives.write_couplings()
     drives.write_closures((*description.closures, *_constraints(scene, description)))
     drives.write_actuators()

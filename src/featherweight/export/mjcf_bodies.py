@@ -184,6 +184,7 @@ def _merged_links(description: ModelDescription) -> set[str]:
     leads = {joint.parent: joint.type for joint in description.joints}
     used = {frame.link for frame in description.frames} | {sensor.of for sensor in description.sensors}
     used |= {end for closure in description.closures for end in (closure.link, closure.to)}
+    used |= {link for strut in description.struts for link, _ in strut.points}
     used |= {actuator.frame for actuator in description.actuators if actuator.frame is not None}
     carriers = {joint.child: joint.type for joint in description.joints}
     return {

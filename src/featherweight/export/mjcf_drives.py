@@ -11,6 +11,7 @@ import numpy as np
 from ..model.convert import to_mujoco
 from ..model.description import Actuator, Closure, Coupling, ModelDescription, start_of
 from ..model.model import Model
+from ..model.poses import pose
 from .mjcf_bodies import BodyWriter
 from .writing import MjcfText, text_of
 
@@ -48,6 +49,15 @@ class DriveWriter:
                 if value:
                     options[name] = repr(value)
             self._add_fixed(options, list(zip(tendon.joints, tendon.coefficients, strict=True)))
+
+    def write_struts(self) -> None:
+        for strut in self._description.struts:
+            options = {"name": self._text.new_name("tendon", strut.name), "springlength": text_of(strut.rest_range)}
+            options |= {"stiffness": repr(strut.stiffness), "damping": repr(strut.damping)}
+            element = SubElement(self._text.section("tendon"), "spatial", options)
+            for k, (link, point) in enumerate(strut.points):
+                site = self._bodies.add_site(f"{strut.name}/{k}", link, pose(point))
+                SubElement(element, "site", {"site": site})
 
     def _add_fixed(self, options: dict[str, str], joints: list[tuple[str, float]]) -> str:
         element = SubElement(self._text.section("tendon"), "fixed", options)

@@ -81,20 +81,23 @@ def _coefficients(source: MjcfSource, tendon: int) -> list[tuple[str, float]]:
 
 
 def add_tendons(source: MjcfSource) -> None:
-    """Fixed tendons as records; spatial ones only as notes."""
+    """Fixed tendons as records, spatial ones over sites as struts; others only as notes."""
     m = source.m
     wraps, names = source.mujoco.mjtWrap, source.names("tendon", m.ntendon)
     for number in range(m.ntendon):
         first, count = int(m.tendon_adr[number]), int(m.tendon_num[number])
         on_joints = m.wrap_type[first] == int(wraps.mjWRAP_JOINT)
-        forces = _forces(source, number, spatial=not on_joints)
+        over_sites = all(int(kind) == int(wraps.mjWRAP_SITE) for kind in m.wrap_type[first : first + count])
+        forces = _forces(source, number, spatial=not on_joints and not over_sites)
         if on_joints:
             _add_fixed(source, number, names[number], range(first, first + count))
+        elif over_sites and _is_spring(source, number):
+            _add_strut(source, number, names[number], range(first, first + count))
         if forces:
             what = "a fixed tendon" if on_joints else "a spatial tendon"
-            why = _NOT_ENFORCED if on_joints else "it is not imported"
+            why = _NOT_ENFORCED if on_joints else "not imported" if over_sites else "it is not imported"
             source.note("tendon", number, f"{what} with {', '.join(forces)}: {why}", Severity.MOTION)
-        elif not on_joints:
+        elif not on_joints and not (over_sites and _is_spring(source, number)):
             source.note(
                 "tendon", number, "a spatial tendon that exerts no force of its own is not shown", Severity.PICTURE
             )
@@ -112,6 +115,28 @@ def _forces(source: MjcfSource, tendon: int, *, spatial: bool) -> list[str]:
     fields = {**of_limits, **of_springs, **of_dampers, **of_friction, "armature": "armature"}
     found = [what for field, what in fields.items() if np.any(given(m, f"tendon_{field}", tendon))]
     return list(dict.fromkeys(found))
+
+
+def _is_spring(source: MjcfSource, tendon: int) -> bool:
+    """Whether a tendon has a spring or a damper that acts."""
+    spring = not source.disabled("SPRING") and source.m.tendon_stiffness[tendon] > 0.0
+    return bool(spring or (not source.disabled("DAMPER") and source.m.tendon_damping[tendon] > 0.0))
+
+
+def _add_strut(source: MjcfSource, number: int, name: str, wraps: range) -> None:
+    m = source.m
+    points = []
+    for k in wraps:
+        site = int(m.wrap_objid[k])
+        points.append((source.bodies[int(m.site_bodyid[site])], [float(x) for x in m.site_pos[site]]))
+    low, up = (float(x) for x in m.tendon_lengthspring[number])
+    source.builder.strut(
+        name,
+        points,
+        stiffness=0.0 if source.disabled("SPRING") else float(m.tendon_stiffness[number]),
+        damping=0.0 if source.disabled("DAMPER") else float(m.tendon_damping[number]),
+        rest_length=(low, up),
+    )
 
 
 def _add_fixed(source: MjcfSource, number: int, name: str, wraps: range) -> None:

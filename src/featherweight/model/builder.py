@@ -38,9 +38,10 @@ from .description import (
     Sensor,
     SensorQuantity,
     Severity,
+    Strut,
     Tendon,
 )
-from .geometry_checks import checked_fluid_shape, checked_geometry, checked_medium, checked_pose
+from .geometry_checks import checked_fluid_shape, checked_geometry, checked_medium, checked_pose, checked_strut
 from .joint_checks import AxisLike, checked_axes, checked_limits, checked_range, checked_spring, checked_start, per_dof
 from .keyframes import KeyframeParts
 from .materials import ContactLaw
@@ -101,6 +102,7 @@ class ModelBuilder:
         self._keyframes: dict[str, KeyframeParts] = {}
         self._couplings: dict[str, Coupling] = {}
         self._tendons: dict[str, Tendon] = {}
+        self._struts: dict[str, Strut] = {}
         self._sensors: dict[str, Sensor] = {}
         self._nv = 0
 
@@ -406,6 +408,31 @@ class ModelBuilder:
         )
         return self
 
+    def strut(
+        self,
+        name: str,
+        points: Iterable[tuple[str, ArrayLike]],
+        *,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest_length: float | tuple[float, float] = 0.0,
+    ) -> ModelBuilder:
+        """Put a spring and a damper between points of links: two of them, or a line through more.
+
+        points: link ("world" allowed) and position on it [m]; stiffness [N/m], damping [N s/m]; rest_length: [m], or a
+        range of lengths in which it is slack: ``(0.0, length)`` is a rope that pulls and does not push.
+
+        >>> ball = fw.ModelBuilder("ball on a spring").solid("ball", "sphere", (0.05,), mass=1.0)
+        >>> ball = ball.strut("spring", [("world", (0, 0, 1)), ("ball", (0, 0, 0))], stiffness=100.0, rest_length=0.9)
+        >>> ball.build(floating_base=True).description.struts[0].stiffness
+        100.0
+        """
+        element = f"strut {checked_name('strut', name)!r}"
+        if name in self._struts:
+            raise ModelError(element, "the name is used twice")
+        self._struts[name] = checked_strut(element, Strut(name, tuple(points), stiffness, damping), rest_length)
+        return self
+
     def rotor(
         self, name: str, joint: str, ratio: float, *, inertia: float, mass: float, across: float | None = None
     ) -> ModelBuilder:
@@ -585,6 +612,7 @@ class ModelBuilder:
             closures=tuple(self._closures.values()),
             couplings=tuple(self._couplings.values()),
             tendons=tuple(self._tendons.values()),
+            struts=tuple(self._struts.values()),
             sensors=tuple(self._sensors.values()),
             keyframes=tuple(parts.joined(ordered, self._actuators) for parts in self._keyframes.values()),
         )
@@ -661,6 +689,8 @@ class ModelBuilder:
         references.check_couplings(self._couplings.values())
         for tendon in self._tendons.values():
             references.check_tendon(tendon)
+        for strut in self._struts.values():
+            references.check_strut(strut)
         for sensor in self._sensors.values():
             references.check_sensor(sensor)
         for link, other in self._excludes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
@@ -47,6 +48,7 @@ def add_description(
     _add_closures(builder, description, prefix, parent, base)
     _add_keyframes(builder, description, prefix, changed)
     _add_couplings(builder, description, prefix)
+    _add_struts(builder, description, prefix, parent, base)
     for note in description.notes:
         builder.note(note)
 
@@ -151,3 +153,14 @@ def _add_couplings(builder: ModelBuilder, description: ModelDescription, prefix:
         joints = {prefix + joint: x for joint, x in zip(tendon.joints, tendon.coefficients, strict=True)}
         fields = {key: value for key, value in vars(tendon).items() if key not in _OF_TENDONS}
         builder.tendon(prefix + tendon.name, joints, **fields)
+
+
+def _add_struts(builder: ModelBuilder, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
+    """What is on the world of the description goes to ``parent``, in which that world is at ``base``."""
+    for strut in description.struts:
+        points = [
+            (parent, base[:3, :3] @ np.array(point) + base[:3, 3]) if link == WORLD else (prefix + link, point)
+            for link, point in strut.points
+        ]
+        law: dict[str, Any] = {"stiffness": strut.stiffness, "damping": strut.damping, "rest_length": strut.rest_range}
+        builder.strut(prefix + strut.name, points, **law)

@@ -351,6 +351,27 @@ class Tendon(Record):
     friction: float = 0.0  # dry friction
 
 
+@dataclass(frozen=True)
+class Strut(Record):
+    """A spring and a damper along the line through points of links, which acts in the simulator.
+
+    It pulls its ends together with stiffness times what its length is beyond the rest range, and damping times how fast
+    that grows: on both links alike, and on those in between as over a small pulley.
+
+    >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    >>> points = [("world", (0.0, 0.1, 0.5)), ("link_2", (0.0, 0.1, 0.1))]
+    >>> model = builder.strut("shock", points, stiffness=500.0, damping=10.0, rest_length=0.2).build()
+    >>> model.description.struts[0].rest_range
+    (0.2, 0.2)
+    """
+
+    name: str
+    points: tuple[tuple[str, tuple[float, float, float]], ...]  # link, or "world", and position on it [m]
+    stiffness: float = 0.0  # [N/m]
+    damping: float = 0.0  # [N s/m]
+    rest_range: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring pulls nothing [m]
+
+
 @dataclass(frozen=True, eq=False)
 class Keyframe(Record):
     """A named state of a model, in the order of its joints and actuators.
@@ -468,6 +489,7 @@ class ModelDescription(Record):
     keyframes: tuple[Keyframe, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    struts: tuple[Strut, ...] = ()
     sensors: tuple[Sensor, ...] = ()
     medium: Medium | None = None  # that everything moves in
 

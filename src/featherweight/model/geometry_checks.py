@@ -13,7 +13,8 @@ from ..arrays import Array
 from ..checks import frozen, integer, not_negative, numbers, vector
 from ..errors import ModelError
 from . import poses
-from .description import Geometry, identity_pose
+from .description import Geometry, Strut, identity_pose
+from .joint_checks import checked_range
 from .materials import Material
 from .medium import FluidShape, Medium
 
@@ -43,6 +44,27 @@ def checked_fluid_shape(element: str, shape: FluidShape) -> FluidShape:
     if not isinstance(shape, FluidShape):
         raise ModelError(element, f"fluid shapes must be FluidShape records, got {shape!r}")
     return replace(shape, placement=checked_pose(element, "placement of a fluid shape", shape.placement))
+
+
+def checked_strut(element: str, strut: Strut, rest_length: float | tuple[float, float]) -> Strut:
+    """The same in numbers, with its lengths at rest."""
+    points = []
+    for k, each in enumerate(strut.points):
+        if not isinstance(each, (tuple, list)) or len(each) != 2 or not isinstance(each[0], str):
+            raise ModelError(element, f"point {k} must be the name of a link and a position on it, got {each!r}")
+        x, y, z = numbers(element, f"point {k}", each[1], (3,)).tolist()
+        points.append((each[0], (x, y, z)))
+    if len(points) < 2:
+        raise ModelError(element, f"runs through two points or more, got {len(points)}")
+    rest = (rest_length, rest_length) if np.ndim(rest_length) == 0 else rest_length
+    low, up = checked_range(element, "rest_length", cast(Any, rest)) or (0.0, 0.0)
+    return Strut(
+        strut.name,
+        tuple(points),
+        not_negative(element, "stiffness", strut.stiffness),
+        not_negative(element, "damping", strut.damping),
+        (not_negative(element, "rest_length", low), up),
+    )
 
 
 def checked_pose(element: str, field: str, placement: ArrayLike | None) -> Array:

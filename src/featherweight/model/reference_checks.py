@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..checks import close_names
 from ..errors import ModelError
 from .coupling_checks import check_couplings
-from .description import WORLD, Actuator, Closure, ContactPair, Coupling, Frame, Joint, Link, Sensor, Tendon
+from .description import WORLD, Actuator, Closure, ContactPair, Coupling, Frame, Joint, Link, Sensor, Strut, Tendon
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class References:
     def check_tendon(self, tendon: Tendon) -> None:
         for name in tendon.joints:
             self._axis_joint(f"tendon {tendon.name!r}", "runs over", name)
+
+    def check_strut(self, strut: Strut) -> None:
+        for link, _ in strut.points:
+            self._link(f"strut {strut.name!r}", link, or_world=True)
 
     def check_sensor(self, sensor: Sensor) -> None:
         of_joint = sensor.quantity in ("joint_position", "joint_velocity")

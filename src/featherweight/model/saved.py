@@ -75,6 +75,7 @@ def encode(description: ModelDescription) -> str:
         "closures": [_encode_fields(closure) for closure in description.closures],
         "couplings": [_encode_coupling(coupling) for coupling in description.couplings],
         "tendons": [_encode_fields(tendon) for tendon in description.tendons],
+        "struts": [{**vars(strut), "points": [[a, list(p)] for a, p in strut.points]} for strut in description.struts],
         "sensors": [vars(sensor) for sensor in description.sensors],
         "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
     }
@@ -214,8 +215,8 @@ def _decode_model(document: object) -> ModelDescription:
     builder = ModelBuilder(fields.take("name", str), **world, allow_nonphysical=True)
     links, joints, frames, notes = (fields.records(key) for key in ("links", "joints", "frames", "notes"))
     actuators, pairs, closures = (fields.records(key, optional=True) for key in ("actuators", "pairs", "closures"))
-    keyframes, couplings, tendons, sensors = (
-        fields.records(key, optional=True) for key in ("keyframes", "couplings", "tendons", "sensors")
+    keyframes, couplings, tendons, struts, sensors = (
+        fields.records(key, optional=True) for key in ("keyframes", "couplings", "tendons", "struts", "sensors")
     )
     excludes = fields.take("excludes", list, [])
     fields.finish()
@@ -254,6 +255,11 @@ def _decode_model(document: object) -> ModelDescription:
         options |= {key: tendon.take(key, _any, None) for key in ("range", "rest_range")}
         builder.tendon(tendon.take("name", str), over, **options)
         tendon.finish()
+    for strut in struts:
+        law: dict[str, Any] = {key: strut.take(key, _number, 0.0) for key in ("stiffness", "damping")}
+        law["rest_length"] = strut.take("rest_range", _any, (0.0, 0.0))
+        builder.strut(strut.take("name", str), strut.take("points", list), **law)
+        strut.finish()
     for keyframe in keyframes:
         parts = {key: keyframe.take(key, dict) for key in ("q", "v", "control")}
         parts["activation"] = keyframe.take("activation", dict, {})

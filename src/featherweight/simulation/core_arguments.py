@@ -13,6 +13,7 @@ from ..scene.compiled import CompiledScene, CompiledShape
 from .actuation import Actuation
 from .immersion import in_medium
 from .lifts import lifts
+from .struts import struts
 
 Integrator = Literal["semi_implicit", "implicit", "verlet", "rk4"]
 
@@ -43,6 +44,7 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
         "couplings": [[(dof, list(p)) for dof, p in each.terms] for each in scene.couplings],
         **actuation.arguments(),
         "lifts": lifts(model.description),
+        "struts": struts(model),
         "damping": model.damping.tolist(),
         "inertias": _inertias(model, actuation, integrator).tolist(),
         "springs": list(

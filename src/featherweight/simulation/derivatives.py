@@ -283,6 +283,8 @@ def check_smooth(sim: Simulator) -> None:
         raise ValueError('derivatives: integrator "verlet" has none yet')
     if sim._actuation.transmissions or sim._actuation.activations:
         raise ValueError("derivatives: actuators on several joints or with activations have none yet")
+    if sim.model.description.struts:
+        raise ValueError("derivatives: springs and dampers between points (struts) have none yet")
     if lifts(sim.model.description):
         raise ValueError("derivatives: scenes in which weight is carried have none yet")
 

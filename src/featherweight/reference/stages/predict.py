@@ -23,6 +23,7 @@ from featherweight.reference.stages.bodies import (
 )
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, per_dof
 from featherweight.reference.stages.servos import Servo, add_forces, servos
+from featherweight.reference.stages.struts import add_struts
 from featherweight.reference.stages.transmissions import add_tendons, add_transmissions
 from featherweight.reference.stages.tumble import turn
 from featherweight.reference.tree import slices
@@ -75,6 +76,7 @@ def predict(
     add_forces(scene, motors, q, v, H, force)
     add_transmissions(model, bodies, told, q, v, force)
     add_tendons(model, q, v, force)
+    add_struts(model, bodies, v, force)
     force += lifts(model, bodies)
     f_ext = medium_forces(model, bodies, v, f_ext)
     weight = bias(model, bodies, q, np.zeros_like(v), None)
