@@ -42,9 +42,10 @@ using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::arra
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
 using LiftTuple = std::tuple<int, double, Three>;        // link, mass, centre of mass
 // link (-1: the world) and position of each point; stiffness, damping, slack
-using StrutTuple = std::tuple<std::vector<std::tuple<int, std::array<double, 3>>>, double, double, std::array<double, 2>>;
-using MediumTuple = std::tuple<double, double, Three>;   // density, viscosity, wind
-using BoxTuple = std::tuple<int, PoseArray, Three>;      // link, placement, edges
+using StrutTuple =
+    std::tuple<std::vector<std::tuple<int, std::array<double, 3>>>, double, double, std::array<double, 2>>;
+using MediumTuple = std::tuple<double, double, Three>;  // density, viscosity, wind
+using BoxTuple = std::tuple<int, PoseArray, Three>;     // link, placement, edges
 // link, placement, radii, coefficients, virtual mass and inertia over the density
 using EllipsoidTuple = std::tuple<int, PoseArray, Three, std::array<double, 5>, Three, Three>;
 

@@ -350,8 +350,7 @@ class Planner {
     plan_.widest = std::max(plan_.widest, block.n);
     add_parts(block, parts, rows);
     block.starts = block.n_ending == 0 && block.sources == block.last && block.own_end - block.own == block.n;
-    for (int k = 0; k < block.n && block.starts; ++k)
-      block.starts = plan_.starting[at(block.own + k)].place == k;
+    for (int k = 0; k < block.n && block.starts; ++k) block.starts = plan_.starting[at(block.own + k)].place == k;
     block.meets = block.n_ending == block.n && block.in_place && block.last - block.sources == 2 &&
                   block.own == block.own_end && plan_.sources.back().fills &&
                   plan_.blocks[at(plan_.sources.back().block)].n_ending == 0;

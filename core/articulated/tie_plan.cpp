@@ -53,8 +53,14 @@ std::vector<EndPair> pair_ends(const TiePlan& plan, const ConstraintRows<double>
 }  // namespace
 
 TiePlan TiePlanStorage::view() const {
-  return {static_cast<int>(ties.size()), n_entries,      static_cast<int>(pairs.size()), most, ties.data(),
-          of_link.data(),                between.data(), pairs.data()};
+  return {static_cast<int>(ties.size()),
+          n_entries,
+          static_cast<int>(pairs.size()),
+          most,
+          ties.data(),
+          of_link.data(),
+          between.data(),
+          pairs.data()};
 }
 
 TiePlanStorage plan_ties(const Tree<double>& tree, const ConstraintRows<double>& constraints) {
@@ -75,8 +81,7 @@ TiePlanStorage plan_ties(const Tree<double>& tree, const ConstraintRows<double>&
     for (int t = 0; t < link.n; ++t) {
       Tie& tie = plan.ties[at(link.first + t)];
       if (parent >= 0) tie.on = tie.other == parent ? int(Tie::to_itself) : tie_of(found, tie.other, parent);
-      for (int s = 0; s < t; ++s)
-        plan.between.push_back(tie_of(found, tie.other, plan.ties[at(link.first + s)].other));
+      for (int s = 0; s < t; ++s) plan.between.push_back(tie_of(found, tie.other, plan.ties[at(link.first + s)].other));
     }
   }
   plan.pairs = pair_ends(found, constraints);

@@ -175,7 +175,8 @@ class LoopAba {
       const Motion<S> world = minus_gravity<S>(tree);
       for (int r = 0; r < 6; ++r) component(other.p, r) = component(other.p, r) + rows[r].K * world;
     } else if (tie.on == Tie::to_itself) {
-      add_symmetric(other.I, [&](int r, int s) FW_LAMBDA_INLINE { return component(rows[r].K, s) + component(rows[s].K, r); });
+      add_symmetric(other.I,
+                    [&](int r, int s) FW_LAMBDA_INLINE { return component(rows[r].K, s) + component(rows[s].K, r); });
     } else if (tie.other < parent) {
       for (int r = 0; r < 6; ++r) ties_[tie.on].of[r] += rows[r].K;
     } else {

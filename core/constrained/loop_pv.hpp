@@ -230,8 +230,7 @@ class LoopPv {
 
   // A block as it comes together, and its rows that end here. outboard: null for the world.
   template <class C>
-  FW_INLINE void come_together(const ConstrainedProblem<S, C>& problem, const LoopBlock& block,
-                               Outboard<S>* outboard) {
+  FW_INLINE void come_together(const ConstrainedProblem<S, C>& problem, const LoopBlock& block, Outboard<S>* outboard) {
     if (starts_at_joint(problem, block)) return;
     if (block.meets) return with_loop_rows(block.n, [&](auto n) { meet(n, block, outboard); });
     if (block.sources == block.last)

@@ -122,7 +122,7 @@ struct Scene {
   const Activation* activations;
   const ActivatedLaw* activated_laws;
   const Lift* lifts;
-  const int* lifted;    // of each link: 1 if a lift acts on it or outboard of it; null: none does
+  const int* lifted;  // of each link: 1 if a lift acts on it or outboard of it; null: none does
   int n_struts, most_strut_points;
   const Strut* struts;
   const StrutPoint* strut_points;

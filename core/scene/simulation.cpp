@@ -367,7 +367,8 @@ void Simulation::add_struts(const SceneSpec& spec) {
         const Mount<double>& mount = scene_.tree.mounts[on.link];
         point.link = mount.link;
         for (int r = 0; r < 3; ++r)
-          point.p[r] = mount.R[3 * r] * on.p[0] + mount.R[3 * r + 1] * on.p[1] + mount.R[3 * r + 2] * on.p[2] + mount.p[r];
+          point.p[r] =
+              mount.R[3 * r] * on.p[0] + mount.R[3 * r + 1] * on.p[1] + mount.R[3 * r + 2] * on.p[2] + mount.p[r];
       }
       strut_points_.push_back(point);
       for (int i = point.link; i >= 0; i = links_[static_cast<std::size_t>(i)].parent)

@@ -35,13 +35,13 @@ struct StepWorkspace {
   Force<S>* f_ext;      // given; null: none
   Force<S>* forces;     // on links, with those of the scene; null: none
   S* f_scratch;
-  Motion<S> world;           // its acceleration, which stands in for gravity
-  Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
-  S* lift_scale;             // factors on what they carry
-  Pose<S>* strut_poses;      // of links, where there are struts
+  Motion<S> world;            // its acceleration, which stands in for gravity
+  Vec3<S>* up;                // minus gravity in the axes of links, where there are lifts
+  S* lift_scale;              // factors on what they carry
+  Pose<S>* strut_poses;       // of links, where there are struts
   Vec3<S>* strut_directions;  // of the parts of one of them
-  LaneInertia<S>* inertias;  // of links
-  Vec3<S>* centers;          // of mass, of links on free joints
+  LaneInertia<S>* inertias;   // of links
+  Vec3<S>* centers;           // of mass, of links on free joints
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;

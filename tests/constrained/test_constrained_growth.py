@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.constrained_growth import Problem, anchored_chain, anchored_tree, broom
+from benchmarks.growth import fitted_exponent
+from benchmarks.loops import operations as loop_operations
+from benchmarks.mechanisms import four_bars_in_a_row
 from benchmarks.solvers import Solver
 from featherweight.constraints.dynamics import Method
 
@@ -86,3 +89,12 @@ def test_a_held_end_costs_a_chain_no_more_than_another_aba() -> None:
     """Six rows on every joint: the constant behind the linear growth. Counted at the time of writing."""
     per_joint = (operations(anchored_chain(200), "pv") - operations(anchored_chain(100), "pv")) / 100
     assert per_joint <= 860
+
+
+@pytest.mark.parametrize("method", ["limb_pv", "constrained_aba"])
+def test_loops_in_a_row_cost_their_number(method: Method) -> None:
+    """Up to 64 four-bars, each on the coupler of the one before."""
+    sizes = (1, 2, 4, 8, 16, 32, 64)
+    counts = [loop_operations(four_bars_in_a_row(k), method) for k in sizes]
+    assert fitted_exponent(sizes, counts) <= 1.1
+    assert counts[-1] / counts[0] <= 64.0

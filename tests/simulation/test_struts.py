@@ -28,7 +28,8 @@ def two_balls(stiffness: float, damping: float = 0.0, beside: float = 0.05) -> f
 
 def total_energy(run: fw.Trajectory) -> Array:
     """As it is shown beside a motion, springs included."""
-    return run.animation().curves["energy [J]"][0]
+    energy: Array = run.animation().curves["energy [J]"][0]
+    return energy
 
 
 def test_the_period_of_a_mass_on_a_spring() -> None:
@@ -147,7 +148,7 @@ def test_what_is_wrong_is_named() -> None:
     with pytest.raises(fw.ModelError, match="the name is used twice"):
         base.strut("spring", [("a", (0, 0, 0)), ("b", (0, 0, 0))], stiffness=1.0)
     base.strut("astray", [("a", (0, 0, 0)), ("c", (0, 0, 0))], stiffness=1.0)
-    with pytest.raises(fw.ModelError, match="strut 'astray'.*'c'"):
+    with pytest.raises(fw.ModelError, match=r"strut 'astray'.*'c'"):
         base.build()
     sim = fw.Simulator(builder)
     with pytest.raises(ValueError, match="struts"):
@@ -158,7 +159,9 @@ def test_it_travels(tmp_path: Path) -> None:
     model = braced_arm()
     model.save(tmp_path / "arm.json")
     assert fw.load(tmp_path / "arm.json").description.struts == model.description.struts
-    two = fw.ModelBuilder("two").add(model, prefix="left_", placement=(0.0, 1.0, 0.0)).add(model, prefix="right_").build()
+    two = (
+        fw.ModelBuilder("two").add(model, prefix="left_", placement=(0.0, 1.0, 0.0)).add(model, prefix="right_").build()
+    )
     (link, point), *_ = two.description.struts[0].points
     assert link == "world" and point == pytest.approx((0.3, 1.2, 0.4))
     assert two.description.struts[1].points[1][0] == "right_link_3"

@@ -76,7 +76,7 @@ def constrained_dynamics(
       "pv"               independent rows, O(n + m^2 d + m^3); ``converged`` is False where they are not
       "prox_pv"          any rows, at the same cost: least-squares accelerations, forces of least norm
       "pv_early"         any rows, O(n + m) whatever they are: solved for on the way to the root
-      "constrained_aba"  any rows to about nine digits, O(n + m) per iteration, ``max_iterations`` of them at most
+      "constrained_aba"  any rows to seven digits or more, O(n + m) per iteration, ``max_iterations`` of them at most
       "pv_soft"          rows that all have compliance, one sweep of O(n + m)
       "ltl"              independent rows in joint space, by the sparse factor of H
       "kkt"              any rows by dense algebra: for small problems and comparisons

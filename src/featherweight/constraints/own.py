@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from .. import _core
 from ..model.description import WORLD, Closure, Coupling
 from ..model.model import Model
 from .constraint_set import ROWS, AnyConstraint, FrameConstraint, JointCombination, JointCoupling, PointConstraint
@@ -27,13 +32,28 @@ def constraints_of(model: Model) -> tuple[AnyConstraint, ...]:
         for joint in description.joints
         if joint.mimic is not None
     )
-    return (*map(_of_closure, description.closures), *mimics, *map(_of_coupling, description.couplings))
+    closures = (_of_closure(_from_what_moves(model, closure)) for closure in description.closures)
+    return (*closures, *mimics, *map(_of_coupling, description.couplings))
 
 
 def _of_coupling(coupling: Coupling) -> AnyConstraint:
     if coupling.others:
         return JointCombination(dict(coupling.terms), coupling.polynomial[0])
     return JointCoupling(coupling.joint, coupling.to, coupling.polynomial)
+
+
+def _from_what_moves(model: Model, closure: Closure) -> Closure:
+    """The same with its ends exchanged, if the world holds the first: what is whole looks alike from both."""
+    if closure.to == WORLD or tuple(sorted(closure.rows)) not in (("x", "y", "z"), tuple(sorted(ROWS))):
+        return closure
+    carriers = {joint.child: joint for joint in model.description.joints}
+    link = closure.link
+    while link != WORLD and carriers[link].nv == 0:
+        link = carriers[link].parent
+    if link != WORLD:
+        return closure
+    X = np.asarray(_core.frame_placement(model, model.q0, closure.link)) @ closure.placement
+    return replace(closure, link=closure.to, placement=closure.to_placement, to=WORLD, to_placement=X)
 
 
 def _of_closure(closure: Closure) -> AnyConstraint:

@@ -430,7 +430,8 @@ class ModelBuilder:
         element = f"strut {checked_name('strut', name)!r}"
         if name in self._struts:
             raise ModelError(element, "the name is used twice")
-        self._struts[name] = checked_strut(element, Strut(name, tuple(points), stiffness, damping), rest_length)
+        law = Strut(name, cast(Any, tuple(points)), stiffness, damping)
+        self._struts[name] = checked_strut(element, law, rest_length)
         return self
 
     def rotor(

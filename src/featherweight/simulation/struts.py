@@ -32,7 +32,7 @@ def _length(model: Model, strut: Strut, placed: Array) -> Array:
     for link, point in strut.points:
         p = np.array(point)
         X = placed[..., 0 if link == WORLD else model.link(link).index, :, :]
-        points.append(np.broadcast_to(p, X.shape[:-2] + (3,)) if link == WORLD else X[..., :3, :3] @ p + X[..., :3, 3])
+        points.append(np.broadcast_to(p, (*X.shape[:-2], 3)) if link == WORLD else X[..., :3, :3] @ p + X[..., :3, 3])
     spans = np.diff(np.stack(points), axis=0)
     return np.asarray(np.linalg.norm(spans, axis=-1).sum(axis=0))
 

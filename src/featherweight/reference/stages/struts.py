@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from featherweight.arrays import Array
@@ -16,7 +18,7 @@ def add_struts(model: ModelDescription, bodies: Bodies, v: Array, force: Array) 
     for strut in model.struts:
         places = [_place(bodies, index.get(link), np.array(point), len(v)) for link, point in strut.points]
         length, J = 0.0, np.zeros(len(v))
-        for (x, Jx), (y, Jy) in zip(places[:-1], places[1:], strict=True):
+        for (x, Jx), (y, Jy) in pairwise(places):
             part = float(np.linalg.norm(y - x))
             length += part
             if part > 0.0:
