@@ -129,3 +129,21 @@ def test_all_joints_follow_the_actuated_ones() -> None:
 def test_bad_arguments_are_named(call: object, complaint: str) -> None:
     with pytest.raises((ValueError, KeyError), match=complaint):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("rows", [("x", "y", "z"), ("x", "y", "z", "rx", "ry", "rz")])
+def test_closures_that_start_on_what_the_world_holds_are_seen_from_the_other_end(rows: tuple[str, ...]) -> None:
+    """As those of MJCF files from a mocap body to a gripper: anchors, at the pose of that body."""
+    builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+    at = fw.frame_placement(fw.models.arm(), fw.models.arm().q0, "link_7")
+    builder.link("mark").joint("mark", "fixed", "world", "mark", placement=(0.1, 0.2, 0.3))
+    builder.close("held", "mark", "link_7", placement=np.linalg.inv(fw.pose((0.1, 0.2, 0.3))) @ at, rows=rows)
+    model = builder.build()
+    (held,) = fw.constraints_of(model)
+    assert isinstance(held, (fw.PointConstraint, fw.FrameConstraint))
+    assert held.frame == "link_7" and held.to is None
+    assert np.abs(fw.constraint_position_error(model, model.q0, [held])).max() < 1e-14
+    moved = model.q0 + 0.1
+    error = fw.frame_placement(model, moved, "link_7")[:3, 3] - at[:3, 3]
+    seen = fw.constraint_position_error(model, moved, [held])[:3]
+    np.testing.assert_allclose(np.linalg.norm(seen), np.linalg.norm(error), rtol=1e-12)
