@@ -91,13 +91,14 @@ def add_tendons(source: MjcfSource) -> None:
         forces = _forces(source, number, spatial=not on_joints and not over_sites)
         if on_joints:
             _add_fixed(source, number, names[number], range(first, first + count))
-        elif over_sites and _is_spring(source, number):
+        is_strut = over_sites and _is_spring(source, number)
+        if is_strut:
             _add_strut(source, number, names[number], range(first, first + count))
         if forces:
             what = "a fixed tendon" if on_joints else "a spatial tendon"
-            why = _NOT_ENFORCED if on_joints else "not imported" if over_sites else "it is not imported"
+            why = _NOT_ENFORCED if on_joints else "only its spring is imported" if is_strut else "it is not imported"
             source.note("tendon", number, f"{what} with {', '.join(forces)}: {why}", Severity.MOTION)
-        elif not on_joints and not (over_sites and _is_spring(source, number)):
+        elif not on_joints and not is_strut:
             source.note(
                 "tendon", number, "a spatial tendon that exerts no force of its own is not shown", Severity.PICTURE
             )
