@@ -27,4 +27,5 @@ def test_mechanisms_start_closed() -> None:
 
 def test_the_biped_sways_with_closed_legs() -> None:
     row = loops.simulation(4, 2, steps=20)
+    assert set(loops.in_the_air(4, 2, steps=5)) == {"closed", "open"}
     assert float(row["largest gap [m]"]) < 1e-10 and float(row["worst residual"]) < 1e-6
