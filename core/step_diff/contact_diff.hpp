@@ -16,6 +16,11 @@ struct ContactRates {
   Vec3<S> axis[3];  // t1, t2, n
   S gap;
 };
+// What multiplies them, and what then multiplies the twists that they are rates of.
+using ContactCotangents = ContactRates<double>;
+struct PointWrenches {
+  Wrench a, b;
+};
 
 // What rows act between: a contact; two frames of a closure, whose rows are along and about the axes of the first at
 // the origin of the second; two points at the ends of a rod, whose row is along it; a limit of a joint; or the joints
@@ -64,13 +69,36 @@ struct DiffContact {
     turn_frame(n, r);
     return r;
   }
+  // The same transposed, of a contact: w . rates(a, b) = a . out.a + b . out.b
+  PointWrenches pulled_back(const ContactCotangents& w) const {
+    const Vector turned = turned_back(w);
+    double x[6];
+    for (int c = 0; c < 6; ++c) {
+      x[c] = w.gap * slopes.gap[c];
+      for (int i = 0; i < 3; ++i) x[c] += w.point[i] * slopes.position[i][c] + turned[i] * slopes.normal[i][c];
+    }
+    const Wrench seen{{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
+    return {seen, Wrench{w.point, FW_ISA::cross(axis[2], turned)} - seen};
+  }
 
  private:
+  // turn_frame transposed: what multiplies the rate of the normal.
+  Vector turned_back(const ContactCotangents& w) const {
+    const Vector& n = axis[2];
+    const int k = tangent_axis();
+    const double scale = 1 / axis[0][k];
+    Vector raw = w.axis[0] + FW_ISA::cross(w.axis[1], n);
+    raw = raw - axis[0] * FW_ISA::dot(axis[0], raw);
+    Vector out = w.axis[2] + FW_ISA::cross(axis[0], w.axis[1]) - raw * (scale * n[k]);
+    out[k] -= scale * FW_ISA::dot(n, raw);
+    return out;
+  }
+  int tangent_axis() const { return (axis[2][0] < 0 ? -axis[2][0] : axis[2][0]) < 0.9 ? 0 : 1; }
   // Tangents as of set_frame (scene/contacts.hpp): the first is a coordinate axis, as far as it is across the normal.
   template <class S>
   void turn_frame(const Vec3<S>& dn, ContactRates<S>& r) const {
     const Vector& n = axis[2];
-    const int k = (n[0] < 0 ? -n[0] : n[0]) < 0.9 ? 0 : 1;
+    const int k = tangent_axis();
     const double scale = 1 / axis[0][k];  // its component there was its length
     const Vec3<S> raw = (n * -dn[k] + dn * S(-n[k])) * S(scale);
     r.axis[0] = raw - axis[0] * FW_ISA::dot(axis[0], raw);

@@ -45,6 +45,16 @@ class InverseDynamicsOf {
   const Motion<S>* accelerations() const { return A_; }
   const Motion<S>* velocities() const { return V_; }
 
+  // H alone.
+  void find_inertia() {
+    const Tree<double>& tree = world_.scene->tree;
+    for (int i = 0; i < tree.n_links; ++i) I_[i] = world_.inertia[i];
+    for (int i = tree.n_links - 1; i >= 0; --i) {
+      const Link<double>& l = tree.links[i];
+      for (int k = l.v; k < l.v + l.nv; ++k) set_inertia_row(k, I_[i] * world_.axis[k]);
+      if (l.parent >= 0) add_inertia(I_[i], I_[l.parent]);
+    }
+  }
   // base: the acceleration that stands in for gravity; f: wrenches on links that turn with them, or null; W: wrenches
   // that stay in the world, or null.
   void differentiate(const S* v, const S* a, const Motion<S>& base, const Force<S>* f, const Force<S>* W) {
@@ -59,9 +69,7 @@ class InverseDynamicsOf {
       }
       if (l.turns_armature) add_armature(l, v);
       if (l.parent < 0) continue;
-      const RigidInertia<S>& own = I_[i];
-      RigidInertia<S>& to = I_[l.parent];
-      to.m += own.m, to.h += own.h, to.I = to.I + own.I;
+      add_inertia(I_[i], I_[l.parent]);
       B_[l.parent] += B_[i];
       F_[l.parent] += F_[i];
       W_[l.parent] += W_[i];
@@ -77,6 +85,16 @@ class InverseDynamicsOf {
   Motion<S>*dot_, *ddot_, *both_;  // s', s'', s' + V_i x S
   int n_clear_ = 0;
 
+  static void add_inertia(const RigidInertia<S>& own, RigidInertia<S>& to) {
+    to.m += own.m, to.h += own.h, to.I = to.I + own.I;
+  }
+  // Of the momentum of all outboard of degree of freedom j, per unit of its velocity.
+  FW_INLINE void set_inertia_row(int j, const Force<S>& momentum) {
+    const Tree<double>& tree = world_.scene->tree;
+    S* row = H + tree.row[j];
+    *row = dot(world_.axis[j], momentum) + world_.rotor[j];
+    for (int k = tree.dof_parent[j]; k >= 0; k = tree.dof_parent[k]) *++row = dot(world_.axis[k], momentum);
+  }
   // Root to leaf.
   void move(const S* v, const S* a, const Motion<S>& base, const Force<S>* f, const Force<S>* W) {
     const Tree<double>& tree = world_.scene->tree;
@@ -113,14 +131,11 @@ class InverseDynamicsOf {
   }
   // Row j at degrees of freedom of its joint and inboard of it, and the row of H.
   void add_outboard(int i, int j, const S* a) {
-    const Tree<double>& tree = world_.scene->tree;
     const Motion<S>& axis = world_.axis[j];
     const Force<S> momentum = IS[j] = I_[i] * axis, turn = cross(axis, W_[i]);
     const Vec3<S> BS = transposed_coriolis(B_[i], axis);
     tau[j] = dot(axis, F_[i]) - dot(axis, W_[i]) + world_.rotor[j] * a[j];
-    S* const row = H + tree.row[j];
-    row[0] = dot(axis, momentum) + world_.rotor[j];
-    for (int k = tree.dof_parent[j], s = 1; k >= 0; k = tree.dof_parent[k], ++s) row[s] = dot(world_.axis[k], momentum);
+    set_inertia_row(j, momentum);
     world_.for_path(i, [&](int k) FW_LAMBDA_INLINE {
       const Motion<S>&Sk = world_.axis[k], &d = dot_[k];
       dq(j, k) = dot(ddot_[k], momentum) + FW_ISA::dot(d.ang, BS) - dot(Sk, turn);

@@ -11,18 +11,23 @@
 // Cost: O(n d + m d) to assemble; then n d (columns) + m^2 (columns) + m^3 for a Jacobian, n d + m^2 for a product.
 // Oracle: central differences of the step.
 #pragma once
-#include "step_diff/linearised_contacts.hpp"
+#include "step_diff/pull_back.hpp"
 
 namespace featherweight::FW_ISA {
 
-class StepLinearisation : public LinearisedContacts {
+class StepLinearisation : public PulledBack {
  public:
-  using LinearisedContacts::LinearisedContacts;
+  using PulledBack::PulledBack;
 
   // Before those of a pack are linearised.
   void load(const Pack& pack) {
     are_loaded_ = suits_lanes();
     if (are_loaded_) lanes_.load(pack);
+    any_swept_ = false;
+  }
+  // After all of them were read in reverse; out: of the first.
+  void finish(const Pack& pack, double* out) {
+    if (any_swept_) lanes_.add_products(pack, out, static_cast<std::size_t>(nc_));
   }
   void linearise(std::size_t environment) {
     tumbles_ = false;
@@ -153,24 +158,19 @@ class StepLinearisation : public LinearisedContacts {
       }
     }
     for (int f = 0; tumbles_ && f < nv_; ++f) add_to(g_, gm_[f], tumble_.bends[f], nc_);
+    for (int f = 0; f < nv_; ++f) nu_[f] = gm_[f];
     if (corrects_) {
-      for (int f = 0; f < nv_; ++f) nu_[f] = gm_[f];
       for (int i = 0; i < n_on_; ++i) {
         double sum = 0;
         for (int f = 0; f < nv_; ++f) sum += Y2_(f, i) * gm_[f];
-        for_rows_[i] = -sum;
+        for_rows2_[i] = -sum;
       }
-      lift_.solve<true>(for_rows_);
-      for (int i = 0; i < n_on_; ++i) {
-        add_to(g_, for_rows_[i], T2_[on_[i]], nc_);
-        for (int f = 0; f < nv_; ++f) nu_[f] += for_rows_[i] * J_(on_[i], f);
-      }
-      for (int f = 0; f < nv_; ++f) gv_[f] += nu_[f];
-      plain_.solve(nu_);
-      for (int f = 0; f < nv_; ++f) add_to(g_, nu_[f], R2_[f], nc_);
-    } else {
-      for (int f = 0; f < nv_; ++f) gv_[f] += gm_[f];
+      lift_.solve<true>(for_rows2_);
+      for (int i = 0; i < n_on_; ++i)
+        for (int f = 0; f < nv_; ++f) nu_[f] += for_rows2_[i] * J_(on_[i], f);
     }
+    for (int f = 0; f < nv_; ++f) gv_[f] += nu_[f];
+    if (corrects_) plain_.solve(nu_);
     if (m_ > 0) {
       for (int r = 0; r < m_; ++r) {
         double sum = 0;
@@ -180,22 +180,31 @@ class StepLinearisation : public LinearisedContacts {
       double by_friction = 0;
       modes_.solve_transposed(m_, for_rows_, by_friction);
       if (friction_column() >= 0) g_[friction_column()] += by_friction;
-      for (int r = 0; r < m_; ++r) {
-        add_to(g_, for_rows_[r], T_[r], nc_);
+      for (int r = 0; r < m_; ++r)
         for (int f = 0; f < nv_; ++f) gv_[f] += for_rows_[r] * J_(r, f);
-      }
     }
     for (int f = 0; f < nv_; ++f) z_[f] = locked_[f] ? 0 : gv_[f];
     held_.solve(z_);
-    for (int f = 0; f < nv_; ++f)
-      if (!locked_[f]) add_to(g_, z_[f], R_[f], nc_);
+    any_swept_ = any_swept_ || by_sweeps_;
+    if (by_sweeps_)
+      pull_back(z_, for_rows_, nu_, for_rows2_, g_);
+    else
+      pull_back_by_columns();
     for (int f = 0; f < nv_; ++f)
       if (locked_[f]) add_locked(f, gv_[f] - inertia_column_times(f, z_));
     for (int c = 0; c < nc_; ++c) out[c] = g_[c];
   }
 
  protected:
-  bool are_loaded_ = false;
+  bool are_loaded_ = false, any_swept_ = false;
+
+  void pull_back_by_columns() {
+    for (int i = 0; corrects_ && i < n_on_; ++i) add_to(g_, for_rows2_[i], T2_[on_[i]], nc_);
+    for (int f = 0; corrects_ && f < nv_; ++f) add_to(g_, nu_[f], R2_[f], nc_);
+    for (int r = 0; r < m_; ++r) add_to(g_, for_rows_[r], T_[r], nc_);
+    for (int f = 0; f < nv_; ++f)
+      if (!locked_[f]) add_to(g_, z_[f], R_[f], nc_);
+  }
 
   // Registers of columns by which impulses that lift change: of coordinates, gains, masses and heights.
   int first_lifted() const { return only_coordinates_lift() ? column(Wrt::q) / columns_at_a_time : 0; }

@@ -17,6 +17,7 @@ class LinearisedColumns : public LinearisedRows {
   // What lanes have not found.
   void add_to_lanes() {
     for (int k = 0; k < tree_.row[nv_]; ++k) H_[k] = from_lanes_.H[k];
+    if (by_sweeps_) return;
     for (int f = 0; f < nv_; ++f) {
       R_(f, f) += job_.dt * forces_.by_q[f];
       R_(f, nv_ + f) += job_.dt * forces_.by_v[f];
@@ -148,6 +149,7 @@ class LinearisedColumns : public LinearisedRows {
     if (!corrects_) return;
     plain_.use(from_lanes_.factor);
     for (int i = 0; i < tree_.n_links; ++i) V_row_[i] = lifts ? V_plus_[i] + W_w_[i] : V_plus_[i];
+    if (by_sweeps_) return;
     for (int f = 0; f < nv_; ++f)
       for (int c = lifts ? nv_ : 0; c < R2_.stride; ++c) R2_(f, c) = 0;
     if (lifts) add_impulse_gains(R2_);

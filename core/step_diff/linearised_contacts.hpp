@@ -13,8 +13,9 @@ class LinearisedContacts : public LinearisedColumns {
 
  protected:
   void add_contact_columns() {
-    set_zero(T_, m_), set_zero(J_, m_);
-    if (corrects_) set_zero(T2_, m_);
+    set_zero(J_, m_);
+    if (!by_sweeps_) set_zero(T_, m_);
+    if (!by_sweeps_ && corrects_) set_zero(T2_, m_);
     for (int k = 0, last; k < n_contacts_; k = last) {
       last = k + 1;
       if (contacts_[k].between == Between::coupling) continue;
@@ -25,6 +26,27 @@ class LinearisedContacts : public LinearisedColumns {
       while (last < n_contacts_ && are_alike(contacts_[k], contacts_[last])) ++last;
       add_alike(k, last);
     }
+  }
+
+  template <class X>
+  struct Relative {
+    Vec3<X> u, w;
+  };
+  int rows_of(const DiffContact& c) const {
+    int n = 0;
+    while (c.rows + n < m_ && rows_[c.rows + n].contact == rows_[c.rows].contact) ++n;
+    return n;
+  }
+  Relative<double> relative(const DiffContact& c, const Twist* V) const {
+    Relative<double> r{zero3<double>(), zero3<double>()};
+    for (int side = 0; side < 2; ++side) {
+      if (c.link[side] < 0) continue;
+      const Twist& m = V[c.link[side]];
+      const double sign = side == 0 ? 1 : -1;
+      r.u += point_velocity(m, c.point - world_.root(c.link[side])) * sign;
+      r.w += m.ang * sign;
+    }
+    return r;
   }
 
  private:
@@ -39,10 +61,6 @@ class LinearisedContacts : public LinearisedColumns {
     S on_a, on_b;                 // 1 if it moves that side
     Motion<S> plus, row, before;  // twists of what carries them: at the end, with what corrects, at the start
   };
-  template <class X>
-  struct Relative {
-    Vec3<X> u, w;
-  };
   // What contacts' wrenches change by, on both sides.
   struct Changes {
     Force<S> side[2] = {zero_force<S>(), zero_force<S>()};
@@ -53,15 +71,10 @@ class LinearisedContacts : public LinearisedColumns {
   static bool are_alike(const DiffContact& x, const DiffContact& y) {
     return x.between == y.between && x.link[0] == y.link[0] && x.link[1] == y.link[1];
   }
-  int rows_of(const DiffContact& c) const {
-    int n = 0;
-    while (c.rows + n < m_ && rows_[c.rows + n].contact == rows_[c.rows].contact) ++n;
-    return n;
-  }
   void add_limit_columns(const DiffContact& c) {
     const int f = path_of(c.rows);
     J_(c.rows, f) = rows_[c.rows].gap_slope;
-    if (has(Wrt::q)) T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
+    if (has(Wrt::q) && !by_sweeps_) T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
   }
   void add_alike(int first, int last) {
     const DiffContact& one = contacts_[first];
@@ -71,12 +84,12 @@ class LinearisedContacts : public LinearisedColumns {
       const Movers movers = gather(one, path_ + one.first + at, one.count - at < width ? one.count - at : width);
       Changes pushes, lifts;
       for (int k = first; k < last; ++k) add_columns(contacts_[k], movers, pushes, lifts);
-      if (!has(Wrt::q)) continue;
+      if (!has(Wrt::q) || by_sweeps_) continue;
       carry(one, movers, pushes, R_);
       if (corrects_) carry(one, movers, lifts, R2_);
     }
     forget_marks(one);
-    for (int k = first; has(Wrt::heights) && k < last; ++k)
+    for (int k = first; has(Wrt::heights) && !by_sweeps_ && k < last; ++k)
       if (contacts_[k].contact) add_height_columns(contacts_[k]);
   }
   Movers gather(const DiffContact& c, const int* dofs, int count) const {
@@ -109,17 +122,6 @@ class LinearisedContacts : public LinearisedColumns {
     for (int lane = 0; lane < m.count; ++lane) to(row, first + m.dof[lane]) += ScalarTraits<S>::get(x, lane);
   }
 
-  Relative<double> relative(const DiffContact& c, const Twist* V) const {
-    Relative<double> r{zero3<double>(), zero3<double>()};
-    for (int side = 0; side < 2; ++side) {
-      if (c.link[side] < 0) continue;
-      const Twist& m = V[c.link[side]];
-      const double sign = side == 0 ? 1 : -1;
-      r.u += point_velocity(m, c.point - world_.root(c.link[side])) * sign;
-      r.w += m.ang * sign;
-    }
-    return r;
-  }
   // What turning k does to the relative velocity: S_k x (V - V before k) at each end it moves. r: the point.
   static Relative<S> turned(const DiffContact& c, const Movers& m, const Vec3<S>& r, const Twist* V,
                             const Motion<S>& inboard) {
@@ -173,7 +175,11 @@ class LinearisedContacts : public LinearisedColumns {
       const double given = scene_.materials[c.contact->material].restitution;
       if (row.component != 2) continue;
       row.share = given > 0 ? row.bounce / given : 1;
-      if (has(Wrt::restitution)) T_(r, column(Wrt::restitution)) = row.share * velocity;
+      if (!has(Wrt::restitution)) continue;
+      if (by_sweeps_)
+        row.by_restitution = row.share * velocity;
+      else
+        T_(r, column(Wrt::restitution)) = row.share * velocity;
     }
   }
   void add_columns(const DiffContact& c, const Movers& m, Changes& pushes, Changes& lifts) {
@@ -188,9 +194,9 @@ class LinearisedContacts : public LinearisedColumns {
       put(J_, i, 0, m, along);
       if (rows_[i].bounce == 0) continue;
       bounces = true;
-      if (has(Wrt::v)) add(T_, i, column(Wrt::v), m, along * S(rows_[i].bounce));
+      if (has(Wrt::v) && !by_sweeps_) add(T_, i, column(Wrt::v), m, along * S(rows_[i].bounce));
     }
-    if (!has(Wrt::q)) return;
+    if (!has(Wrt::q) || by_sweeps_) return;
     const ContactRates<S> rates = c.rates(s * m.on_a, s * m.on_b);
     const Relative<double> v_plus = relative(c, V_plus_);
     const Relative<S> z = turned(c, m, r, V_plus_, m.plus);

@@ -47,6 +47,7 @@ class LinearisedRows {
     V_row_ = arena.take<Twist>(tree_.n_links), own_W_w_ = W_w_ = arena.take<Twist>(tree_.n_links);
     wrench_ = arena.take<Wrench>(tree_.n_links);
     u_ = arena.take<double>(nv_), kept_a_ = arena.take<double>(nv_);
+    row_force_ = arena.take<DriveSlope>(scene_.n_actuators);
     hold_ = arena.take<JointHold>(nv_), locked_ = arena.take<bool>(nv_), link_of_ = arena.take<int>(nv_);
     mark_ = arena.take<int>(nv_), path_ = arena.take<int>(static_cast<std::size_t>(most_contacts) * 2 * deepest());
     contacts_ = arena.take<DiffContact>(most_contacts), slopes_ = arena.take<ContactSlopes>(most_contacts);
@@ -72,7 +73,8 @@ class LinearisedRows {
   SmoothDiff smooth_;
   SmoothLanes lanes_;
   SmoothLanes::Numbers from_lanes_ = {};
-  bool on_lanes_ = false;  // of this environment they are there
+  bool on_lanes_ = false;   // of this environment they are there
+  bool by_sweeps_ = false;  // products with them are found without columns
   WorldTree own_world_;
   WorldTree& world_;
   InverseDynamics& dynamics_;
@@ -87,6 +89,7 @@ class LinearisedRows {
   Twist *own_V_plus_, *own_W_w_;
   Twist *V_, *V_plus_, *V_row_, *W_w_;  // of links: at the start, at the end, that, with what corrects, and that alone
   Wrench* wrench_;
+  DriveSlope* row_force_;  // of actuators: of impulses of their rows
   JointHold* hold_;
   bool* locked_;
   int *link_of_, *mark_, *path_;
@@ -131,17 +134,18 @@ class LinearisedRows {
     set_state(e);
     if (tumble_.find(world_, smooth_.inertias, v_, job_.dt)) return false;
     on_lanes_ = true;
+    by_sweeps_ = job_.reading == Reading::reverse;
     V_ = from_lanes_.V, V_plus_ = from_lanes_.V_plus, W_w_ = from_lanes_.W_w;
     R_ = from_lanes_.R, R2_ = from_lanes_.R2;
     smooth_.joints.differentiate(scene_, job_.dt, q_, v_, control_, gains_);
     for (int f = 0; f < nv_; ++f) {
       v_plus_[f] = from_lanes_.v_plus[f];
-      for (int c = 2 * nv_; c < R_.stride; ++c) R_(f, c) = 0;
+      for (int c = 2 * nv_; !by_sweeps_ && c < R_.stride; ++c) R_(f, c) = 0;
     }
     return true;
   }
   void set_start(std::size_t environment) {
-    on_lanes_ = false;
+    on_lanes_ = by_sweeps_ = false;
     world_ = own_world_;
     V_ = smooth_.V, V_plus_ = own_V_plus_, W_w_ = own_W_w_, R_ = own_R_, R2_ = own_R2_;
     set_zero(R_, nv_);
@@ -170,6 +174,7 @@ class LinearisedRows {
     m_ = n_contacts_ = n_path_ = 0;
     corrects_ = false;
     for (int f = 0; f < nv_; ++f) hold_[f] = {false, 0, 0, 0, 0}, locked_[f] = false;
+    for (int k = 0; by_sweeps_ && k < scene_.n_actuators; ++k) row_force_[k] = {0, 0, 0, 0};
     const StepSolution& solution = job_.solutions[environment_];
     for (int first = 0, last; first < solution.n_rows; first = last) {
       const SolvedRow& row = solution.rows[first];
@@ -278,6 +283,12 @@ class LinearisedRows {
                : 0;
   }
   void add_impulse_slope(int actuator, const DriveSlope& slope, double s) {
+    if (by_sweeps_) {
+      DriveSlope& to = row_force_[actuator];
+      to.by_q += s * slope.by_q, to.by_v += s * slope.by_v;
+      to.by_control += s * slope.by_control, to.by_gain += s * slope.by_gain;
+      return;
+    }
     const int f = scene_.actuators[actuator].dof;
     if (has(Wrt::q)) R_(f, column(Wrt::q) + f) += s * slope.by_q;
     if (has(Wrt::v)) R_(f, column(Wrt::v) + f) += s * slope.by_v;

@@ -27,6 +27,7 @@ class Rk4Linearisation {
   }
 
   void load(const Pack&) {}
+  void finish(const Pack&, double*) {}
   // Leaves rows of q and of v at the end.
   void linearise(std::size_t e) {
     const double *const q0 = job_.q + e * tree_.nq, *const v0 = job_.v + e * nv_;

@@ -27,6 +27,7 @@ struct DiffRow {
   double share;        // of restitution that was kept
   double give;
   bool is_corrected;  // its position is asked for
+  double by_restitution = 0;  // what it changes by as restitution does [m/s]
 };
 
 // What joint rows do along their degrees of freedom.

@@ -87,6 +87,10 @@ class SmoothDiff {
     if (at.has(Wrt::f_ext)) add_force_columns(R, s);
     if (at.has(Wrt::masses)) add_mass_columns(R, -s, dynamics.accelerations(), dynamics.velocities());
   }
+  // g += s times what given forces do along twists X of links.
+  void pull_forces(const Twist* X, double s, double* g) const {
+    for_given_forces([&](int link, int column, const Wrench& w) { g[column] += s * dot(X[link], w); });
+  }
   // s J^T (I A + V x* I V) of the share of each of the user's links; V: null if nothing moves.
   void add_mass_columns(const Matrix& to, double s, const Twist* A, const Twist* velocities) const {
     const int first = job_.columns.of(Wrt::masses);
@@ -118,16 +122,21 @@ class SmoothDiff {
     return shift_to_parent(to_parent(Rotation<double>{world.pose[mount.link].R}, on_link), world.from_root(mount.link));
   }
   void add_force_columns(const Matrix& R, double s) const {
+    for_given_forces([&](int link, int column, const Wrench& w) {
+      world.for_path(link, [&](int j) FW_LAMBDA_INLINE {
+        R(j, job_.columns.of(Wrt::f_ext) + column) += s * dot(world.axis[j], w);
+      });
+    });
+  }
+  // use(link, column, wrench) of unit forces and moments on each of the user's links.
+  template <class Use>
+  void for_given_forces(const Use& use) const {
     for (int u = 0; u < tree_.n_user_links; ++u) {
       const int link = tree_.mounts[u].link;
-      if (link < 0) continue;
-      for (int k = 0; k < 6; ++k) {
+      for (int k = 0; link >= 0 && k < 6; ++k) {
         Wrench e = zero_force<double>();
         (k < 3 ? e.lin[k] : e.ang[k - 3]) = 1;
-        const Wrench w = placed_force(u, e);
-        world.for_path(link, [&](int j) FW_LAMBDA_INLINE {
-          R(j, job_.columns.of(Wrt::f_ext) + 6 * u + k) += s * dot(world.axis[j], w);
-        });
+        use(link, 6 * u + k, placed_force(u, e));
       }
     }
   }

@@ -3,10 +3,12 @@
 //
 //   R = dt (-ID)_q,  dt (-ID)_v + H (1 + dt turn_v)       rows of H v' but for joint forces and what contacts change
 //   w = H^-1 J^T mu,  R2 = -(H w - J^T mu)_q              of impulses mu that take overlaps out of coordinates
-// Lanes are then handed out: each environment finds its own numbers in a row.
+// Lanes are then handed out: each environment finds its own numbers in a row. Of products with cotangents R and R2 are
+// not formed: environments leave x and x2, and x R + x2 R2 is found in O(n) (dynamics_adjoint.hpp).
 #pragma once
 #include "dynamics/ltl_factor.hpp"
 #include "step/advance.hpp"
+#include "step_diff/dynamics_adjoint.hpp"
 #include "step_diff/inverse_dynamics.hpp"
 
 namespace featherweight::FW_ISA {
@@ -33,13 +35,15 @@ class SmoothLanes {
         tree_(job.scene->tree),
         world_(*job.scene, arena),
         dynamics_(world_, arena),
-        R_stride_(R_stride) {
+        adjoint_(world_, arena),
+        R_stride_(R_stride),
+        has_columns_(job.reading != Reading::reverse) {
     const std::size_t nv = static_cast<std::size_t>(tree_.nv), n_links = static_cast<std::size_t>(tree_.n_links);
     q_ = arena.take<S>(tree_.nq);
-    for (S** x : {&v_, &a_, &v_plus_, &w_, &zero_}) *x = arena.take<S>(nv);
+    for (S** x : {&v_, &a_, &v_plus_, &w_, &zero_, &x_, &x2_}) *x = arena.take<S>(nv);
     factor_ = arena.take<S>(tree_.row[nv]);
     inertias_ = arena.take<LaneInertia<S>>(n_links);
-    for (Motion<S>** x : {&V_, &V_plus_, &W_w_}) *x = arena.take<Motion<S>>(n_links);
+    for (Motion<S>** x : {&V_, &V_plus_, &W_w_, &none_}) *x = arena.take<Motion<S>>(n_links);
     for (Force<S>** x : {&f_, &W_, &lift_, &sum_}) *x = arena.take<Force<S>>(n_links);
     f_scratch_ = arena.take<S>(job.f_ext.data ? 6 * tree_.n_user_links : 0);
     const auto piece = [&](std::size_t n) {
@@ -57,8 +61,8 @@ class SmoothLanes {
            piece(nv),
            piece(tree_.row[nv]),
            piece(tree_.row[nv]),
-           piece(nv * R_stride_),
-           piece(nv * R_stride_)};
+           piece(has_columns_ ? nv * R_stride_ : 0),
+           piece(has_columns_ ? nv * R_stride_ : 0)};
     out_ = arena.take<double>(width * size_);
   }
 
@@ -90,12 +94,41 @@ class SmoothLanes {
     add_turning_of_axes(tree_, world_.center, v_, dt, v_plus_);
     world_.twists(v_, V_), world_.twists(v_plus_, V_plus_);
     gather_wrenches(pack);
-    dynamics_.differentiate(v_, a_, base_, job_.f_ext.data ? f_ : nullptr, W_);
+    if (has_columns_)
+      dynamics_.differentiate(v_, a_, base_, job_.f_ext.data ? f_ : nullptr, W_);
+    else
+      dynamics_.find_inertia();
     for (int k = 0; k < tree_.row[tree_.nv]; ++k) factor_[k] = dynamics_.H[k];
     factorise_ltl(tree_, factor_);
-    make_columns();
+    if (has_columns_) make_columns();
     hand_out();
     if (any_lifts_) add_lifts();
+    for (int f = 0; f < tree_.nv; ++f) x_[f] = x2_[f] = S(0);
+  }
+
+  // Of one environment, instead of columns: x2 is null where nothing is lifted.
+  void leave(std::size_t environment, const double* x, const double* x2) {
+    const int lane = static_cast<int>(environment - first_);
+    for (int f = 0; f < tree_.nv; ++f) {
+      ScalarTraits<S>::set(x_[f], lane, x[f]);
+      if (x2) ScalarTraits<S>::set(x2_[f], lane, x2[f]);
+    }
+  }
+  // out += x R + x2 R2: columns of q, then of v; rows of environments are `stride` apart.
+  void add_products(const Pack& pack, double* out, std::size_t stride) {
+    const int nv = tree_.nv;
+    const S dt(job_.dt);
+    adjoint_.find(v_, V_, a_, base_, job_.f_ext.data ? f_ : nullptr, W_, x_);
+    S *const by_q = adjoint_.by_q, *const by_v = adjoint_.by_v, *const Hx = adjoint_.by_a;
+    for (int f = 0; f < nv; ++f) by_v[f] = Hx[f] - by_v[f] * dt;
+    for (int i = 0; i < tree_.n_links; ++i)
+      if (tree_.links[i].kind == JointKind::free) add_turning(i, Hx, by_v);
+    add_to(pack, by_q, -job_.dt, out, stride);
+    add_to(pack, by_v, 1, out + nv, stride);
+    if (!any_lifts_) return;
+    for (int i = 0; i < tree_.n_links; ++i) none_[i] = zero_motion<S>();
+    adjoint_.find(zero_, none_, w_, zero_motion<S>(), nullptr, lift_, x2_);
+    add_to(pack, by_q, -1, out, stride);
   }
 
  private:
@@ -107,10 +140,12 @@ class SmoothLanes {
   const Tree<double>& tree_;
   WorldTreeOf<S> world_;
   InverseDynamicsOf<S> dynamics_;
+  DynamicsAdjointOf<S> adjoint_;
   int R_stride_;
-  S *q_, *v_, *a_, *v_plus_, *w_, *zero_, *factor_, *f_scratch_;
+  bool has_columns_;
+  S *q_, *v_, *a_, *v_plus_, *w_, *zero_, *x_, *x2_, *factor_, *f_scratch_;
   LaneInertia<S>* inertias_;
-  Motion<S>*V_, *V_plus_, *W_w_;
+  Motion<S>*V_, *V_plus_, *W_w_, *none_;
   Force<S>*f_, *W_, *lift_, *sum_;  // on links: given, of impulses over the step, of those that lift, and a scratch
   Motion<S> base_ = zero_motion<S>();
   double* out_;
@@ -248,7 +283,7 @@ class SmoothLanes {
     put(v_plus_, nv, at_.v_plus);
     put(dynamics_.H, static_cast<std::size_t>(tree_.row[nv]), at_.H);
     put(factor_, static_cast<std::size_t>(tree_.row[nv]), at_.factor);
-    for (std::size_t f = 0; f < nv; ++f) put(dynamics_.dq.data + f * 2 * nv, 2 * nv, at_.R + f * R_stride_);
+    for (std::size_t f = 0; has_columns_ && f < nv; ++f) put(dynamics_.dq.data + f * 2 * nv, 2 * nv, at_.R + f * R_stride_);
   }
   void add_lifts() {
     for (int i = 0; i < tree_.n_links; ++i) sum_[i] = lift_[i];
@@ -260,15 +295,37 @@ class SmoothLanes {
     solve_inward(tree_, factor_, w_);
     solve_outward(tree_, factor_, w_);
     world_.twists(w_, W_w_);
+    hand_out_lifts();
+    if (!has_columns_) return;
     dynamics_.differentiate(zero_, w_, zero_motion<S>(), nullptr, lift_);
     const std::size_t nv = static_cast<std::size_t>(tree_.nv);
-    put(w_, nv, at_.w);
-    put(reinterpret_cast<const S*>(W_w_), 6 * static_cast<std::size_t>(tree_.n_links), at_.W_w);
     for (std::size_t f = 0; f < nv; ++f) {
       S* const row = dynamics_.dq.data + f * 2 * nv;
       for (std::size_t k = 0; k < nv; ++k) row[k] = -row[k];
       put(row, nv, at_.R2 + f * R_stride_);
     }
+  }
+  void hand_out_lifts() {
+    put(w_, static_cast<std::size_t>(tree_.nv), at_.w);
+    put(reinterpret_cast<const S*>(W_w_), 6 * static_cast<std::size_t>(tree_.n_links), at_.W_w);
+  }
+
+  // to += Hx times dt w x (u + w x c) by the velocity (u; w) of a free joint.
+  void add_turning(int i, const S* Hx, S* to) const {
+    const int f = tree_.links[i].v;
+    const S *const v = v_ + f, *const force = Hx + f;
+    const Vec3<S> w{v[3], v[4], v[5]}, c = world_.center[i];
+    Vec3<S> p{v[0], v[1], v[2]};
+    add_cross(p, w, c);
+    const Vec3<S> y = Vec3<S>{force[0], force[1], force[2]} * S(job_.dt), turned = cross(y, w);
+    const Vec3<S> by_w = cross(p, y) + cross(c, turned);
+    for (int k = 0; k < 3; ++k) to[f + k] = to[f + k] + turned[k], to[f + 3 + k] = to[f + 3 + k] + by_w[k];
+  }
+  void add_to(const Pack& pack, const S* x, double s, double* out, std::size_t stride) const {
+    for (int lane = 0; lane < pack.count; ++lane)
+      for (int f = 0; f < tree_.nv; ++f)
+        out[static_cast<std::size_t>(lane) * stride + static_cast<std::size_t>(f)] +=
+            s * ScalarTraits<S>::get(x[f], lane);
   }
 };
 

@@ -34,13 +34,15 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
   Arena arena(memory);
   auto step = make(arena);
   constexpr std::size_t width = width_of<Native<double>>;
-  for (std::size_t e = begin; e < end; ++e) {
-    if ((e - begin) % width == 0) step.load({e, static_cast<int>(end - e < width ? end - e : width)});
-    double* const out = job.out + e * n_out;
-    unsigned char* const infeasible = job.infeasible ? job.infeasible + e * nc : nullptr;
-    for (std::size_t c = 0; infeasible && c < nc; ++c) infeasible[c] = 0;
-    if (job.unique) job.unique[e] = 1;
-    if (!job.reports[e].failed) {
+  for (std::size_t first = begin; first < end; first += width) {
+    const Pack pack{first, static_cast<int>(end - first < width ? end - first : width)};
+    step.load(pack);
+    for (std::size_t e = first; e < first + pack.count; ++e) {
+      double* const out = job.out + e * n_out;
+      unsigned char* const infeasible = job.infeasible ? job.infeasible + e * nc : nullptr;
+      for (std::size_t c = 0; infeasible && c < nc; ++c) infeasible[c] = 0;
+      if (job.unique) job.unique[e] = 1;
+      if (job.reports[e].failed) continue;
       step.linearise(e);
       if (job.reading == Reading::jacobian)
         step.jacobian(out, infeasible);
@@ -50,8 +52,12 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
         step.reverse(job.in + e * n_in, out);
       if (job.unique) job.unique[e] = step.is_unique();
     }
-    if (job.reports[e].failed || !is_finite(out, n_out))
+    if (job.reading == Reading::reverse) step.finish(pack, job.out + first * n_out);
+    for (std::size_t e = first; e < first + pack.count; ++e) {
+      double* const out = job.out + e * n_out;
+      if (!job.reports[e].failed && is_finite(out, n_out)) continue;
       for (std::size_t k = 0; k < n_out; ++k) out[k] = 0;
+    }
   }
 }
 

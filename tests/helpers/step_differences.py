@@ -167,15 +167,18 @@ def _product_errors(
     assert after == d.state
     expected = np.sum([matrix[name] @ tangents[name] for name in columns], axis=0)
     forward = np.abs(np.concatenate(push(**tangents)) - expected).max() / (1 + np.abs(expected).max())
+    # with masses and gravity the core forms columns; without, it goes back through the tree
     parameters = [name for name in columns if name not in ("q", "v", "tau", "control", "f_ext")]
-    _, pull = sim.step_vjp(state, tau, control=control, f_ext=f_ext, parameters=parameters)
+    swept = [name for name in parameters if name not in ("masses", "gravity")] + ["restitution", "heights"]
+    few = sim.step_derivatives(state, tau, control=control, f_ext=f_ext, wrt=("restitution", "heights"))
+    matrix |= {name: np.vstack([few.dq[name], few.dv[name]]) for name in ("restitution", "heights")}
     w = rng.normal(size=2 * nv)
-    g = pull(w[:nv], w[nv:])
     worst = float(forward)
-    for name in columns:
-        if name == "f_ext":
-            continue
-        found = g.parameters[name] if name in parameters else getattr(g, name)
-        back = w @ matrix[name]
-        worst = max(worst, float(np.abs(found - back).max(initial=0.0) / (1 + np.abs(back).max(initial=0.0))))
+    for asked in (parameters, swept):
+        _, pull = sim.step_vjp(state, tau, control=control, f_ext=f_ext, parameters=asked)
+        g = pull(w[:nv], w[nv:])
+        for name in (*(x for x in columns if x in ("q", "v", "tau", "control")), *asked):
+            found = g.parameters[name] if name in asked else getattr(g, name)
+            back = w @ matrix[name]
+            worst = max(worst, float(np.abs(found - back).max(initial=0.0) / (1 + np.abs(back).max(initial=0.0))))
     return worst
