@@ -160,28 +160,20 @@ class StepLinearisation : public PulledBack {
     for (int f = 0; tumbles_ && f < nv_; ++f) add_to(g_, gm_[f], tumble_.bends[f], nc_);
     for (int f = 0; f < nv_; ++f) nu_[f] = gm_[f];
     if (corrects_) {
-      for (int i = 0; i < n_on_; ++i) {
-        double sum = 0;
-        for (int f = 0; f < nv_; ++f) sum += Y2_(f, i) * gm_[f];
-        for_rows2_[i] = -sum;
-      }
+      for (int i = 0; i < n_on_; ++i) for_rows2_[i] = 0;
+      for (int f = 0; f < nv_; ++f) add_to(for_rows2_, -gm_[f], Y2_[f], n_on_);
       lift_.solve<true>(for_rows2_);
-      for (int i = 0; i < n_on_; ++i)
-        for (int f = 0; f < nv_; ++f) nu_[f] += for_rows2_[i] * J_(on_[i], f);
+      for (int i = 0; i < n_on_; ++i) add_to(nu_, for_rows2_[i], J_[on_[i]], nv_);
     }
     for (int f = 0; f < nv_; ++f) gv_[f] += nu_[f];
     if (corrects_) plain_.solve(nu_);
     if (m_ > 0) {
-      for (int r = 0; r < m_; ++r) {
-        double sum = 0;
-        for (int f = 0; f < nv_; ++f) sum += Y_(f, r) * gv_[f];
-        for_rows_[r] = sum;
-      }
+      for (int r = 0; r < m_; ++r) for_rows_[r] = 0;
+      for (int f = 0; f < nv_; ++f) add_to(for_rows_, gv_[f], Y_[f], m_);
       double by_friction = 0;
       modes_.solve_transposed(m_, for_rows_, by_friction);
       if (friction_column() >= 0) g_[friction_column()] += by_friction;
-      for (int r = 0; r < m_; ++r)
-        for (int f = 0; f < nv_; ++f) gv_[f] += for_rows_[r] * J_(r, f);
+      for (int r = 0; r < m_; ++r) add_to(gv_, for_rows_[r], J_[r], nv_);
     }
     for (int f = 0; f < nv_; ++f) z_[f] = locked_[f] ? 0 : gv_[f];
     held_.solve(z_);
@@ -243,6 +235,10 @@ class StepLinearisation : public PulledBack {
     n_on_ = 0;
     for (int r = 0; r < m_; ++r)
       if (rows_[r].is_corrected) on_[n_on_++] = r;
+    is_held ? set_lift_matrix() : select_lift_matrix();
+    lift_.factorise(n_on_, true);
+  }
+  void set_lift_matrix() {
     set_responses(plain_, nullptr, n_on_, [this](int i) { return on_[i]; }, Y2_);
     for (int i = 0; i < n_on_; ++i)
       for (int j = 0; j < n_on_; ++j) {
@@ -251,7 +247,15 @@ class StepLinearisation : public PulledBack {
         for (int k = c.first; k < c.first + c.count; ++k) sum += J_(on_[i], path_[k]) * Y2_(path_[k], j);
         lift_.M(i, j) = sum;
       }
-    lift_.factorise(n_on_, true);
+  }
+  // The same where joint rows hold nothing: it is part of what all rows have.
+  void select_lift_matrix() {
+    for (int f = 0; f < nv_; ++f)
+      for (int i = 0; i < n_on_; ++i) Y2_(f, i) = Y_(f, on_[i]);
+    for (int i = 0; i < n_on_; ++i) {
+      for (int j = 0; j < n_on_; ++j) lift_.M(i, j) = G_(on_[i], on_[j]);
+      lift_.M(i, i) += rows_[on_[i]].give - rows_[on_[i]].compliance;
+    }
   }
   // Columns H^-1 J^T of some rows.
   template <class Row>
@@ -345,7 +349,7 @@ class StepLinearisation : public PulledBack {
     for (int f = 0; f < nv_; ++f) sum += J(r, f) * x[f];
     return sum;
   }
-  static void add_to(double* y, double s, const double* x, int n) {
+  static void add_to(double* __restrict y, double s, const double* __restrict x, int n) {
     for (int c = 0; c < n; ++c) y[c] += s * x[c];
   }
 

@@ -23,6 +23,11 @@ class LinearisedContacts : public LinearisedColumns {
         add_limit_columns(contacts_[k]);
         continue;
       }
+      if (by_sweeps_) {
+        set_bounces(contacts_[k]);
+        set_rows(contacts_[k]);
+        continue;
+      }
       while (last < n_contacts_ && are_alike(contacts_[k], contacts_[last])) ++last;
       add_alike(k, last);
     }
@@ -84,12 +89,12 @@ class LinearisedContacts : public LinearisedColumns {
       const Movers movers = gather(one, path_ + one.first + at, one.count - at < width ? one.count - at : width);
       Changes pushes, lifts;
       for (int k = first; k < last; ++k) add_columns(contacts_[k], movers, pushes, lifts);
-      if (!has(Wrt::q) || by_sweeps_) continue;
+      if (!has(Wrt::q)) continue;
       carry(one, movers, pushes, R_);
       if (corrects_) carry(one, movers, lifts, R2_);
     }
     forget_marks(one);
-    for (int k = first; has(Wrt::heights) && !by_sweeps_ && k < last; ++k)
+    for (int k = first; has(Wrt::heights) && k < last; ++k)
       if (contacts_[k].contact) add_height_columns(contacts_[k]);
   }
   Movers gather(const DiffContact& c, const int* dofs, int count) const {
@@ -158,6 +163,23 @@ class LinearisedContacts : public LinearisedColumns {
     return Force<X>{df, turn + FW_ISA::cross(c.point - world_.root(c.link[side]), df)} * sign;
   }
 
+  // Rows alone.
+  void set_rows(const DiffContact& c) {
+    const int end = c.rows + rows_of(c);
+    for (int side = 0; side < 2; ++side) {
+      if (c.link[side] < 0) continue;
+      const Vector r = c.point - world_.root(c.link[side]);
+      const double sign = side == 0 ? 1 : -1;
+      world_.for_path(c.link[side], [&](int f) FW_LAMBDA_INLINE {
+        const Twist& axis = world_.axis[f];
+        const Twist s{point_velocity(axis, r) * sign, axis.ang * sign};
+        for (int i = c.rows; i < end; ++i) {
+          const int component = rows_[i].component;
+          J_(i, f) += FW_ISA::dot(c.axis[component % 3], component < 3 ? s.lin : s.ang);
+        }
+      });
+    }
+  }
   // Restitution as a share of the velocity before.
   void set_bounces(const DiffContact& c) {
     if (!c.contact) return;
@@ -194,9 +216,9 @@ class LinearisedContacts : public LinearisedColumns {
       put(J_, i, 0, m, along);
       if (rows_[i].bounce == 0) continue;
       bounces = true;
-      if (has(Wrt::v) && !by_sweeps_) add(T_, i, column(Wrt::v), m, along * S(rows_[i].bounce));
+      if (has(Wrt::v)) add(T_, i, column(Wrt::v), m, along * S(rows_[i].bounce));
     }
-    if (!has(Wrt::q) || by_sweeps_) return;
+    if (!has(Wrt::q)) return;
     const ContactRates<S> rates = c.rates(s * m.on_a, s * m.on_b);
     const Relative<double> v_plus = relative(c, V_plus_);
     const Relative<S> z = turned(c, m, r, V_plus_, m.plus);

@@ -108,6 +108,7 @@ class LinearisedRows {
   double closed_ = 0;  // gaps of loaded rows up to this count as closed
   int m_ = 0, n_contacts_ = 0, n_path_ = 0, n_on_ = 0;
   bool corrects_ = false, tumbles_ = false;
+  bool is_started_ = false;  // what all environments have in common is there
 
   int deepest() const {
     int most = 0;
@@ -161,6 +162,8 @@ class LinearisedRows {
     smooth_.start(e);
     control_ = smooth_.control, gains_ = smooth_.gains;
     closed_ = LawTuning::closed_share * smooth_.fall * job_.dt * job_.dt;
+    if (is_started_) return;
+    is_started_ = true;
     for (int f = 0; f < nv_; ++f) zero_[f] = mark_[f] = 0;
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
