@@ -1,5 +1,5 @@
-// step_diff/dynamics_adjoint.hpp -- products of derivatives of inverse dynamics with a vector x, with all of a tree about
-// one point: x . tau by q, by v and by a, without a matrix.
+// step_diff/dynamics_adjoint.hpp -- products of derivatives of inverse dynamics with a vector x, with all of a tree
+// about one point: x . tau by q, by v and by a, without a matrix.
 //
 // As dynamics/rnea_adjoint.hpp, in world axes, where composites are sums. X: twists of links for x. With M = I X,
 // b = B^T X and F, summed over what is outboard of a joint, and V, A, X of the link that carries it:

@@ -79,7 +79,8 @@ class LinearisedContacts : public LinearisedColumns {
   void add_limit_columns(const DiffContact& c) {
     const int f = path_of(c.rows);
     J_(c.rows, f) = rows_[c.rows].gap_slope;
-    if (has(Wrt::q) && !by_sweeps_) T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
+    if (has(Wrt::q) && !by_sweeps_)
+      T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
   }
   void add_alike(int first, int last) {
     const DiffContact& one = contacts_[first];

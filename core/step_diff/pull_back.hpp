@@ -1,10 +1,11 @@
-// step_diff/pull_back.hpp -- products of cotangents with the right-hand sides of a linearised step, without their columns.
+// step_diff/pull_back.hpp -- products of cotangents with the right-hand sides of a linearised step, without their
+// columns.
 //
 //   g += x R + eta T + x2 R2 + eta2 T2
-// x, eta: cotangents of velocities and rows; x2, eta2: of what takes overlaps out. The part of inverse dynamics is found
-// on lanes (smooth_lanes.hpp). What contacts add is linear in the rates of their points, axes and gaps, and these in the
-// twists of their links: cotangents of rates become wrenches Gamma on links. Rows and impulses that stay in the world
-// while what is outboard of k turns, S_k x (V - V before k) at each end, add with U, the wrench of eta on a link,
+// x, eta: cotangents of velocities and rows; x2, eta2: of what takes overlaps out. The part of inverse dynamics is
+// found on lanes (smooth_lanes.hpp). What contacts add is linear in the rates of their points, axes and gaps, and these
+// in the twists of their links: cotangents of rates become wrenches Gamma on links. Rows and impulses that stay in the
+// world while what is outboard of k turns, S_k x (V - V before k) at each end, add with U, the wrench of eta on a link,
 //   S_k . (sum of Gamma + V x* U outboard of k - V before k x* sum of U)
 // Cost: O(n + m). Oracle: the columns.
 #pragma once
@@ -48,7 +49,7 @@ class PulledBack : public LinearisedContacts {
   };
   // s d(J v) of one row, or of an impulse s where v is a cotangent.
   static void pull_row(const DiffContact& c, int component, double s, const Relative<double>& v, ContactCotangents& w,
-                      Pushes& pushes) {
+                       Pushes& pushes) {
     const Vector& axis = c.axis[component % 3];
     if (component >= 3) {
       w.axis[component - 3] += v.w * s;

@@ -26,7 +26,7 @@ struct DiffRow {
   double slack_slope;  // of what its position asks of the velocity, by the gap [1/s]
   double share;        // of restitution that was kept
   double give;
-  bool is_corrected;  // its position is asked for
+  bool is_corrected;          // its position is asked for
   double by_restitution = 0;  // what it changes by as restitution does [m/s]
 };
 

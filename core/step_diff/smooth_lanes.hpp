@@ -283,7 +283,8 @@ class SmoothLanes {
     put(v_plus_, nv, at_.v_plus);
     put(dynamics_.H, static_cast<std::size_t>(tree_.row[nv]), at_.H);
     put(factor_, static_cast<std::size_t>(tree_.row[nv]), at_.factor);
-    for (std::size_t f = 0; has_columns_ && f < nv; ++f) put(dynamics_.dq.data + f * 2 * nv, 2 * nv, at_.R + f * R_stride_);
+    for (std::size_t f = 0; has_columns_ && f < nv; ++f)
+      put(dynamics_.dq.data + f * 2 * nv, 2 * nv, at_.R + f * R_stride_);
   }
   void add_lifts() {
     for (int i = 0; i < tree_.n_links; ++i) sum_[i] = lift_[i];

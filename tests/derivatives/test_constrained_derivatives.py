@@ -12,6 +12,7 @@ from helpers.forests import Forest, LinkPlan, leg
 import featherweight as fw
 from featherweight.arrays import Array
 from featherweight.constraints.constraint_set import AnyConstraint
+from featherweight.derivatives.constrained import _closed
 
 FEET = [fw.PointConstraint(f"{leg}_foot") for leg in ("front_left", "front_right", "hind_left", "hind_right")]
 SOLES = [fw.FrameConstraint(f"{side}_foot") for side in ("left", "right")]
@@ -95,6 +96,93 @@ def test_redundant_rows_have_the_derivatives_of_independent_ones() -> None:
         halves = getattr(twice, name)
         assert_close(halves[:12] + halves[12:], getattr(d, name), 1e-6, name)
         assert_close(halves[:12], halves[12:], 1e-6, name)
+
+
+FOOT, OTHER = "front_left_foot", "front_right_foot"
+LOOPS: dict[str, list[AnyConstraint]] = {
+    "point": [fw.PointConstraint(FOOT, to=OTHER, offset=(0.1, 0, 0.2), to_offset=(0, 0.1, 0), stiffness=3, damping=2)],
+    "frame": [fw.FrameConstraint(FOOT, to=OTHER, stiffness=3.0, damping=2.0)],
+    "some rows": [fw.FrameConstraint(FOOT, ("x", "rz"), to="trunk", damping=2.0), fw.PointConstraint(OTHER, "z")],
+    "hinge": [fw.HingeConstraint(FOOT, OTHER, axis="y", damping=2.0), fw.PointConstraint("hind_left_foot")],
+    "rod": [fw.DistanceConstraint(FOOT, OTHER, length=0.3, offset=(0.1, 0, 0.2), stiffness=3.0, damping=2.0)],
+    "rod to the world": [fw.DistanceConstraint(FOOT, length=0.3, to_offset=(0.2, 0.1, 0), stiffness=3.0)],
+    "coupling": [
+        fw.JointCoupling(
+            "front_left_thigh_joint", to="hind_left_calf_joint", polynomial=(0.1, 0.5, 0.3, 0.2), damping=1
+        ),
+        fw.JointCombination(
+            {"front_right_calf_joint": 1.0, "hind_right_calf_joint": -0.5}, compliance=0.1, stiffness=2.0
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_rods_and_couplings(name: str) -> None:
+    check(fw.models.quadruped(), LOOPS[name])
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar", "slider_crank", "delta"])
+def test_mechanisms(name: str) -> None:
+    model = getattr(fw.models, name)()
+    check(model, fw.constraints_of(model), tolerance=1e-6)
+
+
+def test_dense_algebra_agrees_with_the_sweeps_about_anchors() -> None:
+    model = fw.models.quadruped()
+    q, v, tau = state(model)
+    at = fw.exp6([0.1, -0.2, 0.3, 0.4, -0.2, 0.3])
+    trunk = fw.FrameConstraint("trunk", ("x", "rx", "ry", "rz"), position=at, stiffness=2.0, offset=at, compliance=0.1)
+    held = fw.ConstraintSet(model, [*FEET[:3], trunk])
+    active = np.array([True, True, False, True])
+    found = fw.constrained_dynamics(model, q, v, tau, held, active=active, tolerance=1e-12)
+    d = fw.constrained_dynamics_derivatives(model, q, v, tau, held, active=active, tolerance=1e-12)
+    dense = _closed(model, q, v, held, found, None, active, None)
+    for part in ("a_dq", "a_dv", "a_dtau", "forces_dq", "forces_dv", "forces_dtau"):
+        assert_close(getattr(dense, part), getattr(d, part), 1e-9, part)
+
+
+@pytest.mark.parametrize("name", ["point", "hinge", "rod", "coupling"])
+def test_impacts_of_loops(name: str) -> None:
+    model = fw.models.quadruped()
+    q, v, _ = state(model)
+    held = fw.ConstraintSet(model, LOOPS[name])
+
+    def solved(q: Array, v: Array) -> fw.ImpulseSolution:
+        return fw.impulse_dynamics(model, q, v, held, restitution=0.3, tolerance=1e-12)
+
+    d = fw.impulse_dynamics_derivatives(model, q, v, held, restitution=0.3, tolerance=1e-12)
+    at = {"q": q, "v": v}
+    check_derivatives(model, lambda **at: solved(**at).v, at, {"q": d.v_dq, "v": d.v_dv}, 100 * DIFFERENCES)
+    found = {"q": d.impulses_dq, "v": d.impulses_dv}
+    check_derivatives(model, lambda **at: solved(**at).impulses, at, found, 100 * DIFFERENCES)
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.01], ids=["alike", "nearly alike"])
+def test_contradicting_rows_have_the_derivative_of_least_squares(apart: float) -> None:
+    asked = [fw.PointConstraint(foot.frame, acceleration=1.0, offset=(apart, 0, 0)) for foot in FEET[:2]]
+    check(fw.models.quadruped(), [*FEET[:2], *asked], tolerance=1e-6)
+
+
+def test_contradicting_loops_have_the_derivative_of_least_squares() -> None:
+    loop = fw.PointConstraint(FOOT, to=OTHER, acceleration=1.0, offset=(0.01, 0, 0))
+    check(fw.models.quadruped(), [fw.PointConstraint(FOOT, to=OTHER), loop], tolerance=1e-6)
+
+
+def test_more_rows_than_an_arm_can_follow() -> None:
+    arm = fw.models.arm()
+    rows: list[AnyConstraint] = [fw.FrameConstraint("flange")]
+    check(arm, [*rows, fw.PointConstraint(arm.link_names[4], acceleration=1.0)], tolerance=1e-5)
+
+
+def test_loops_in_batches_are_their_samples() -> None:
+    model = fw.models.quadruped()
+    q, v, tau = (np.array(x) for x in zip(*(state(model, seed) for seed in range(3)), strict=True))
+    d = fw.constrained_dynamics_derivatives(model, q, v, tau, LOOPS["hinge"])
+    for k in range(3):
+        one = fw.constrained_dynamics_derivatives(model, q[k], v[k], tau[k], LOOPS["hinge"])
+        assert_close(d.a_dq[k], one.a_dq, 1e-12)
+        assert_close(d.forces_dtau[k], one.forces_dtau, 1e-12)
 
 
 def test_contradicting_rows_stay_finite() -> None:

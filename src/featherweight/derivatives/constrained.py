@@ -19,12 +19,15 @@ from ..constraints.constraint_set import (
     FrameConstraint,
     PointConstraint,
 )
-from ..constraints.dynamics import Method, activity, constrained_dynamics
+from ..constraints.dynamics import ConstrainedSolution, Method, activity, constrained_dynamics
 from ..constraints.impulse_dynamics import impulse_dynamics, per_row
+from ..constraints.terms import constraint_residual
 from ..core_tables import Layout
 from ..kinematics.logarithms import log3
 from ..model.model import Model
 from ..records import Record
+from .closed import CONTRADICTING, closed_derivatives, closed_impact_derivatives
+from .row_changes import inverse_right_jacobian, is_anchored
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,8 @@ def constrained_dynamics_derivatives(
     """Constrained forward dynamics and its derivatives by q, v and tau, exact.
 
     The arguments are those of :func:`featherweight.constrained_dynamics`, which is solved first. Feedback of the
-    constraints, stiffness and damping, is differentiated too.
+    constraints, stiffness and damping, is differentiated too. Sets with loops, rods or couplings, and samples whose rows
+    contradict each other, are solved by dense algebra.
 
     >>> model = fw.models.quadruped()
     >>> feet = [fw.PointConstraint(f"{leg}_foot") for leg in ("front_left", "front_right", "hind_left", "hind_right")]
@@ -89,12 +93,20 @@ def constrained_dynamics_derivatives(
         model, q, v, tau, compiled, method=method, tolerance=tolerance, max_iterations=max_iterations, f_ext=f_ext,
         active=active, num_threads=num_threads,
     )  # fmt: skip
+    if not all(is_anchored(each) for each in compiled.constraints):
+        return _closed(model, q, v, compiled, found, f_ext, active, num_threads)
     inputs = _row_inputs(found.forces, compiled.damping, _stiffness(model, q, compiled, num_threads))
     table = _core.constrained_derivatives(model, q, v, found.a, compiled, inputs, activity(active), f_ext, num_threads)
     n, m = model.nv, compiled.n_rows
     by = ("dq", "dv", "dtau")
     layout = Layout(**{f"a_{x}": (n, n) for x in by}, **{f"forces_{x}": (m, n) for x in by})
-    return ConstrainedDerivatives(a=found.a, forces=found.forces, **layout.split(table))
+    blocks = layout.split(table)
+    contradicting = found.residual > CONTRADICTING * (1 + np.abs(found.a).max(axis=-1))
+    if contradicting.any():
+        least = _closed(model, q, v, compiled, found, f_ext, active, num_threads)
+        where = np.asarray(contradicting)[..., None, None]
+        blocks = {name: np.where(where, getattr(least, name), x) for name, x in blocks.items()}
+    return ConstrainedDerivatives(a=found.a, forces=found.forces, **blocks)
 
 
 def impulse_dynamics_derivatives(
@@ -127,11 +139,69 @@ def impulse_dynamics_derivatives(
         model, q, v, compiled, restitution=restitution, method=method, tolerance=tolerance,
         max_iterations=max_iterations, active=active, num_threads=num_threads,
     )  # fmt: skip
+    if not all(is_anchored(each) for each in compiled.constraints):
+        samples = Samples(model, compiled, q, v, active)
+        by_q, by_v = closed_impact_derivatives(
+            model, compiled, samples.q, samples.v, samples.of(found.v), samples.of(found.impulses),
+            per_row(restitution, compiled), samples.active, num_threads,
+        )  # fmt: skip
+        v_dq, impulses_dq, v_dv, impulses_dv = (samples.squeezed(x) for x in (*by_q, *by_v))
+        return ImpulseDerivatives(found.v, found.impulses, v_dq, v_dv, impulses_dq, impulses_dv)
     inputs = _row_inputs(found.impulses, per_row(restitution, compiled), np.zeros(6))
     table = _core.impulse_derivatives(model, q, v, found.v, compiled, inputs, activity(active), num_threads)
     n, m = model.nv, compiled.n_rows
     layout = Layout(v_dq=(n, n), v_dv=(n, n), impulses_dq=(m, n), impulses_dv=(m, n))
     return ImpulseDerivatives(v=found.v, impulses=found.impulses, **layout.split(table))
+
+
+class Samples:
+    """Arguments as batches, (batch, n) each."""
+
+    def __init__(
+        self, model: Model, constraints: ConstraintSet, q: ArrayLike, v: ArrayLike, active: ArrayLike | None
+    ) -> None:
+        given = [np.asarray(x, dtype=np.float64) for x in (q, v)]
+        mask = np.ones(constraints.n_constraints) if active is None else np.asarray(activity(active))
+        leading = [x.shape[:-1] for x in (*given, mask)]
+        if constraints.positions is not None:
+            leading.append(constraints.positions.shape[:-3])
+        self._shape = np.broadcast_shapes(*leading)
+        self.q, self.v, mask = (self.of(x) for x in (*given, mask))
+        self.active = np.repeat(mask, [rows.stop - rows.start for rows in constraints.slices], axis=-1)
+
+    def of(self, x: Array, axes: int = 1) -> Array:
+        """With the batch first."""
+        shape = x.shape[x.ndim - axes :]
+        return np.broadcast_to(x, (*self._shape, *shape)).reshape(-1, *shape)
+
+    def squeezed(self, x: Array) -> Array:
+        return x.reshape(*self._shape, *x.shape[1:])
+
+
+def _closed(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    constraints: ConstraintSet,
+    found: ConstrainedSolution,
+    f_ext: ArrayLike | None,
+    active: ArrayLike | None,
+    num_threads: int | None,
+) -> ConstrainedDerivatives:
+    """By dense algebra; found: may have more samples than q and v, if tau has."""
+    batch = found.a.shape[:-1]
+    samples = Samples(
+        model, constraints, *(np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (q, v)), active=active
+    )  # fmt: skip
+    rest = constraint_residual(model, q, v, found.a, constraints, num_threads=num_threads)
+    rest = rest + constraints.compliance * found.forces
+    forces = None if f_ext is None else samples.of(np.asarray(f_ext, dtype=np.float64), 2)
+    solved = closed_derivatives(
+        model, constraints, samples.q, samples.v, samples.of(found.a), samples.of(found.forces),
+        samples.of(rest) * samples.active, samples.active, forces, num_threads,
+    )  # fmt: skip
+    motion, force = ([samples.squeezed(part[k]) for part in solved] for k in (0, 1))
+    return ConstrainedDerivatives(found.a, found.forces, *motion, *force)
 
 
 def _row_inputs(forces: Array, gain: Array, stiffness: Array) -> Array:
@@ -184,7 +254,7 @@ def _position_rows(k: int, constraint: Constraint, pose: Array, wanted: Array) -
             "here; give it all of rx, ry and rz, or none"
         )
     if about:
-        turn = _inverse_right_jacobian(np.asarray(log3(np.swapaxes(wanted[..., :3, :3], -1, -2) @ R)))
+        turn = inverse_right_jacobian(np.asarray(log3(np.swapaxes(wanted[..., :3, :3], -1, -2) @ R)))
     for r, i in enumerate(axes):
         if i < 3:
             rows[..., r, i] = 1.0
@@ -192,13 +262,3 @@ def _position_rows(k: int, constraint: Constraint, pose: Array, wanted: Array) -
         else:
             rows[..., r, 3:] = turn[..., i - 3, :]
     return rows
-
-
-def _inverse_right_jacobian(phi: Array) -> Array:
-    """Of the rotation vector phi, (..., 3, 3): it changes by this times the angular velocity in the turned axes."""
-    angle = np.linalg.norm(phi, axis=-1)[..., None, None]
-    half = np.maximum(angle, 1e-3) / 2
-    series = 1 / 12 + angle**2 / 720
-    factor = np.where(angle < 1e-3, series, (1 - half / np.tan(half)) / (2 * half) ** 2)
-    K = np.cross(np.eye(3), phi[..., None, :], axisa=-1, axisb=-1)
-    return np.asarray(np.eye(3) + K / 2 + factor * K @ K)
