@@ -3,7 +3,7 @@
 With the derivatives of both equations at fixed a and f,
 
     H a + h = tau + J^T f,   J a + gamma + R f = desired
-    [ H  -J^T ] [ da ]   [ -d(H a + h - J^T f)      ]
+    [ H  -J^T ] [ da ]   [ -d(H a + h - J^T f)       ]
     [ J   R   ] [ df ] = [ -d(J a + gamma - desired) ]
 
 Rows that contradict each other leave r = J a + gamma - desired, of least squares: J^T r = 0, and f is in the range of J,
@@ -114,7 +114,7 @@ def _with_wrenches(model: Model, rows: RowChanges, batch: int, f_ext: Array | No
 
 
 def _pseudo_inverse(matrix: Array) -> Array:
-    return np.linalg.pinv(matrix, rcond=DEPENDENT, hermitian=True)
+    return np.asarray(np.linalg.pinv(matrix, rcond=DEPENDENT, hermitian=True), dtype=np.float64)
 
 
 def _solve(inverse: Array, J: Array, compliance: Array, pushed: Array, asked: Array) -> Solved:

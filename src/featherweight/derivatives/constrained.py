@@ -77,8 +77,8 @@ def constrained_dynamics_derivatives(
     """Constrained forward dynamics and its derivatives by q, v and tau, exact.
 
     The arguments are those of :func:`featherweight.constrained_dynamics`, which is solved first. Feedback of the
-    constraints, stiffness and damping, is differentiated too. Sets with loops, rods or couplings, and samples whose rows
-    contradict each other, are solved by dense algebra.
+    constraints, stiffness and damping, is differentiated too. Sets with loops, rods or couplings, and samples whose
+    rows contradict each other, are solved by dense algebra.
 
     >>> model = fw.models.quadruped()
     >>> feet = [fw.PointConstraint(f"{leg}_foot") for leg in ("front_left", "front_right", "hind_left", "hind_right")]
@@ -140,7 +140,7 @@ def impulse_dynamics_derivatives(
         max_iterations=max_iterations, active=active, num_threads=num_threads,
     )  # fmt: skip
     if not all(is_anchored(each) for each in compiled.constraints):
-        samples = Samples(model, compiled, q, v, active)
+        samples = Samples(compiled, q, v, active)
         by_q, by_v = closed_impact_derivatives(
             model, compiled, samples.q, samples.v, samples.of(found.v), samples.of(found.impulses),
             per_row(restitution, compiled), samples.active, num_threads,
@@ -157,9 +157,7 @@ def impulse_dynamics_derivatives(
 class Samples:
     """Arguments as batches, (batch, n) each."""
 
-    def __init__(
-        self, model: Model, constraints: ConstraintSet, q: ArrayLike, v: ArrayLike, active: ArrayLike | None
-    ) -> None:
+    def __init__(self, constraints: ConstraintSet, q: ArrayLike, v: ArrayLike, active: ArrayLike | None) -> None:
         given = [np.asarray(x, dtype=np.float64) for x in (q, v)]
         mask = np.ones(constraints.n_constraints) if active is None else np.asarray(activity(active))
         leading = [x.shape[:-1] for x in (*given, mask)]
@@ -190,9 +188,8 @@ def _closed(
 ) -> ConstrainedDerivatives:
     """By dense algebra; found: may have more samples than q and v, if tau has."""
     batch = found.a.shape[:-1]
-    samples = Samples(
-        model, constraints, *(np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (q, v)), active=active
-    )  # fmt: skip
+    q, v = (np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (q, v))
+    samples = Samples(constraints, q, v, active)
     rest = constraint_residual(model, q, v, found.a, constraints, num_threads=num_threads)
     rest = rest + constraints.compliance * found.forces
     forces = None if f_ext is None else samples.of(np.asarray(f_ext, dtype=np.float64), 2)

@@ -212,8 +212,8 @@ def _frame_changes(
     if to is not None:
         wrenches.append(at.on_link(to, to_offset, -_times(np.swapaxes(X, -1, -2), wrench)))
     turning = np.swapaxes(S_b, -1, -2) @ _crossed_force(wrench) @ apart
-    rows = [m[..., axes, :] for m in (J, by_q, by_v, velocity_q, error_q)]
-    return RowChanges(*rows, wrenches, turning)
+    J, by_q, by_v, velocity_q, error_q = (m[..., axes, :] for m in (J, by_q, by_v, velocity_q, error_q))
+    return RowChanges(J, by_q, by_v, velocity_q, error_q, wrenches, turning)
 
 
 def _axes(constraint: Any) -> list[int]:
@@ -260,7 +260,7 @@ def _rod_changes(at: _Posture, rod: DistanceConstraint, forces: Array) -> RowCha
 
 
 def _row(x: Array, matrix: Array) -> Array:
-    return x[:, None, :] @ matrix
+    return np.asarray(x[:, None, :] @ matrix)
 
 
 def _point(f: _Frame) -> tuple[Array, ...]:
