@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "bindings.hpp"
@@ -45,18 +46,32 @@ Input<double> input(const char* name, const nb::object& value, std::size_t batch
   return {array.data(), array.shape(0) == 1 ? 0 : n};
 }
 
+// What drove the step, and the columns that are asked for.
+StepDiffJob job_of(const Environments& after, const KeptSolutions& kept, const nb::object& tau,
+                   const nb::object& control, const nb::object& f_ext, const std::vector<std::string>& wrt) {
+  const Simulation& simulation = after.simulation();
+  const std::size_t batch = after.batch();
+  if (kept.of.size() != batch) throw std::invalid_argument("kept: expected solutions of the same batch");
+  StepDiffJob job{};
+  job.columns = layout(simulation, wrt);
+  job.tau = input("tau", tau, batch, simulation.model().nv());
+  job.control = input("control", control, batch, simulation.scene().n_controls());
+  job.f_ext = input("f_ext", f_ext, batch, 6 * simulation.model().n_links());
+  return job;
+}
+nb::object array_of_flags(const std::vector<std::size_t>& shape, const std::vector<unsigned char>& values) {
+  NewArray array(shape, 'd');
+  for (std::size_t k = 0; k < values.size(); ++k) static_cast<double*>(array.data())[k] = values[k];
+  return array.take();
+}
+
 nb::object differentiate_step(Environments& after, const KeptSolutions& kept, const nb::object& tau,
                               const nb::object& control, const nb::object& f_ext, const std::vector<std::string>& wrt,
                               const std::string& product, const nb::object& x, nb::handle num_threads) {
   const Simulation& simulation = after.simulation();
   const std::size_t batch = after.batch(), nv = static_cast<std::size_t>(simulation.model().nv());
-  if (kept.of.size() != batch) throw std::invalid_argument("kept: expected solutions of the same batch");
-  StepDiffJob job{};
-  job.columns = layout(simulation, wrt);
+  StepDiffJob job = job_of(after, kept, tau, control, f_ext, wrt);
   const std::size_t nc = static_cast<std::size_t>(job.columns.count);
-  job.tau = input("tau", tau, batch, static_cast<int>(nv));
-  job.control = input("control", control, batch, simulation.scene().n_controls());
-  job.f_ext = input("f_ext", f_ext, batch, 6 * simulation.model().n_links());
   const bool is_jacobian = product == "jacobian";
   job.reading = is_jacobian ? Reading::jacobian : product == "forward" ? Reading::forward : Reading::reverse;
   if (!is_jacobian && product != "forward" && product != "reverse")
@@ -77,12 +92,35 @@ nb::object differentiate_step(Environments& after, const KeptSolutions& kept, co
   const int n_threads = thread_count(num_threads);
   without_gil([&] { differentiate(after, kept, job, n_threads); });
   if (!is_jacobian) return out.take();
-  const auto flags = [](const std::vector<std::size_t>& shape, const std::vector<unsigned char>& values) {
-    NewArray array(shape, 'd');
-    for (std::size_t k = 0; k < values.size(); ++k) static_cast<double*>(array.data())[k] = values[k];
-    return array.take();
-  };
-  return nb::make_tuple(out.take(), flags({batch, nc}, infeasible), flags({batch}, unique));
+  return nb::make_tuple(out.take(), array_of_flags({batch, nc}, infeasible), array_of_flags({batch}, unique));
+}
+
+nb::object relax_step(Environments& after, const KeptSolutions& kept, const nb::object& tau, const nb::object& control,
+                      const nb::object& f_ext, const std::vector<std::string>& wrt, double kappa, double reach,
+                      nb::handle num_threads) {
+  const Simulation& simulation = after.simulation();
+  if (simulation.scene().rules)
+    throw std::invalid_argument("relaxed steps look at all pairs of shapes; this scene has too many");
+  if (simulation.scene().held.n_rows || simulation.scene().is_verlet() ||
+      simulation.scene().integrator == Integrator::rk4)
+    throw std::invalid_argument(
+        "relaxed steps are those of the integrators 'semi_implicit' and 'implicit', of scenes without loops");
+  const std::size_t batch = after.batch(), nv = static_cast<std::size_t>(simulation.model().nv()),
+                    nq = static_cast<std::size_t>(simulation.model().nq());
+  StepDiffJob job = job_of(after, kept, tau, control, f_ext, wrt);
+  job.reading = Reading::jacobian;
+  job.kappa = kappa, job.reach = reach;
+  NewArray out({batch, 2 * nv, static_cast<std::size_t>(job.columns.count)}, 'd'), q({batch, nq}, 'd'),
+      v({batch, nv}, 'd');
+  job.out = static_cast<double*>(out.data());
+  job.q_relaxed = static_cast<double*>(q.data()), job.v_relaxed = static_cast<double*>(v.data());
+  std::copy(after.q().begin(), after.q().end(), job.q_relaxed);  // of environments that failed
+  std::copy(after.v().begin(), after.v().end(), job.v_relaxed);
+  std::vector<unsigned char> converged(batch);
+  job.unique = converged.data();
+  const int n_threads = thread_count(num_threads);
+  without_gil([&] { differentiate(after, kept, job, n_threads); });
+  return nb::make_tuple(out.take(), q.take(), v.take(), array_of_flags({batch}, converged));
 }
 
 }  // namespace
@@ -98,6 +136,16 @@ void bind_step_diff(nb::module_& m) {
         "The last step of environments, whose solutions were kept, linearised. product: 'jacobian': (batch, 2 nv, "
         "columns), with columns that have no derivative and environments whose velocities are unique; 'forward': "
         "(batch, 2 nv) for x (batch, columns); 'reverse': (batch, columns) for x (batch, 2 nv).");
+  m.def(
+      "relax_step", &relax_step, nb::arg("after"), nb::arg("kept"), nb::arg("tau").none(), nb::arg("control").none(),
+      nb::arg("f_ext").none(), nb::arg("wrt"), nb::arg("kappa"), nb::arg("reach"), nb::arg("num_threads").none(),
+      nb::sig("def relax_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArray[numpy.float64] | "
+              "None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] "
+              "| None, wrt: collections.abc.Sequence[str], kappa: float, reach: float, num_threads: int | None) -> "
+              "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], "
+              "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"),
+      "The last step of environments once more, with laws of contacts relaxed by kappa [J] for shapes up to reach [m] "
+      "apart: its Jacobian (batch, 2 nv, columns), q and v at its end, and whether impulses converged.");
   m.def(
       "ground_shapes", [](const Simulation& simulation) { return ground_shapes(simulation.scene()); },
       nb::arg("simulation"), "Shapes of the world, in the order of the columns of 'heights'.");

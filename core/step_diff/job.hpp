@@ -61,6 +61,9 @@ struct StepDiffJob {
   double* out = nullptr;
   unsigned char* infeasible = nullptr;  // (columns) per environment: it has no derivative in the modes there are
   unsigned char* unique = nullptr;      // per environment: velocities at the end are
+  double kappa = 0;                     // [J] > 0: laws of contacts are relaxed by it (relaxed.hpp),
+  double reach = 0;                     // of shapes up to so far apart [m];
+  double *q_relaxed = nullptr, *v_relaxed = nullptr;  // where that ends, as q_end and v_end
 };
 
 }  // namespace featherweight

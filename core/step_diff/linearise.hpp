@@ -11,6 +11,7 @@
 // Cost: O(n d + m d) to assemble; then n d (columns) + m^2 (columns) + m^3 for a Jacobian, n d + m^2 for a product.
 // Oracle: central differences of the step.
 #pragma once
+#include "step_diff/central_path.hpp"
 #include "step_diff/pull_back.hpp"
 
 namespace featherweight::FW_ISA {
@@ -198,6 +199,11 @@ class StepLinearisation : public PulledBack {
       if (!locked_[f]) add_to(g_, z_[f], R_[f], nc_);
   }
 
+  const double* impulses_ = nullptr;  // of rows, where laws are relaxed
+  PathContact path_contact(const DiffContact& c) const {
+    return {c.rows, rows_of(c), rows_[c.rows + rows_of(c) - 1].mu};
+  }
+
   // Registers of columns by which impulses that lift change: of coordinates, gains, masses and heights.
   int first_lifted() const { return only_coordinates_lift() ? column(Wrt::q) / columns_at_a_time : 0; }
   int last_lifted() const { return only_coordinates_lift() ? packs_of(column(Wrt::q) + nv_) : R2_.packs(); }
@@ -230,7 +236,9 @@ class StepLinearisation : public PulledBack {
     for (int r = 0; r < m_; ++r)
       for (int c = 0; c < m_; ++c) G_(r, c) = r == c ? rows_[r].compliance : 0;
     add_rows_times(Y_, G_);
-    modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1, true);
+    for (int k = 0; is_relaxed() && k < n_contacts_; ++k)
+      CentralPath::add_yielding(path_contact(contacts_[k]), impulses_, job_.kappa, G_);
+    modes_.set(m_, rows_, G_, job_.friction ? job_.friction[environment_] : 1, !is_relaxed());
     if (!corrects_) return;
     n_on_ = 0;
     for (int r = 0; r < m_; ++r)

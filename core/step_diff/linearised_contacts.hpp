@@ -32,6 +32,23 @@ class LinearisedContacts : public LinearisedColumns {
       add_alike(k, last);
     }
   }
+  // Rows alone.
+  void set_rows(const DiffContact& c) {
+    const int end = c.rows + rows_of(c);
+    for (int side = 0; side < 2; ++side) {
+      if (c.link[side] < 0) continue;
+      const Vector r = c.point - world_.root(c.link[side]);
+      const double sign = side == 0 ? 1 : -1;
+      world_.for_path(c.link[side], [&](int f) FW_LAMBDA_INLINE {
+        const Twist& axis = world_.axis[f];
+        const Twist s{point_velocity(axis, r) * sign, axis.ang * sign};
+        for (int i = c.rows; i < end; ++i) {
+          const int component = rows_[i].component;
+          J_(i, f) += FW_ISA::dot(c.axis[component % 3], component < 3 ? s.lin : s.ang);
+        }
+      });
+    }
+  }
 
   template <class X>
   struct Relative {
@@ -164,23 +181,6 @@ class LinearisedContacts : public LinearisedColumns {
     return Force<X>{df, turn + FW_ISA::cross(c.point - world_.root(c.link[side]), df)} * sign;
   }
 
-  // Rows alone.
-  void set_rows(const DiffContact& c) {
-    const int end = c.rows + rows_of(c);
-    for (int side = 0; side < 2; ++side) {
-      if (c.link[side] < 0) continue;
-      const Vector r = c.point - world_.root(c.link[side]);
-      const double sign = side == 0 ? 1 : -1;
-      world_.for_path(c.link[side], [&](int f) FW_LAMBDA_INLINE {
-        const Twist& axis = world_.axis[f];
-        const Twist s{point_velocity(axis, r) * sign, axis.ang * sign};
-        for (int i = c.rows; i < end; ++i) {
-          const int component = rows_[i].component;
-          J_(i, f) += FW_ISA::dot(c.axis[component % 3], component < 3 ? s.lin : s.ang);
-        }
-      });
-    }
-  }
   // Restitution as a share of the velocity before.
   void set_bounces(const DiffContact& c) {
     if (!c.contact) return;

@@ -104,12 +104,15 @@ class LinearisedRows {
 
   // of the environment
   std::size_t environment_ = 0;
+  const ContactList* list_ = nullptr;
   const double *q_ = nullptr, *v_ = nullptr, *a_ = nullptr, *control_ = nullptr, *gains_ = nullptr;
   double closed_ = 0;  // gaps of loaded rows up to this count as closed
   int m_ = 0, n_contacts_ = 0, n_path_ = 0, n_on_ = 0;
   bool corrects_ = false, tumbles_ = false;
   bool is_started_ = false;  // what all environments have in common is there
 
+  // Laws of contacts are relaxed (relaxed.hpp): impulses of the step itself have no part.
+  bool is_relaxed() const { return job_.kappa > 0; }
   int deepest() const {
     int most = 0;
     for (int f = 0; f < nv_; ++f) most = scene_.depth[f] + 1 > most ? scene_.depth[f] + 1 : most;
@@ -158,6 +161,7 @@ class LinearisedRows {
   }
   void set_state(std::size_t e) {
     environment_ = e;
+    list_ = job_.contacts + e;
     q_ = job_.q + e * tree_.nq, v_ = job_.v + e * nv_, a_ = job_.acceleration + e * nv_;
     smooth_.start(e);
     control_ = smooth_.control, gains_ = smooth_.gains;
@@ -184,7 +188,7 @@ class LinearisedRows {
       last = first + 1;
       if (row.source == RowSource::joint) {
         hold_joint(scene_.joint_rows[row.index], row);
-      } else if (row.source == RowSource::contact) {
+      } else if (row.source == RowSource::contact && !is_relaxed()) {
         while (last < solution.n_rows && solution.rows[last].source == RowSource::contact &&
                solution.rows[last].index == row.index)
           ++last;
@@ -223,6 +227,7 @@ class LinearisedRows {
         }
       }
       const bool rests = solved.mode == Mode::sticking && is_at_rest(gap);
+      if (is_relaxed()) return;
       if (solved.correction > 0 || rests) add_limit(f, direction, gap, solved);
       return;
     }
@@ -398,7 +403,7 @@ class LinearisedRows {
   // Points of one pair: all of them, since they are levelled together.
   void find_slopes(int first, int last) {
     const Contact& one = *contacts_[first].contact;
-    const ContactList& list = job_.contacts[environment_];
+    const ContactList& list = *list_;
     int begin = static_cast<int>(&one - list.data), end = begin;
     while (begin > 0 && list.data[begin - 1].a == one.a && list.data[begin - 1].b == one.b) --begin;
     while (end < list.count && list.data[end].a == one.a && list.data[end].b == one.b) ++end;

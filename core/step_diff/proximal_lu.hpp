@@ -154,7 +154,10 @@ class ProximalLu {
       for (int i = k + 1; i < n_; ++i)
         if (size_of(LU_(i, k)) > size_of(LU_(best, k))) best = i;
       pivot_[k] = best;
-      if (!(size_of(LU_(best, k)) > floor)) return false;
+      if (!(size_of(LU_(best, k)) > floor)) {
+        for (int i = k; i < n_; ++i) pivot_[i] = i;
+        return false;
+      }
       for (int j = 0; best != k && j < n_; ++j) {
         const double x = LU_(k, j);
         LU_(k, j) = LU_(best, j), LU_(best, j) = x;

@@ -1,4 +1,5 @@
 #include "step_diff/closed_diff.hpp"
+#include "step_diff/relaxed.hpp"
 #include "step_diff/rk4_diff.hpp"
 
 namespace featherweight::FW_ISA {
@@ -61,6 +62,31 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
   }
 }
 
+struct OwnContacts {
+  ContactList list;
+  Memory memory{};
+  ~OwnContacts() { release(list.memory), release(memory); }
+};
+// Laws of contacts are relaxed. How many there are within reach is seen first.
+void relax(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
+  OwnContacts own;
+  const auto make = [&](Arena& arena) { return SmoothDiff(job, arena); };
+  Arena measure(own.memory);
+  make(measure);
+  if (!measure.fits()) reserve(own.memory, own.memory.required);
+  Arena arena(own.memory);
+  SmoothDiff smooth = make(arena);
+  int most = 1;
+  for (std::size_t e = begin; e < end; ++e) {
+    if (job.reports[e].failed) continue;
+    smooth.start(e);
+    smooth.world.place(job.q + e * job.scene->tree.nq, smooth.link_inertias());
+    find_within(*job.scene, e, smooth.world.pose, job.reach, own.list);
+    most = own.list.count > most ? own.list.count : most;
+  }
+  differentiate(job, begin, end, memory, [&](Arena& room) { return RelaxedLinearisation(job, most, own.list, room); });
+}
+
 }  // namespace
 
 // What step.cpp puts into the table.
@@ -68,6 +94,7 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
 void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, Memory& memory) {
   if (job.scene->integrator == Integrator::rk4)
     return differentiate(job, begin, end, memory, [&](Arena& arena) { return Rk4Linearisation(job, arena); });
+  if (job.kappa > 0) return relax(job, begin, end, memory);
   int most_rows = 0, most_contacts = 0;
   for (std::size_t e = begin; e < end; ++e) {
     most_rows = job.solutions[e].n_rows > most_rows ? job.solutions[e].n_rows : most_rows;

@@ -142,6 +142,7 @@ from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
 from .simulation.trajectory import Trajectory
 from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
+from .smoothing.relaxed import Relaxed, RelaxedRollout, RelaxedStep, relaxed, relaxed_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
     from . import gym, jax, reference, torch
@@ -218,6 +219,9 @@ __all__ = [
     "Parameters",
     "Plane",
     "PointConstraint",
+    "Relaxed",
+    "RelaxedRollout",
+    "RelaxedStep",
     "RneaDerivatives",
     "RolloutGradient",
     "Scene",
@@ -303,6 +307,8 @@ __all__ = [
     "quaternion_multiply",
     "quaternion_slerp",
     "reference",
+    "relaxed",
+    "relaxed_step",
     "rnea",
     "rnea_derivatives",
     "rnea_vjp",

@@ -6,7 +6,7 @@ and where overlaps are taken out, the sweeps that the step stops at a thousandth
 
 from __future__ import annotations
 
-import warnings
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -393,11 +393,11 @@ def test_bad_input_is_named(ask: Callable[[fw.Simulator], object], told: str) ->
         ask(bodies(BOX))
 
 
-@pytest.mark.parametrize("kind", ["standing", "sliding", "falling", "at limits", "thrashing"])
-def test_random_states_have_finite_derivatives(kind: str, quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
-    """What is not finite would come as zeros: no environment may have nothing else."""
-    sim, standing, control = quadruped
-    rng, n = np.random.default_rng(3), 40
+#: A million of them take some minutes: FEATHERWEIGHT_RANDOM_STATES=200000 for each kind.
+RANDOM_STATES = int(os.environ.get("FEATHERWEIGHT_RANDOM_STATES", "40"))
+
+
+def random_state(sim: fw.Simulator, standing: fw.State, kind: str, n: int, rng: np.random.Generator) -> fw.State:
     q, v = np.tile(standing.q, (n, 1)), rng.normal(scale=0.1, size=(n, 18))
     q[:, 7:] += rng.normal(scale=0.1, size=(n, 12))
     if kind == "sliding":
@@ -411,12 +411,37 @@ def test_random_states_have_finite_derivatives(kind: str, quadruped: tuple[fw.Si
         v[:, 6:] = rng.normal(scale=3.0, size=(n, 12))
     elif kind == "thrashing":
         v += rng.normal(scale=20.0, size=(n, 18))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fw.SimulationWarning)
-        state = sim.state(n, q=q, v=v)
+    return sim.state(n, q=q, v=v)
+
+
+@pytest.mark.parametrize("kind", ["standing", "sliding", "falling", "at limits", "thrashing"])
+@pytest.mark.filterwarnings("ignore::featherweight.SimulationWarning")
+def test_random_states_have_finite_derivatives(kind: str, quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
+    """What is not finite would come as zeros: no environment may have nothing else."""
+    sim, standing, control = quadruped
+    rng = np.random.default_rng(3)
+    for first in range(0, RANDOM_STATES, 2000):
+        n = min(2000, RANDOM_STATES - first)
+        state = random_state(sim, standing, kind, n, rng)
         for wrt in (("q", "v", "tau", "control"), ("q", "v", "friction", "gains", "gravity", "masses", "restitution")):
             state = sim.rollout(state, control=control, n_steps=5).final
             d = sim.step_derivatives(state, control=control, wrt=wrt)
             matrix = np.concatenate([np.concatenate([d.dq[x], d.dv[x]], axis=1) for x in wrt], axis=2)
             assert np.isfinite(matrix).all()
             assert (np.abs(matrix).max(axis=(1, 2)) > 0)[~d.state.failed].all()
+            g = sim.step_vjp(state, control=control)[1](np.ones((n, 18)), np.ones((n, 18)))
+            assert np.isfinite(g.q).all() and np.isfinite(g.v).all()
+            assert (np.abs(g.v).max(axis=1) > 0)[~d.state.failed].all()
+
+
+def test_tapes_and_what_goes_back_through_them_hold_the_root_of_the_steps() -> None:
+    sim = bodies(BOX)
+    for steps in (100, 400, 1600):
+        trajectory = sim.rollout(sim.state(), n_steps=steps, tape=True)
+        tape = trajectory._tape
+        assert tape is not None
+        starts = [start for start, _ in tape.starts]
+        stretches = np.diff([*starts, steps])  # taken again, and held, one at a time
+        assert len(starts) <= 1.5 * np.sqrt(steps) and stretches.max() <= 1.5 * np.sqrt(steps)
+    whole = sim.rollout(sim.state(), n_steps=100, tape="all")._tape
+    assert whole is not None and len(whole.starts) == 100
