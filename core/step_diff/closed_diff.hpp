@@ -352,7 +352,7 @@ class ClosedLinearisation : public StepLinearisation {
           for (int f = 0; f < nv_; ++f) add_row(X2_, l.v + r, by_x * A1_(l.v + k, f), X_, f);
         }
     }
-    write(X_, X2_, out_);
+    write({0, packs_of(nc_)}, X_, X2_, out_);
     project();
   }
   // Overlaps are taken out while what is held holds: X2 = v' + w'.

@@ -52,43 +52,13 @@ class StepLinearisation : public PulledBack {
   }
   bool is_unique() { return modes_.is_unique(nv_, m_, Y_, for_rows_, for_rows2_); }
 
-  // out: 2 nv rows of all columns; infeasible: (columns), or null.
+  // out: 2 nv rows of all columns; infeasible: (columns), or null. Some columns at a time go through all of it, so that
+  // they stay near.
   void jacobian(double* out, unsigned char* infeasible) {
-    copy(R_, nv_, X_);
-    hold(X_);
-    held_.solve(X_);
-    if (m_ > 0) {
-      copy(T_, m_, S_);
-      add_rows_times(X_, S_);
-      modes_.solve(m_, S_, nc_, infeasible, friction_column());  // S: impulses now
-      multiply<true>(Y_, nv_, m_, S_, S_.packs(), X_);
+    for (int p = 0; p < packs_of(nc_); p += panel_packs) {
+      const int left = packs_of(nc_) - p;
+      solve_panel({p, left < panel_packs ? left : panel_packs}, out, infeasible);
     }
-    Matrix moved = X_;
-    if (tumbles_ && !corrects_) {
-      copy(X_, nv_, X2_);
-      moved = X2_;
-    }
-    if (corrects_) {
-      plain_.solve(R2_, first_lifted(), last_lifted());
-      for (int f = 0; f < nv_; ++f)
-        for (int k = 0; k < X_.packs(); ++k)
-          X2_.pack(f, k) = first_lifted() <= k && k < last_lifted() ? X_.pack(f, k) + R2_.pack(f, k) : X_.pack(f, k);
-      for_packs(S_.packs(), [&]<int P>(int p) FW_LAMBDA_INLINE {
-        for (int i = 0; i < n_on_; ++i) {
-          Columns sum[P];
-#pragma GCC unroll 4
-          for (int k = 0; k < P; ++k) sum[k] = -T2_.pack(on_[i], p + k);
-          add_row_times<P>(on_[i], -1, X2_, p, sum);
-#pragma GCC unroll 4
-          for (int k = 0; k < P; ++k) S_.pack(i, p + k) = sum[k];
-        }
-      });
-      lift_.solve(S_, nullptr, nc_);
-      multiply<true>(Y2_, nv_, n_on_, S_, S_.packs(), X2_);
-      moved = X2_;
-    }
-    for (int f = 0; tumbles_ && f < nv_; ++f) add_row(moved, f, 1, tumble_.bends, f);
-    write(X_, moved, out);
   }
   // in: (columns), out: (2 nv).
   void forward(const double* in, double* out) {
@@ -189,7 +159,67 @@ class StepLinearisation : public PulledBack {
   }
 
  protected:
+  static constexpr int panel_packs = 4;
+  // Registers [first, first + count) of columns.
+  struct ColumnPanel {
+    int first, count;
+
+    int column() const { return columns_at_a_time * first; }
+    int width() const { return columns_at_a_time * count; }
+  };
   bool are_loaded_ = false, any_swept_ = false;
+
+  void solve_panel(const ColumnPanel& panel, double* out, unsigned char* infeasible) {
+    const int n = nc_ - panel.column() < panel.width() ? nc_ - panel.column() : panel.width();
+    const auto compact = [&](const Matrix& m) { return Matrix{m.data, panel.width()}; };
+    const Matrix X = compact(X_), S = compact(S_), X2 = compact(X2_);
+    take(R_, nv_, panel, X);
+    hold(panel, X);
+    held_.solve(X);
+    if (m_ > 0) {
+      take(T_, m_, panel, S);
+      add_rows_times(X, S);
+      const int friction = friction_column() - panel.column();
+      modes_.solve(m_, S, n, infeasible ? infeasible + panel.column() : nullptr,
+                   0 <= friction && friction < n ? friction : -1);  // S: impulses now
+      multiply<true>(Y_, nv_, m_, S, panel.count, X);
+    }
+    if (corrects_) lift_panel(panel, n, X, S, X2);
+    if (tumbles_ && !corrects_) copy(X, nv_, X2);
+    const Matrix moved = corrects_ || tumbles_ ? X2 : X;
+    for (int f = 0; tumbles_ && f < nv_; ++f)
+      for (int k = 0; k < panel.count; ++k) moved.pack(f, k) += tumble_.bends.pack(f, panel.first + k);
+    write(panel, X, moved, out);
+  }
+  // X2: how coordinates move, where overlaps are taken out.
+  void lift_panel(const ColumnPanel& panel, int n, const Matrix& X, const Matrix& S, const Matrix& X2) {
+    const int begin = first_lifted() > panel.first ? first_lifted() - panel.first : 0;
+    const int end = last_lifted() - panel.first < panel.count ? last_lifted() - panel.first : panel.count;
+    copy(X, nv_, X2);
+    if (begin < end) {
+      const Matrix lifted{lifted_.data, panel.width()};
+      take(R2_, nv_, panel, lifted);
+      plain_.solve(lifted, begin, end);
+      for (int f = 0; f < nv_; ++f)
+        for (int k = begin; k < end; ++k) X2.pack(f, k) += lifted.pack(f, k);
+    }
+    for_packs(panel.count, [&]<int P>(int p) FW_LAMBDA_INLINE {
+      for (int i = 0; i < n_on_; ++i) {
+        Columns sum[P];
+#pragma GCC unroll 4
+        for (int k = 0; k < P; ++k) sum[k] = -T2_.pack(on_[i], panel.first + p + k);
+        add_row_times<P>(on_[i], -1, X2, p, sum);
+#pragma GCC unroll 4
+        for (int k = 0; k < P; ++k) S.pack(i, p + k) = sum[k];
+      }
+    });
+    lift_.solve(S, nullptr, n);
+    multiply<true>(Y2_, nv_, n_on_, S, panel.count, X2);
+  }
+  static void take(const Matrix& from, int rows, const ColumnPanel& panel, const Matrix& to) {
+    for (int r = 0; r < rows; ++r)
+      for (int k = 0; k < panel.count; ++k) to.pack(r, k) = from.pack(r, panel.first + k);
+  }
 
   void pull_back_by_columns() {
     for (int i = 0; corrects_ && i < n_on_; ++i) add_to(g_, for_rows2_[i], T2_[on_[i]], nc_);
@@ -302,25 +332,27 @@ class StepLinearisation : public PulledBack {
       }
     });
   }
-  void hold(const Matrix& x) const {
+  void hold(const ColumnPanel& panel, const Matrix& x) const {
+    const auto for_rates = [&](int f, const auto& use) {
+      const int q = column(Wrt::q), v = column(Wrt::v), e = column(Wrt::restitution);
+      const int at[3] = {q < 0 ? -1 : q + f, v < 0 ? -1 : v + f, e};
+      const double rate[3] = {hold_[f].lock_by_q, hold_[f].lock_by_v, hold_[f].lock_by_restitution};
+      for (int k = 0; k < 3; ++k)
+        if (const int c = at[k] - panel.column(); at[k] >= 0 && 0 <= c && c < panel.width()) use(c, rate[k]);
+    };
     for (int f = 0; f < nv_; ++f) {
       if (!locked_[f]) continue;
-      const int q = column(Wrt::q), v = column(Wrt::v), e = column(Wrt::restitution);
-      const auto apply = [&](int col, double rate) {
-        if (col < 0 || rate == 0) return;
+      for_rates(f, [&](int c, double rate) {
+        if (rate == 0) return;
         const double* row = H_ + tree_.row[f];
-        for (int i = f; i >= 0; i = tree_.dof_parent[i]) x(i, col) -= *row++ * rate;
-        for_outboard(f, [&](int k, double h) { x(k, col) -= h * rate; });
-      };
-      apply(q < 0 ? -1 : q + f, hold_[f].lock_by_q), apply(v < 0 ? -1 : v + f, hold_[f].lock_by_v);
-      apply(e, hold_[f].lock_by_restitution);
+        for (int i = f; i >= 0; i = tree_.dof_parent[i]) x(i, c) -= *row++ * rate;
+        for_outboard(f, [&](int k, double h) { x(k, c) -= h * rate; });
+      });
     }
     for (int f = 0; f < nv_; ++f) {
       if (!locked_[f]) continue;
       for (int p = 0; p < x.packs(); ++p) x.pack(f, p) = Columns{};
-      if (has(Wrt::q)) x(f, column(Wrt::q) + f) = hold_[f].lock_by_q;
-      if (has(Wrt::v)) x(f, column(Wrt::v) + f) = hold_[f].lock_by_v;
-      if (has(Wrt::restitution)) x(f, column(Wrt::restitution)) = hold_[f].lock_by_restitution;
+      for_rates(f, [&](int c, double rate) { x(f, c) = rate; });
     }
   }
   double locked_rate(int f, const double* in) const {
@@ -362,26 +394,29 @@ class StepLinearisation : public PulledBack {
   }
 
   // Rows of v and m to the end of the step.
-  void write(const Matrix& v, const Matrix& moved, double* out) const {
+  void write(const ColumnPanel& panel, const Matrix& v, const Matrix& moved, double* out) const {
     const int q = column(Wrt::q);
     for (int i = 0; i < tree_.n_links; ++i) {
       const Link<double>& l = tree_.links[i];
-      for (int p = 0; p < packs_of(nc_); ++p)
-        l.nv == 1 ? write_axis(l.v, v, moved, p, out) : write_ball(i, v, moved, p, out);
+      for (int p = 0; p < panel.count; ++p)
+        l.nv == 1 ? write_axis(panel, l.v, v, moved, p, out) : write_ball(panel, i, v, moved, p, out);
       for (int r = 0; q >= 0 && r < l.nv; ++r)
         for (int k = 0; k < l.nv; ++k)
-          out[static_cast<std::size_t>(l.v + r) * nc_ + q + l.v + k] += l.nv == 1 ? 1 : balls_[i].q_q.e[r][k];
+          if (const int c = q + l.v + k; panel.column() <= c && c < panel.column() + panel.width())
+            out[static_cast<std::size_t>(l.v + r) * nc_ + c] += l.nv == 1 ? 1 : balls_[i].q_q.e[r][k];
     }
   }
-  FW_INLINE void put(const Columns& x, int row, int p, double* out) const {
-    const int first = columns_at_a_time * p;
+  FW_INLINE void put(const ColumnPanel& panel, const Columns& x, int row, int p, double* out) const {
+    const int first = panel.column() + columns_at_a_time * p;
     store_columns(x, nc_ - first, out + static_cast<std::size_t>(row) * nc_ + first);
   }
-  FW_INLINE void write_axis(int f, const Matrix& v, const Matrix& moved, int p, double* out) const {
-    put(moved.pack(f, p) * job_.dt, f, p, out);
-    put(v.pack(f, p), nv_ + f, p, out);
+  FW_INLINE void write_axis(const ColumnPanel& panel, int f, const Matrix& v, const Matrix& moved, int p,
+                            double* out) const {
+    put(panel, moved.pack(f, p) * job_.dt, f, p, out);
+    put(panel, v.pack(f, p), nv_ + f, p, out);
   }
-  FW_INLINE void write_ball(int i, const Matrix& v, const Matrix& moved, int p, double* out) const {
+  FW_INLINE void write_ball(const ColumnPanel& panel, int i, const Matrix& v, const Matrix& moved, int p,
+                            double* out) const {
     const Link<double>& l = tree_.links[i];
     const BallAdvance& b = balls_[i];
     for (int r = 0; r < l.nv; ++r) {
@@ -391,7 +426,7 @@ class StepLinearisation : public PulledBack {
         to_v += v.pack(l.v + k, p) * b.v_v.e[r][k];
         turned += moved.pack(l.v + k, p) * b.v_m.e[r][k];
       }
-      put(to_q, l.v + r, p, out), put(to_v + turned, nv_ + l.v + r, p, out);
+      put(panel, to_q, l.v + r, p, out), put(panel, to_v + turned, nv_ + l.v + r, p, out);
     }
   }
 };

@@ -58,7 +58,7 @@ class LinearisedRows {
     Y_ = take_matrix(arena, nv_, most_rows), Y2_ = take_matrix(arena, nv_, most_rows);
     G_ = take_matrix(arena, most_rows, most_rows);
     X_ = take_matrix(arena, nv_, nc_), X2_ = take_matrix(arena, nv_, nc_);
-    S_ = take_matrix(arena, most_rows, nc_);
+    S_ = take_matrix(arena, most_rows, nc_), lifted_ = take_matrix(arena, nv_, nc_);
     balls_ = arena.take<BallAdvance>(tree_.n_links);
     for_rows_ = arena.take<double>(most_rows), for_rows2_ = arena.take<double>(most_rows);
     z_ = arena.take<double>(nv_), nu_ = arena.take<double>(nv_), gm_ = arena.take<double>(nv_);
@@ -98,7 +98,7 @@ class LinearisedRows {
   DiffRow* rows_;
   int* on_;
   Matrix own_R_, own_R2_;
-  Matrix R_, R2_, T_, T2_, J_, Y_, Y2_, G_, X_, X2_, S_;
+  Matrix R_, R2_, T_, T2_, J_, Y_, Y2_, G_, X_, X2_, S_, lifted_;
   BallAdvance* balls_;
   double *for_rows_, *for_rows2_, *z_, *nu_, *gm_, *gv_, *g_;
 
