@@ -526,6 +526,11 @@ def differentiate_step(after: Environments, kept: KeptSolutions, tau: numpy.typi
     The last step of environments, whose solutions were kept, linearised. product: 'jacobian': (batch, 2 nv, columns), with columns that have no derivative and environments whose velocities are unique; 'forward': (batch, 2 nv) for x (batch, columns); 'reverse': (batch, columns) for x (batch, 2 nv).
     """
 
+def relax_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArray[numpy.float64] | None, control: numpy.typing.NDArray[numpy.float64] | None, f_ext: numpy.typing.NDArray[numpy.float64] | None, wrt: Sequence[str], kappa: float, reach: float, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+    """
+    The last step of environments once more, with laws of contacts relaxed by kappa [J] for shapes up to reach [m] apart: its Jacobian (batch, 2 nv, columns), q and v at its end, and whether impulses converged.
+    """
+
 def ground_shapes(simulation: Simulation) -> list[int]:
     """Shapes of the world, in the order of the columns of 'heights'."""
 
