@@ -6,8 +6,8 @@ With the derivatives of both equations at fixed a and f,
     [ H  -J^T ] [ da ]   [ -d(H a + h - J^T f)       ]
     [ J   R   ] [ df ] = [ -d(J a + gamma - desired) ]
 
-Rows that contradict each other leave r = J a + gamma - desired, of least squares: J^T r = 0, and f is in the range of J,
-f = J e. With J = U S V^T, of the singular values that are not zero,
+Rows that contradict each other leave r = J a + gamma - desired, of least squares: J^T r = 0, and f is in the range of
+J, f = J e. With J = U S V^T, of the singular values that are not zero,
 
     U^T J da = -U^T d(J a + gamma - desired) - S^-1 V^T dJ^T r,   df = U y + (1 - U U^T) dJ e
 

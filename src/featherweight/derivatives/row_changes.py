@@ -240,7 +240,7 @@ def _rod_changes(at: _Posture, rod: DistanceConstraint, forces: Array) -> RowCha
 
     def squared_by(du: Array, dn: Array | float) -> Array:
         turned = _row(u, dn) if isinstance(dn, np.ndarray) else 0.0
-        return 2 * _row(u, du) - 2 * along[:, :, None] * (turned + _row(n, du))
+        return np.asarray(2 * _row(u, du) - 2 * along[:, :, None] * (turned + _row(n, du)))
 
     by_q = _row(c, n_q) + _row(n, c_a_q - c_b_q) + squared_by(u_q, n_q) * per
     by_q = by_q - squared[:, :, None] * per**2 * _row(n, p_q)

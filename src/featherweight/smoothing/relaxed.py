@@ -20,7 +20,7 @@ from .randomised import _control
 
 @dataclass(frozen=True, eq=False)
 class RelaxedStep(Record):
-    """A relaxed step and its derivatives in tangent spaces; arrays have the batch first, unless there is one environment.
+    """A relaxed step and its derivatives in tangent spaces; the batch comes first, unless there is one environment.
 
     >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
     >>> fw.relaxed_step(sim, sim.state(), kappa=1e-4).A.shape
@@ -48,7 +48,12 @@ class RelaxedStep(Record):
 
 @dataclass(frozen=True, eq=False)
 class RelaxedRollout(Record):
-    """States after each of the steps."""
+    """States after each of the steps.
+
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> fw.relaxed(sim, sim.state(), lambda rollout: (0.0, None, None), n_steps=5, kappa=1e-4).rollout.q.shape
+    (5, 1)
+    """
 
     q: Array  # (steps, nq)
     v: Array  # (steps, nv)
@@ -90,9 +95,9 @@ def relaxed_step(
 
     Signorini's law "a gap or an impulse" becomes v_n lambda_n = kappa, Coulomb's cone is left only as fast as kappa
     allows: a contact at distance d pushes with a force of kappa / d. kappa: [J]; with kappa to zero the step of
-    ``sim.step`` is left. reach: shapes farther apart do not feel each other [m]; kappa / reach is the force that appears
-    there at once. The other arguments are those of ``sim.step_derivatives``. Joints keep to their exact laws, in the modes
-    of the exact step; nothing bounces; overlaps are pushed out within the step.
+    ``sim.step`` is left. reach: shapes farther apart do not feel each other [m]; kappa / reach is the force that
+    appears there at once. The other arguments are those of ``sim.step_derivatives``. Joints keep to their exact laws,
+    in the modes of the exact step; nothing bounces; overlaps are pushed out within the step.
 
     A ball above the ground feels it coming.
 
@@ -108,9 +113,17 @@ def relaxed_step(
             raise ValueError(f"{name}: expected a positive number, got {value!r}")
     stepped = sim._ready(state, tau, control, f_ext)
     columns, nv, after = Columns(sim, tuple(wrt), stepped.free), sim.model.nv, stepped.after
-    drive = (None if x is None else np.ascontiguousarray(x) for x in stepped.drive)
+    forces, controls, on_links = (None if x is None else np.ascontiguousarray(x) for x in stepped.drive)
     matrix, q, v, converged = _core.relax_step(
-        after._core, stepped.kept, *drive, columns.wrt, float(kappa), float(reach), sim.num_threads
+        after._core,
+        stepped.kept,
+        forces,
+        controls,
+        on_links,
+        columns.wrt,
+        float(kappa),
+        float(reach),
+        sim.num_threads,
     )
 
     def squeeze(x: Array) -> Array:
@@ -136,8 +149,8 @@ def relaxed(
 ) -> Relaxed:
     """A cost of a rollout of relaxed steps, and its exact gradient: see :func:`relaxed_step`.
 
-    state: of a single environment. control: (steps, nu), or (nu,) for all of ``n_steps``. cost: takes the rollout, returns
-    (value, dq, dv): a number, and its gradients by q in tangent spaces and by v, (steps, nv) or None.
+    state: of a single environment. control: (steps, nu), or (nu,) for all of ``n_steps``. cost: takes the rollout,
+    returns (value, dq, dv): a number, and its gradients by q in tangent spaces and by v, (steps, nv) or None.
 
     >>> scene = fw.Scene(ground=fw.Plane())
     >>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 0.3))
@@ -156,10 +169,8 @@ def relaxed(
         raise ValueError("n_steps: expected a positive number, or a control for every step")
     taken, now = [], state
     for k in range(steps):
-        step = relaxed_step(
-            sim, now, kappa=kappa, reach=reach, control=None if given is None else given[k] if given.ndim == 2 else given,
-            wrt=("q", "v", "control"),
-        )  # fmt: skip
+        drive = given[k] if given is not None and given.ndim == 2 else given
+        step = relaxed_step(sim, now, kappa=kappa, reach=reach, control=drive, wrt=("q", "v", "control"))
         taken.append(step)
         now = step.state
     rollout = RelaxedRollout(np.array([s.state.q for s in taken]), np.array([s.state.v for s in taken]), now)
