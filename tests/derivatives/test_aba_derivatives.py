@@ -46,6 +46,17 @@ def test_matches_dense_algebra(forest: Forest) -> None:
     assert np.array_equal(d.dtau, d.dtau.T)
 
 
+@settings(max_examples=15)
+@given(forests())
+def test_matches_its_twin(forest: Forest) -> None:
+    model, s = fw.Model(forest.description), forest.state()
+    d = fw.aba_derivatives(model, s.q, s.v, s.tau, s.f_ext)
+    a, dq, dv, dtau = reference.aba_derivatives(forest.description, s.q, s.v, s.tau, s.f_ext)
+    tolerance = 10 * solve_tolerance(fw.crba(model, s.q)) * (1 + np.abs(d.dtau).max())
+    for found, expected in ((d.a, a), (d.dq, dq), (d.dv, dv), (d.dtau, dtau)):
+        assert_close(found, expected, tolerance)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_large_forests(seed: int) -> None:
     forest = random_forest(seed, 40)

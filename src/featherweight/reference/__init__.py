@@ -15,6 +15,7 @@ array([9.81])
 
 from featherweight.reference import stages
 from featherweight.reference.aba import aba
+from featherweight.reference.aba_derivatives import aba_derivatives
 from featherweight.reference.constrained_aba import constrained_aba
 from featherweight.reference.constrained_inverse import constrained_inverse_dynamics
 from featherweight.reference.constraints import frame_rows, point_rows
@@ -67,6 +68,7 @@ __all__ = [
     "StepScene",
     "StepSolution",
     "aba",
+    "aba_derivatives",
     "admm",
     "bias_forces",
     "caba_osim",
