@@ -28,7 +28,8 @@ using MaterialTuple = std::tuple<double, double, double, double, double, double,
 using JointRowTuple = std::tuple<std::string, int, double, double>;  // kind, degree of freedom, bound, restitution
 using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>, double>;  // length of a rod last
 using CouplingTuple = std::vector<std::tuple<int, std::vector<double>>>;  // degrees of freedom and polynomials
-using SpringTuple = std::tuple<int, double, double>;                      // degree of freedom, stiffness, rest
+using GuideTuple = std::array<double, 4>;             // acceleration, stiffness, damping, compliance
+using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stiffness, rest
 // degree of freedom, gain, kp, kd, lower, upper, velocity
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 using Three = std::array<double, 3>;
@@ -138,7 +139,10 @@ void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTu
   for (const auto& [activation, law, gain] : laws) spec.activated_laws.push_back({activation, law, gain});
 }
 
-void couple(SceneSpec& spec, const Model& model, const std::vector<CouplingTuple>& couplings) {
+void couple(SceneSpec& spec, const Model& model, const std::vector<CouplingTuple>& couplings,
+            const std::vector<GuideTuple>& guides) {
+  for (const auto& [acceleration, stiffness, damping, compliance] : guides)
+    spec.guides.push_back({acceleration, stiffness, damping, compliance});
   for (const CouplingTuple& terms : couplings) {
     CouplingSpec& coupling = spec.couplings.emplace_back();
     for (const auto& [dof, polynomial] : terms) {
@@ -209,9 +213,9 @@ void bind_scene(nb::module_& m) {
              const std::vector<EllipsoidTuple>& ellipsoids, const std::vector<TransmissionTuple>& transmissions,
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
              const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings,
-             const std::vector<StrutTuple>& struts) {
+             const std::vector<GuideTuple>& guides, const std::vector<StrutTuple>& struts) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
-            couple(spec, model, couplings);
+            couple(spec, model, couplings, guides);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
             spec.inertias = std::move(inertias);
@@ -228,7 +232,7 @@ void bind_scene(nb::module_& m) {
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
-          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("struts"))
+          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("guides"), nb::arg("struts"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

@@ -224,6 +224,9 @@ double CarriedRows::length_at(const End* ends, int n_ends) const {
 }
 
 void CarriedRows::add_closures(double* impulses) {
+  const auto yields = [&, held = impulses](const double* impulse) {
+    return scene_.held.guides && scene_.held.guides[impulse - held].compliance > 0;
+  };
   for (int k = 0; k < scene_.n_closures; ++k) {
     const Closure<double>& closure = scene_.closures[k];
     const Pose<double> frames[2] = {frame_in_world(closure.a, poses_.data()), frame_in_world(closure.b, poses_.data())};
@@ -237,15 +240,18 @@ void CarriedRows::add_closures(double* impulses) {
       LoadBlock& block = begin_block(LoadBlock::any, ends, n);
       const double length = length_at(ends, n);
       for (int r = 0; r < closure.n_rows; ++r) {
+        if (yields(impulses + r)) continue;
         const bool turns = closure.length == 0 && closure.axes[r] >= 3;
         const Vec3<double> axis = closure.length > 0 ? line_between(frames[0], frames[1]).direction
                                                      : column(frames[0].R, closure.axes[r] % 3);
         add_row(block, axis, turns, turns ? length : 1.0, ends, n, impulses + r);
       }
+      if (block.rows == 0) drop_block();
     }
     impulses += closure.n_rows;
   }
-  for (int k = 0; k < scene_.n_couplings; ++k) add_coupling(scene_.couplings[k], impulses++);
+  for (int k = 0; k < scene_.n_couplings; ++k, ++impulses)
+    if (!yields(impulses)) add_coupling(scene_.couplings[k], impulses);
 }
 
 // Its impulse is in the unit of its first joint.

@@ -7,7 +7,8 @@
 //   sliding    slip above `still` of the speeds of the problem, and friction on its bound: what was struck may move
 //              although it stuck
 //
-// Compliant contacts and servos know their own force, and so does friction of a joint that moves: these stay.
+// Compliant contacts, constraints that yield and servos know their own force, and so does friction of a joint that
+// moves: these stay.
 // Impulses are compared in N s. Moments of friction are divided by their radius; those of closures and of joints that
 // turn by the root mean square of the radii of gyration of the links of their tree.
 #pragma once

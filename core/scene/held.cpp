@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace featherweight {
@@ -19,10 +21,14 @@ std::vector<int> path_to(const Tree<double>& tree, int link) {
 
 }  // namespace
 
-HeldStorage::HeldStorage(const Tree<double>& tree, const std::vector<HeldSpec>& specs) {
+HeldStorage::HeldStorage(const Tree<double>& tree, const std::vector<HeldSpec>& specs, std::vector<GuideLaw> guides)
+    : guides_(std::move(guides)) {
   find_clusters(tree, specs);
   for (const HeldSpec& spec : specs) add_part(tree, spec);
   find_starts(tree, specs);
+  if (!guides_.empty() && guides_.size() != rows_.size())
+    throw std::invalid_argument("guides: expected one for each of " + std::to_string(rows_.size()) + " rows, got " +
+                                std::to_string(guides_.size()));
 }
 
 HeldPlan HeldStorage::plan() const {
@@ -31,6 +37,7 @@ HeldPlan HeldStorage::plan() const {
   plan.n_rows = static_cast<int>(rows_.size());
   plan.parts = parts_.data();
   plan.rows = rows_.data();
+  plan.guides = guides_.empty() ? nullptr : guides_.data();
   plan.cluster = cluster_.data();
   plan.first_row = first_row_.data();
   plan.no_row = no_row_.data();

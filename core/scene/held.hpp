@@ -29,6 +29,18 @@ struct HeldPart {
   const HeldEnd* ends;
 };
 
+// What the error e of a row obeys instead of being zero, with f the force along it:
+//   e'' + damping e' + stiffness e + compliance f = acceleration
+// Such rows are guided (step/guide.hpp). Where all four are zero the row is held.
+struct GuideLaw {
+  double acceleration;  // [m/s^2] or [rad/s^2]
+  double stiffness;     // [1/s^2]
+  double damping;       // [1/s]
+  double compliance;    // [1/kg] or [1/(kg m^2)]
+
+  bool is_some() const { return acceleration != 0 || stiffness > 0 || damping > 0 || compliance > 0; }
+};
+
 struct HeldRow {
   int start;           // the first row that it may meet
   std::size_t factor;  // where its factors begin: of rows start to itself
@@ -40,8 +52,11 @@ struct HeldPlan {
   std::size_t n_numbers, n_factors;
   const HeldPart* parts;
   const HeldRow* rows;
+  const GuideLaw* guides;         // of rows; null: all are held
   const int* cluster;             // of each link: the root of the first tree that it is held to; its own if to none
   const int *first_row, *no_row;  // of clusters, by that root: their rows are in [first_row, no_row)
+
+  bool is_guided(int row) const { return guides && guides[row].is_some(); }
 };
 
 // Ends of one part, by links.
@@ -53,7 +68,8 @@ struct HeldSpec {
 class HeldStorage {
  public:
   HeldStorage() = default;
-  HeldStorage(const Tree<double>& tree, const std::vector<HeldSpec>& specs);
+  // guides: of all rows, in their order; empty: none is guided.
+  HeldStorage(const Tree<double>& tree, const std::vector<HeldSpec>& specs, std::vector<GuideLaw> guides);
   HeldStorage(const HeldStorage&) = delete;
   HeldStorage& operator=(const HeldStorage&) = delete;
   HeldStorage(HeldStorage&&) = default;
@@ -65,6 +81,7 @@ class HeldStorage {
   HeldPlan plan_{};
   std::vector<HeldPart> parts_;
   std::vector<HeldRow> rows_;
+  std::vector<GuideLaw> guides_;
   std::vector<std::vector<int>> dofs_, places_;
   std::vector<std::vector<HeldEnd>> ends_;
   std::vector<int> cluster_, first_row_, no_row_;

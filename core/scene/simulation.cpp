@@ -28,7 +28,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_shapes(spec);
   find_damped(spec);
   add_rows(spec);
-  plan_held();
+  plan_held(spec);
   add_springs(spec);
   add_inertia(spec);
   add_medium(spec);
@@ -191,7 +191,7 @@ void Simulation::add_rows(const SceneSpec& spec) {
 }
 
 // What is held is found on lanes for all environments; so are balls on planes, but without what holds them.
-void Simulation::plan_held() {
+void Simulation::plan_held(const SceneSpec& scene_spec) {
   std::vector<HeldSpec> specs;
   for (const Closure<double>& c : closures_) {
     HeldSpec& spec = specs.emplace_back();
@@ -204,7 +204,9 @@ void Simulation::plan_held() {
     for (int t = couplings_[k].begin; t < couplings_[k].end; ++t) spec.links.push_back(coupling_terms_[t].link);
     spec.units.push_back(2 + static_cast<int>(k));  // nothing to compare it with
   }
-  held_ = HeldStorage(scene_.tree, specs);
+  const bool guided = std::any_of(scene_spec.guides.begin(), scene_spec.guides.end(),
+                                  [](const GuideLaw& law) { return law.is_some(); });
+  held_ = HeldStorage(scene_.tree, specs, guided ? scene_spec.guides : std::vector<GuideLaw>{});
   scene_.held = held_.plan();
   if (specs.empty()) return;
   scene_.n_balls = 0;

@@ -46,6 +46,7 @@ struct SceneSpec {
   std::vector<JointRowSpec> joint_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<CouplingSpec> couplings;
+  std::vector<GuideLaw> guides;     // of rows of closures and then of couplings; empty: all are held
   std::vector<Spring> springs;      // q is filled in
   std::vector<Actuator> actuators;  // q and is_row are filled in
   std::vector<TransmissionSpec> transmissions;
@@ -85,7 +86,7 @@ class Simulation {
   void set_rates(Actuator& actuator) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
-  void plan_held();
+  void plan_held(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void add_medium(const SceneSpec& spec);

@@ -20,6 +20,13 @@
 
 namespace featherweight::FW_ISA {
 
+// How fast a guided row goes: keep * its speed before + push - pull * its error - softness * its impulse (guide.hpp).
+template <class S>
+struct Guide {
+  S keep, push, pull;
+  S softness;
+};
+
 template <class S>
 class HeldSystem {
  public:
@@ -28,6 +35,7 @@ class HeldSystem {
     F_ = arena.take<S>(plan_.n_factors);
     floors_ = arena.take<S>(plan_.n_scales);
     weights_ = arena.take<S>(plan_.n_rows);
+    guides_ = arena.take<Guide<S>>(plan_.guides ? plan_.n_rows : 0);
     dense_ = arena.take<S>(plan_.n_rows ? scene.tree.nv : 0);
     path_ = arena.take<S>(plan_.n_rows ? scene.tree.nv : 0);
   }
@@ -44,11 +52,14 @@ class HeldSystem {
   // on others.
   const S& weight(int row) const { return weights_[row]; }
 
+  const Guide<S>& guide(int row) const { return guides_[row]; }
+
   void factorise(const FreeMotion<S>& motion) {
     for (std::size_t k = 0; k < plan_.n_numbers; ++k) y_[k] = S(0);
     for (int c = 0; c < scene_.n_closures; ++c) walk(scene_.closures[c], plan_.parts[c], motion);
     for (int c = 0; c < scene_.n_couplings; ++c) walk(scene_.couplings[c], plan_.parts[scene_.n_closures + c], motion);
     couple();
+    if (plan_.guides) soften(motion.holds);
     eliminate();
   }
 
@@ -89,6 +100,7 @@ class HeldSystem {
   S *y_, *F_;  // rows of L, with inverses of D on its diagonal
   S* floors_;  // of each scale: smaller pivots are none
   S* weights_;
+  Guide<S>* guides_;
   S *dense_, *path_;
 
   template <class F>
@@ -173,6 +185,28 @@ class HeldSystem {
       floor = larger(inverse_pivot(row), floor);  // its mobility, so far
     });
     for (int s = 0; s < plan_.n_scales; ++s) floors_[s] = floors_[s] * S(ClosureTuning::dependent);
+  }
+
+  // Rows that are guided yield. What acts at the end of the step or kick, h long, is on the other side of the equation.
+  // Strong dampers act there as a whole, weak ones in the mean of both ends where steps are in halves (damped_share).
+  // is_second: coordinates are at their end already, and errors of the middle are those less h times the speed.
+  void soften(bool is_second) {
+    const S h(scene_.kick);
+    for (int r = 0; r < plan_.n_rows; ++r) {
+      if (!plan_.is_guided(r)) continue;
+      const GuideLaw& law = plan_.guides[r];
+      const HeldRow& own = plan_.rows[r];
+      S& mobility = F_[own.factor + r - own.start];
+      const S damping = h * S(law.damping), stiffness = h * h * S(law.stiffness);
+      const S yields = mobility + S(law.compliance);
+      const auto moves = yields > S(0);
+      const S x = select(moves, damping * mobility / select(moves, yields, S(1)), S(0));
+      const S at_end = scene_.is_verlet() ? damping * (S(0.5) + S(0.5) * x / (x + S(6))) : damping;
+      const S scale = S(1) / (S(1) + at_end + (is_second ? S(0) : stiffness));
+      guides_[r] = {(S(1) + at_end - damping + (is_second ? stiffness : S(0))) * scale, h * S(law.acceleration) * scale,
+                    h * S(law.stiffness) * scale, S(law.compliance) * scale};
+      mobility = mobility + guides_[r].softness;
+    }
   }
 
   void eliminate() {

@@ -88,7 +88,8 @@ void keep_held_rows(const RolloutJob& job, const Pack& pack, bool separated, Ste
       }
       out.impulse = here(w.held_impulse[row]) + here(w.reaction[row]);
       out.shift = here(w.opening[row]);
-      out.velocity = -out.shift;
+      out.compliance = scene.held.is_guided(row) ? here(w.held.guide(row).softness) : 0;
+      out.velocity = -out.shift - out.compliance * out.impulse;
       out.correction = separated ? here(w.correction[row]) : 0;
     });
   }

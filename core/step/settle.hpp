@@ -140,6 +140,7 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
       errors_after(scene, w.moved, S(job.dt), w, w.errors);
       leave_others<S>(scene, w.errors, w.apart);
       for (int r = 0; r < n_rows; ++r) w.errors[r] = w.errors[r] - w.apart[r];
+      if (scene.held.guides) subtract_guided(scene, S(job.dt), w);
       error = select(alone > S(0), farthest_of(w.held, w.errors), largest_of(w.held, w.errors));
       relaxation.look(w.held, w.errors, w.last_errors);
       relaxation.share = select(alone > S(0), relaxation.share, S(1));

@@ -8,7 +8,7 @@
 //   J v = -opening,   opening = (g(q (+) dt v) - g(q)) / dt - J v
 // found by a few iterations with the matrix that there is (settle.hpp). Oracle: energy over a minute; the twin.
 #pragma once
-#include "step/hold.hpp"
+#include "step/guide.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -51,9 +51,7 @@ void errors_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>&
 // `instead`, or zero.
 template <class S>
 void leave_others(const Scene& scene, S* x, const S* instead) {
-  for (int c = 0, k = 0; c < scene.n_closures; ++c)
-    for (int r = 0; r < scene.closures[c].n_rows; ++r, ++k)
-      if (!is_integrable(scene.closures[c], r)) x[k] = instead ? instead[k] : S(0);
+  for_other_rows(scene, [&](int k) { x[k] = instead ? instead[k] : S(0); });
 }
 
 // The largest of what is given of rows that do not depend on others.
@@ -107,7 +105,8 @@ class Relaxation {
   bool looked_ = false;
 };
 
-// A first guess, from the velocities where the step begins: half the second difference of errors along them.
+// A first guess, from the velocities where the step begins: half the second difference of errors along them. Leaves the
+// errors a step before in w.errors.
 template <class S>
 void guess_openings(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f) w.closed_v[f] = S(0);
@@ -136,9 +135,9 @@ void limit_errors(const Scene& scene, const S& dt, S* errors) {
 // Contacts do (separate.hpp).
 template <class S>
 void find_drift(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
-  w.drifts = largest_of(w.held, w.apart);
+  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = scene.held.is_guided(r) ? S(0) : w.apart[r];
+  w.drifts = largest_of(w.held, w.drift_impulse);
   if (!any(dt, w.drifts > S(SeparateTuning::negligible_drift))) return;
-  for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.apart[r];
   limit_errors(scene, dt, w.drift_impulse);
   for (int r = 0; r < scene.held.n_rows; ++r) w.drift_impulse[r] = w.drift_impulse[r] / dt;
   w.held.solve(w.drift_impulse);
@@ -156,12 +155,13 @@ void start_shaking(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     for (int r = 0; r < scene.held.n_rows; ++r) w.opening[r] = S(0);
   else
     guess_openings(scene, dt, w);
+  if (scene.held.guides) aim_guided(scene, dt, w);
   begin_holding(scene, w);
   w.drifts = S(0);
   if (!w.motion.holds) find_drift(scene, dt, w);
 }
 
-// Impulses of what is held, kept for whoever asks.
+// Impulses of what is held, kept for whoever asks, and the speeds of what is guided.
 template <class S>
 void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
@@ -173,9 +173,11 @@ void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
     for (int r = 0; r < scene.held.n_rows; ++r)
       kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
   }
+  if (scene.held.guides) keep_guided_speeds(scene, w);
 }
 
-// How far closures are apart at the end of the step, and whether they should be.
+// How far closures are apart at the end of the step, and whether they should be. What is guided may be anywhere, but
+// where it does not yield it must be where it is guided to.
 template <class S>
 void report_errors(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   for (int lane = 0; lane < pack.count; ++lane) {
@@ -183,7 +185,8 @@ void report_errors(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
     const LaneOf<S> here{lane};
     double largest = 0, missed = 0;
     for (int r = 0; r < job.scene->held.n_rows; ++r) {
-      const double error = magnitude(here(w.errors[r])), off = magnitude(here(w.errors[r]) - here(w.apart[r]));
+      const double error = job.scene->held.is_guided(r) ? 0 : magnitude(here(w.errors[r]));
+      const double off = magnitude(here(w.closed_errors[r]));
       largest = error > largest ? error : largest;
       missed = off > missed ? off : missed;
     }
@@ -202,13 +205,15 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
   const int n_rows = scene.held.n_rows;
   double last[width_of<S>];
   for (double& error : last) error = 1e300;
-  for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.apart[r];
+  for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = scene.held.is_guided(r) ? S(0) : w.apart[r];
   limit_errors(scene, S(job.dt), w.closed_errors);
   for (int r = 0; r < n_rows; ++r) w.apart[r] = w.apart[r] - w.closed_errors[r];  // what may stay
+  if (scene.held.guides) lead_errors(scene, S(job.dt), w.guided_speed, w.apart);
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     place_at(tree, w.q, w, w.placed);
     held_errors(scene, w.q, w.placed, w.errors);
     for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
+    if (scene.held.guides) leave_yielding(scene, w.closed_errors);
     const S error = farthest_of(w.held, w.closed_errors);
     bool moves = false;
     S moving(0);  // positive in the lanes that do
@@ -235,6 +240,8 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     for (int k = 0; k < tree.nq; ++k) w.q[k] = select(goes_on, w.q[k], w.closed_q[k]);
     for (int f = 0; f < tree.nv; ++f) w.v[f] = select(goes_on, w.v[f], w.closed_v[f]);
   }
+  for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
+  if (scene.held.guides) leave_yielding(scene, w.closed_errors);
   report_errors(job, pack, w);
 }
 

@@ -52,6 +52,7 @@ struct StepWorkspace {
   S *opening, *apart;         // of rows that are held: see shake.hpp; errors at the start of the step
   S *errors, *closed_errors;  // others, and what of them is left to do
   S* last_errors;             // those an iteration before
+  S *aim, *guided_speed;      // of guided rows: speeds without and with their impulses; null: there are none
   HeldSystem<S> held;
   S* unheld;                    // velocities without any impulses, where something is held
   S *impelled, *renewed;        // what impulses change them by, and what they are next: see settle.hpp
@@ -146,6 +147,7 @@ struct StepWorkspace {
     for (S** each : {&opening, &apart, &errors, &closed_errors, &last_errors, &held_impulse, &reaction, &drift_impulse,
                      &correction})
       *each = arena.take<S>(scene.held.n_rows);
+    for (S** each : {&aim, &guided_speed}) *each = scene.held.guides ? arena.take<S>(scene.held.n_rows) : nullptr;
     for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting})
       *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);

@@ -81,11 +81,3 @@ def test_a_hold_that_nothing_can_move_says_so() -> None:
     assert motion.final.closure_error == pytest.approx(0.01)
     assert not motion.final.converged
     np.testing.assert_allclose(motion.v, 1.0, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["acceleration", "compliance", "damping"])
-def test_what_a_step_cannot_honour_is_refused_by_name(name: str) -> None:
-    scene = fw.Scene()
-    scene.add(fw.box((0.1, 0.1, 0.1)), name="box")
-    with pytest.raises(ValueError, match=f"{name} of the constraint on 'box'"):
-        scene.constrain(fw.PointConstraint("box", **{name: (0.0, 1.0, 0.0)}))  # type: ignore[arg-type]

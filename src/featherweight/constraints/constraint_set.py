@@ -325,7 +325,7 @@ _ClosureTuple: TypeAlias = tuple[
 _CouplingTuple: TypeAlias = tuple[list[tuple[int, list[float]]], float]
 
 
-class _Gains(NamedTuple):
+class Gains(NamedTuple):
     """Per row."""
 
     acceleration: list[float]
@@ -360,16 +360,7 @@ def _checked(model: Model, k: int, constraint: AnyConstraint) -> _Checked:
 
 
 def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | HingeConstraint) -> _Checked:
-    point = isinstance(constraint, PointConstraint)
-    given, known = constraint.rows, tuple(ROWS[:3] if point else ROWS)
-    if isinstance(constraint, HingeConstraint):
-        if constraint.axis not in ("x", "y", "z"):
-            raise ValueError(f"{what}: axis must be 'x', 'y' or 'z', got {constraint.axis!r}")
-        known = tuple(row for row in ROWS if row != "r" + constraint.axis)
-        given = known if given is None else given
-    rows = tuple(given or ())
-    if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
-        raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {given!r}")
+    point, rows = isinstance(constraint, PointConstraint), rows_of(what, constraint)
     pose = _placed_points if point else _poses
     offset = _offset(what, "offset", constraint.offset, pose)
     to_offset = _IDENTITY if constraint.to_offset is None else _offset(what, "to_offset", constraint.to_offset, pose)
@@ -381,7 +372,7 @@ def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | H
     if constraint.to is not None and wanted is not None:
         raise ValueError(f"{what}: a position in the world means nothing to a motion relative to {constraint.to!r}")
     position = None if wanted is None else pose(what, "position", wanted)
-    gains = _gains(what, constraint, len(rows))
+    gains = gains_of(what, constraint, len(rows))
     if position is None and constraint.to is None and any(gains.stiffness):
         raise ValueError(f"{what}: stiffness draws the frame to a position, which is not given")
     axes = [ROWS.index(row) for row in rows]
@@ -389,6 +380,22 @@ def _checked_frames(what: str, constraint: PointConstraint | FrameConstraint | H
         constraint.frame, offset, point, axes, gains.compliance, constraint.to, to_offset, 0.0,
     )  # fmt: skip
     return _Checked(specification, *gains, position)
+
+
+def rows_of(what: str, constraint: AnyConstraint) -> tuple[str, ...]:
+    """Names of the rows; of a rod or a coupling, whose one row has none, ("",)."""
+    if isinstance(constraint, DistanceConstraint | JointCoupling | JointCombination):
+        return ("",)
+    given, known = constraint.rows, tuple(ROWS[:3] if isinstance(constraint, PointConstraint) else ROWS)
+    if isinstance(constraint, HingeConstraint):
+        if constraint.axis not in ("x", "y", "z"):
+            raise ValueError(f"{what}: axis must be 'x', 'y' or 'z', got {constraint.axis!r}")
+        known = tuple(row for row in ROWS if row != "r" + constraint.axis)
+        given = known if given is None else given
+    rows = tuple(given or ())
+    if not rows or len(set(rows)) != len(rows) or not set(rows) <= set(known):
+        raise ValueError(f"{what}: rows must be distinct and among {', '.join(known)}, got {given!r}")
+    return rows
 
 
 def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Checked:
@@ -410,7 +417,7 @@ def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Ch
         length = float(_numbers(what, "length", constraint.length, ()))
         if length <= 0:
             raise ValueError(f"{what}: length must be positive, got {constraint.length!r}")
-    gains = _gains(what, constraint, 1)
+    gains = gains_of(what, constraint, 1)
     specification = (
         constraint.frame, offset, True, [0], gains.compliance, constraint.to, to_offset, length,
     )  # fmt: skip
@@ -440,7 +447,7 @@ def _checked_coupling(model: Model, what: str, constraint: JointCoupling | Joint
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{what}: joint {name!r} is coupled to itself")
-    gains = _gains(what, constraint, 1)
+    gains = gains_of(what, constraint, 1)
     dofs = [(_dof(model, what, name), polynomial) for name, polynomial in terms]
     return _Checked((dofs, gains.compliance[0]), *gains)
 
@@ -465,9 +472,9 @@ def _dof(model: Model, what: str, name: str) -> int:
     return int(joint.v_slice.start)
 
 
-def _gains(what: str, constraint: AnyConstraint, n: int) -> _Gains:
-    """Per row what all kinds of constraints have."""
-    return _Gains(
+def gains_of(what: str, constraint: AnyConstraint, n: int) -> Gains:
+    """What all kinds of constraints have, for each of n rows."""
+    return Gains(
         _per_row(what, "acceleration", constraint.acceleration, n),
         _not_negative(what, "compliance", constraint.compliance, n),
         _not_negative(what, "stiffness", constraint.stiffness, n),

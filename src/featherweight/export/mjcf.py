@@ -80,7 +80,7 @@ def _write(text: MjcfText, model: Model, scene: CompiledScene, dt: float, fuse: 
     drives.write_tendons()
     drives.write_struts()
     drives.write_couplings()
-    drives.write_closures((*description.closures, *_constraints(scene, description)))
+    drives.write_closures((*description.closures, *_constraints(text, scene, description)))
     drives.write_actuators()
     drives.write_sensors()
     write_keyframes(text, model)
@@ -132,9 +132,13 @@ def _shapes_on_links(scene: CompiledScene, description: ModelDescription) -> Ite
             yield from zip(part.shapes, geometries, strict=True)
 
 
-def _constraints(scene: CompiledScene, description: ModelDescription) -> Iterator[Closure]:
+def _constraints(text: MjcfText, scene: CompiledScene, description: ModelDescription) -> Iterator[Closure]:
     """What the scene holds beside the closures of its models."""
     names = [*(link.name for link in description.links), WORLD]  # -1 is the world
     for number, each in enumerate(scene.constraints[len(description.closures) :]):
+        if each.guides or each.length > 0.0:
+            what = "with gains of its own" if each.guides else "of a distance"
+            text.leave_out(f"the constraint {each.name!r}, {what}")
+            continue
         rows = tuple(each.constraint.rows)
         yield Closure(f"constraint_{number}", names[each.link], names[each.to], each.placement, each.to_placement, rows)

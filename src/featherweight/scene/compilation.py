@@ -21,6 +21,8 @@ from ..constraints.constraint_set import (
     JointCombination,
     JointCoupling,
     PointConstraint,
+    gains_of,
+    rows_of,
 )
 from ..errors import ModelError
 from ..model import poses
@@ -33,7 +35,7 @@ from ..model.medium import Medium
 from ..model.model import Model
 from ..records import Record
 from . import hulls
-from .compiled import CompiledScene, CompiledShape, SceneConstraint, SceneCoupling, ScenePart, SurfaceTable
+from .compiled import CompiledScene, CompiledShape, Guide, SceneConstraint, SceneCoupling, ScenePart, SurfaceTable
 from .mesh_files import mesh_vertices
 from .shapes import Body
 
@@ -255,7 +257,7 @@ class Compilation:
             )
             if not any(link >= 0 and self._bodies.moves[link] for link in (equality.link, equality.to)):
                 raise ValueError(f"constraint on {constraint.frame!r}: neither of its frames can move")
-            yield equality
+            yield replace(equality, guides=_guides(constraint, equality))
 
     def _closed(self, closure: Closure) -> SceneConstraint:
         X, to = closure.placement, None if closure.to == WORLD else closure.to
@@ -285,11 +287,13 @@ class Compilation:
         for each in constraints:
             if isinstance(each, JointCoupling):
                 polynomial = np.atleast_1d(np.asarray(each.polynomial, dtype=np.float64)).tolist()
-                yield self._follows(each.joint, each.joint, each.to, tuple(polynomial))
+                follows = self._follows(each.joint, each.joint, each.to, tuple(polynomial))
+                yield replace(follows, guide=_guide_rows(each, 1)[0])
             elif isinstance(each, JointCombination):
                 terms = [(self._model.joint(name).v_slice.start, (0.0, float(x))) for name, x in each.pairs]
                 terms[0] = (terms[0][0], (-float(each.value), terms[0][1][1]))
-                yield SceneCoupling(" + ".join(name for name, _ in each.pairs), tuple(terms))
+                name = " + ".join(name for name, _ in each.pairs)
+                yield SceneCoupling(name, tuple(terms), _guide_rows(each, 1)[0])
 
     def _follows(
         self,
@@ -346,8 +350,23 @@ class Compilation:
 
 
 def _as_frames(hinge: HingeConstraint) -> FrameConstraint:
-    rows = tuple(row for row in ROWS if row != f"r{hinge.axis}") if hinge.rows is None else hinge.rows
+    rows = rows_of(f"constraint on {hinge.what}", hinge)
     return FrameConstraint(hinge.frame, rows, hinge.offset, to=hinge.to, to_offset=hinge.to_offset)
+
+
+def _guides(given: AnyConstraint, equality: SceneConstraint) -> tuple[Guide, ...]:
+    """Of the rows in rising order."""
+    axes, rows = equality.axes, equality.constraint.rows
+    guides = tuple(_guide_rows(given, len(axes)))
+    if all(guide.holds for guide in guides):
+        return ()
+    return guides if equality.length > 0.0 else tuple(guides[list(rows).index(ROWS[axis])] for axis in axes)
+
+
+def _guide_rows(constraint: AnyConstraint, n: int) -> list[Guide]:
+    gains = gains_of(f"constraint on {constraint.what}", constraint, n)
+    rows = zip(gains.acceleration, gains.stiffness, gains.damping, gains.compliance, strict=True)
+    return [Guide(*row) for row in rows]
 
 
 def _forest(entries: list[SceneEntry], builder: ModelBuilder, actuators: Iterable[Actuator]) -> Model:

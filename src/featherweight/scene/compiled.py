@@ -87,6 +87,29 @@ def thickness(heights: Array) -> float:
     return 1.0 + max(0.0, -float(heights.min()))
 
 
+@dataclass(frozen=True)
+class Guide(Record):
+    """What the error e of a row obeys: e'' + damping e' + stiffness e + compliance f = acceleration, f its force.
+
+    Where all four are zero the row is held instead, e = 0.
+    """
+
+    acceleration: float = 0.0  # [m/s^2] or [rad/s^2]
+    stiffness: float = 0.0  # [1/s^2]
+    damping: float = 0.0  # [1/s]
+    compliance: float = 0.0  # [1/kg] or [1/(kg m^2)]
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is none."""
+        return not (self.acceleration or self.stiffness or self.damping or self.compliance)
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        """As the core takes it."""
+        return self.acceleration, self.stiffness, self.damping, self.compliance
+
+
 @dataclass(frozen=True, eq=False)
 class SceneConstraint(Record):
     """An equality between a frame on ``link`` and one on ``to``: they coincide, along the rows of the constraint."""
@@ -97,6 +120,7 @@ class SceneConstraint(Record):
     to: int  # index in the model; -1: the world
     to_placement: Array  # (4, 4) of the frame it must coincide with
     length: float = 0.0  # of a rod between the origins [m]: its one row is along it; 0: no rod
+    guides: tuple[Guide, ...] = ()  # of each row, in the order of ``axes``; none: all rows are held
 
     @property
     def axes(self) -> list[int]:
@@ -115,6 +139,7 @@ class SceneCoupling(Record):
 
     name: str
     terms: tuple[tuple[int, tuple[float, ...]], ...]  # the constant first
+    guide: Guide = Guide()
 
 
 @dataclass(frozen=True)
@@ -208,6 +233,17 @@ class CompiledScene(Record):
         values = values.reshape(-1, len(LAW_COLUMNS))
         values.setflags(write=False)
         return values
+
+    @cached_property
+    def guides(self) -> tuple[Guide, ...]:
+        """Of all rows of constraints, then of couplings."""
+        closures = [guide for each in self.constraints for guide in each.guides or (Guide(),) * len(each.axes)]
+        return (*closures, *(each.guide for each in self.couplings))
+
+    @cached_property
+    def held_rows(self) -> NDArray[np.bool_]:
+        """(rows,) those of constraints and couplings that are not guided but held."""
+        return np.array([guide.holds for guide in self.guides], dtype=bool)
 
     @cached_property
     def limits(self) -> LimitTable:

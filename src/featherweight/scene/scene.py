@@ -26,6 +26,8 @@ from ..constraints.constraint_set import (
     JointCombination,
     JointCoupling,
     PointConstraint,
+    gains_of,
+    rows_of,
 )
 from ..model.coupling_checks import check_couplings
 from ..model.description import WORLD, Actuator
@@ -153,9 +155,19 @@ class Scene:
         """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
         Hinges, rods and couplings of joints hold as well. Frames and joints are named as in the scene ("robot/foot", or
-        the name of a body). Steps hold them: what
-        :func:`featherweight.constrained_dynamics` takes as desired accelerations, ``acceleration``, ``stiffness``,
-        ``damping`` and ``compliance``, is refused.
+        the name of a body).
+
+        Rows with an ``acceleration``, ``stiffness``, ``damping`` or ``compliance`` are guided instead of held: their
+        error e, in metres or radians, obeys e'' + damping e' + stiffness e + compliance f = acceleration, f the force
+        along the row [N or N m].
+
+        >>> scene = fw.Scene()
+        >>> _ = scene.add(fw.sphere(0.1, mass=2.0), name="ball", pose=(0, 0, 1))
+        >>> scene.constrain(fw.PointConstraint("ball", stiffness=100.0, damping=20.0, compliance=0.5))
+        >>> sim = fw.Simulator(scene, dt=1e-3)
+        >>> hung = sim.rollout(sim.state(), n_steps=3000, record=False).final
+        >>> round(float(hung.q[2]) - 1.0, 4), hung.closures.force[0].round(2) + 0.0
+        (-0.0981, array([ 0.  ,  0.  , 19.62]))
         """
         if isinstance(constraint, JointCoupling | JointCombination):
             self._check_coupled(constraint)
@@ -166,12 +178,8 @@ class Scene:
                     raise ValueError(f"constrain: the scene has no link or frame {frame!r}{hint}")
         else:
             raise ValueError(f"constrain: expected a constraint such as fw.PointConstraint, got {constraint!r}")
-        for name in ("acceleration", "compliance", "stiffness", "damping"):
-            if np.any(np.asarray(getattr(constraint, name), dtype=object) != 0.0):
-                raise ValueError(
-                    f"constrain: {name} of the constraint on {constraint.what} has no meaning in a step, which "
-                    "holds coordinates, not accelerations; leave it out, or use fw.constrained_dynamics"
-                )
+        what = f"constraint on {constraint.what}"
+        gains_of(what, constraint, len(rows_of(what, constraint)))  # checks the numbers
         position = getattr(constraint, "position", None)
         if np.ndim(cast(Any, position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
             raise ValueError(f"constrain: {constraint.what} must have one position, not one per sample")

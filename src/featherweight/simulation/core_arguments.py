@@ -42,6 +42,7 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
             for c in scene.constraints
         ],
         "couplings": [[(dof, list(p)) for dof, p in each.terms] for each in scene.couplings],
+        "guides": [guide.numbers for guide in scene.guides],
         **actuation.arguments(),
         "lifts": lifts(model.description),
         "struts": struts(model),

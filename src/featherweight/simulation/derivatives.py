@@ -287,6 +287,10 @@ def check_smooth(sim: Simulator) -> None:
         raise ValueError("derivatives: springs and dampers between points (struts) have none yet")
     if lifts(sim.model.description):
         raise ValueError("derivatives: scenes in which weight is carried have none yet")
+    guided = [each.name for each in sim.scene.constraints if each.guides]
+    guided += [each.name for each in sim.scene.couplings if not each.guide.holds]
+    if guided:
+        raise ValueError(f"derivatives: {guided[0]!r} is guided, not held, by its constraint; such steps have none yet")
 
 
 def width_of(sim: Simulator, name: str) -> int:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Closures(Record):
     """The n constraints of a scene: their forces and their remaining errors.
 
-    Forces act on the first frame of each constraint, at its origin; those on the second, or on the world, are the
-    opposite. All vectors are in the axes of the first frame, and zero where the constraint leaves it free. Rods have
-    one number, the first: along the line from the second frame to the first.
+    Forces act on the link of the first frame of each constraint, at the origin of the second: the same place where the
+    constraint is met. Those on the second, or on the world, are the opposite. All vectors are in the axes of the first
+    frame, and zero where the constraint leaves it free. Rods have one number, the first: along the line from the second
+    frame to the first.
 
     >>> scene = fw.Scene()
     >>> lamp = scene.add(fw.box((0.1, 0.1, 0.1), mass=2.0), name="lamp", pose=(0, 0, 1))

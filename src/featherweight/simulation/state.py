@@ -168,8 +168,12 @@ class State:
 
     @property
     def closure_error(self) -> Any:
-        """By how much the worst row of a constraint is missed [m] or [rad], () or (batch,); 0 without constraints."""
-        return self._figure(np.abs(self._core.closure_errors()).max(axis=1, initial=0.0))
+        """By how much the worst row of a constraint is missed [m] or [rad], () or (batch,); 0 without constraints.
+
+        Rows that are guided, not held, do not count.
+        """
+        errors = self._core.closure_errors()[:, self.simulator.scene.held_rows]
+        return self._figure(np.abs(errors).max(axis=1, initial=0.0))
 
     @property
     def limit_violation(self) -> Any:

@@ -12,6 +12,7 @@ from featherweight.arrays import Array
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.stages.closure_rows import closure_rows, dependent, openings
 from featherweight.reference.stages.contact_rows import contact_rows
+from featherweight.reference.stages.guide_rows import aims, guided, softness
 from featherweight.reference.stages.joint_rows import joint_rows
 from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.rows import RowBlock
@@ -77,8 +78,10 @@ def _held(scene: StepScene, free: FreeMotion, blocks: list[RowBlock], opening: A
     """Rows of closures with what they open as their shift; those that depend on others do nothing."""
     if not blocks:
         return blocks
-    J = np.vstack([block.J for block in blocks])
-    idle = dependent(scene, J @ free.response(J))
+    J, soft, shift, is_guided = np.vstack([b.J for b in blocks]), softness(scene), opening, guided(scene)
+    if is_guided.any():
+        shift = opening - aims(scene, free)
+    idle = dependent(scene, J @ free.response(J), soft)
     result, row = [], 0
     for block in blocks:
         at = slice(row, row := row + block.law.rows)
@@ -86,9 +89,9 @@ def _held(scene: StepScene, free: FreeMotion, blocks: list[RowBlock], opening: A
             replace(
                 block,
                 J=np.where(idle[at, None], 0.0, block.J),
-                shift=np.where(idle[at], 0.0, opening[at]),
-                compliance=np.where(idle[at], 1.0, 0.0),
-                gap=np.where(idle[at], np.nan, block.gap),
+                shift=np.where(idle[at], 0.0, shift[at]),
+                compliance=np.where(idle[at], 1.0, soft[at]),
+                gap=np.where(idle[at], np.nan, np.where(is_guided[at], 0.0, block.gap)),
             )
         )
     return result

@@ -49,32 +49,36 @@ def openings(scene: StepScene, free: FreeMotion, v: Array) -> Array:
         closure_errors(scene.model, bodies, scene.closures) for bodies in (free.bodies, place(scene.model, q))
     )
     opening = np.asarray((after - before) / scene.dt - np.vstack([block.J for block in blocks]) @ v)
-    return np.where([rate for closure in scene.closures for rate in _integrable(closure)], opening, 0.0)
+    return np.where([rate for closure in scene.closures for rate in integrable(closure)], opening, 0.0)
 
 
-def _integrable(closure: Closure) -> list[bool]:
+def integrable(closure: Closure) -> list[bool]:
     """Of each row, whether its velocity is the rate of its error: of a single one about an axis it is not."""
     rows = _rows(closure)
     return [row < 3 or sum(other >= 3 for other in rows) != 1 for row in rows]
 
 
 def allowed_errors(scene: StepScene, errors: Array) -> Array:
-    """(m,) what may be left of them at the end of a step: what is apart comes together at a bounded speed."""
+    """(m,) what may be left of them at the end of a step: what is apart comes together at a bounded speed.
+
+    Of rows that are guided, all.
+    """
     left, row = errors.copy(), 0
+    errors = np.where([guide.holds for guide in scene.guides], errors, 0.0)
     for closure in scene.closures:
         for kind, fastest in ((0, FASTEST), (1, FASTEST_TURN)):
             own = [row + k for k, r in enumerate(_rows(closure)) if r // 3 == kind]
             length = float(np.linalg.norm(errors[own]))
-            left[own] *= max(0.0, 1.0 - fastest * scene.dt / length) if length > 0 else 0.0
+            left[own] -= errors[own] * (min(1.0, fastest * scene.dt / length) if length > 0 else 1.0)
         row += len(closure.rows)
     return left
 
 
-def dependent(scene: StepScene, G: Array) -> NDArray[np.bool_]:
+def dependent(scene: StepScene, G: Array, softness: Array) -> NDArray[np.bool_]:
     """(m,) rows of closures that earlier ones leave no mobility to speak of, G = J H^-1 J^T of all of them."""
     kinds = np.array([r // 3 for closure in scene.closures for r in _rows(closure)])
     floors = 1e-10 * np.array([np.diag(G)[kinds == kind].max() for kind in kinds])
-    kept = list[int]()
+    G, kept = G + np.diag(softness), list[int]()
     for k in range(len(G)):
         left = G[k, k] - G[k, kept] @ np.linalg.solve(G[np.ix_(kept, kept)], G[kept, k]) if kept else G[k, k]
         if left > max(floors[k], 1e-12 * G[k, k]):

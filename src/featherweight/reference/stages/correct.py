@@ -13,6 +13,7 @@ from featherweight.arrays import Array
 from featherweight.reference.stages.assemble import StepProblem
 from featherweight.reference.stages.bodies import advance, place
 from featherweight.reference.stages.closure_rows import allowed_errors, closure_errors
+from featherweight.reference.stages.guide_rows import aims, guided, yielding
 from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.rows import TouchingEnd
 from featherweight.reference.stages.scene import StepScene
@@ -26,7 +27,7 @@ def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: 
     """Coordinates at the end of the step, and v in the axes there."""
     moved = v + free.bend + free.response(problem.J) @ separation(scene, free, problem, impulses)
     q, v = advance(scene.model, free.q, v, scene.dt * moved)
-    return close(scene, free, problem, q, v)
+    return close(scene, free, problem, impulses, q, v)
 
 
 def separation(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array) -> Array:
@@ -41,6 +42,7 @@ def separation(scene: StepScene, free: FreeMotion, problem: StepProblem, impulse
     slack = np.where(gap > 0, gap, np.maximum(gap / 2, -FASTEST * scene.dt)) / scene.dt
     errors = closure_errors(scene.model, free.bodies, scene.closures)
     slack[closure] = (problem.g - problem.velocity)[closure] + (errors - allowed_errors(scene, errors)) / scene.dt
+    slack[closure] += (problem.compliance * impulses)[closure]
     give, sigma = _give(free, problem), problem.velocity + G @ impulses
     first = 0.0
     for iteration in range(50):
@@ -61,7 +63,9 @@ def _give(free: FreeMotion, problem: StepProblem) -> Array:
     give, row = list[float](), 0
     for block in problem.blocks:
         mobility = np.diag(problem.G)[row : row + block.law.rows] - problem.compliance[row : row + block.law.rows]
-        own = [1e-12 * float(mobility.max()) if block.kind == "closure" else 0.0] * block.law.rows
+        own = [0.0] * block.law.rows
+        if block.kind == "closure":
+            own = (problem.compliance[row : row + block.law.rows] + 1e-12 * float(mobility.max())).tolist()
         gap = problem.gap[row + block.law.rows - 1]
         if block.ends and gap < 0:
             own[-1] = _yielding(block.ends, free.response(block.J[-1:]), float(mobility[-1]))
@@ -80,14 +84,19 @@ def _yielding(ends: tuple[TouchingEnd, ...], response: Array, G: float) -> float
     return G * (share**-2 - 1.0)
 
 
-def close(scene: StepScene, free: FreeMotion, problem: StepProblem, q: Array, v: Array) -> tuple[Array, Array]:
+def close(
+    scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, q: Array, v: Array
+) -> tuple[Array, Array]:
     """Newton's iteration on the errors of closures beyond those allowed, as long as it halves them."""
     m = sum(block.law.rows for block in problem.blocks if block.kind == "closure")
     J, G, last = problem.J[:m], problem.G[:m, :m], np.inf
     allowed = allowed_errors(scene, closure_errors(scene.model, free.bodies, scene.closures))
+    if guided(scene).any():
+        allowed += scene.dt * (aims(scene, free) - problem.compliance[:m] * impulses[:m]) * guided(scene)
+    left = np.isnan(problem.gap[:m]) | yielding(scene)  # rows that depend on others do nothing
     for _ in range(10 if m else 0):
         error = closure_errors(scene.model, place(scene.model, q), scene.closures) - allowed
-        error[np.isnan(problem.gap[:m])] = 0.0  # of rows that depend on others
+        error[left] = 0.0
         largest = float(np.abs(error).max())
         if not (largest > 1e-12 and largest < 0.5 * last):
             break

@@ -23,7 +23,8 @@ def step_scene(sim: Simulator) -> StepScene:
         Closure(f"closure_{k}", names[c.link], names[c.to], c.placement, c.to_placement, tuple(c.constraint.rows))
         for k, c in enumerate(sim.scene.constraints)
     )
-    return StepScene(sim.model.description, sim.dt, sim.integrator, closures)
+    guides = sim.scene.guides[: len(sim.scene.guides) - len(sim.scene.couplings)]
+    return StepScene(sim.model.description, sim.dt, sim.integrator, closures, guides)
 
 
 def contact_points(sim: Simulator, before: State, after: State) -> list[ContactPoint]:

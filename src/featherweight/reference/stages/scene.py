@@ -11,6 +11,7 @@ from featherweight.arrays import Array
 from featherweight.model.description import Closure, ModelDescription
 from featherweight.model.materials import ContactLaw
 from featherweight.reference.tree import slices
+from featherweight.scene.compiled import Guide
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,7 @@ class StepScene:
     dt: float  # [s]
     integrator: Literal["semi_implicit", "implicit", "verlet"] = "semi_implicit"
     closures: tuple[Closure, ...] = ()
+    guides: tuple[Guide, ...] = ()  # of all rows of closures, each in the order of the axes
 
     @property
     def implicit(self) -> bool:

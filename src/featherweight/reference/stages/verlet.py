@@ -4,6 +4,11 @@
     q+ = q (+) dt v'
     v+ = v' + h a(q+, m) + H^-1 J^T lambda+   m = (v' + v+) / 2; J v+ = 0
 
+Rows that are guided obey their law with errors of the middle of the step, where coordinates go at the rate s':
+
+    s' = J v + h (acceleration - stiffness (e + h s') - damping (mean of both)) - compliance lambda = (e+ - e) / dt
+    J v+ = s' + h (acceleration - stiffness (e+ - h s') - damping (mean of both)) - compliance lambda+
+
 Motion of joints with springs, dampers, servos without limits, a medium and closures: what touches is not in it.
 """
 
@@ -104,19 +109,22 @@ def verlet_step(
     first = Kick(scene, q, v, tau, control, f_ext)
     J, start = _rows(scene, first.bodies), closure_errors(scene.model, first.bodies, scene.closures)
     response, push, v_half = np.linalg.solve(first.H, J.T), np.zeros(len(J)), v
+    aim, soft = _guide(scene, J @ response, J @ v, start, is_second=False)
     for _ in range(100):
         before, v_half = v_half, first(v_half) + response @ push
         q_next, v_next = drift(scene, q, v_half)
-        error = closure_errors(scene.model, place(scene.model, q_next), scene.closures) - start
-        push = push - np.linalg.lstsq(J @ response, error / scene.dt, rcond=1e-10)[0]
+        end = closure_errors(scene.model, place(scene.model, q_next), scene.closures)
+        error = end - start - scene.dt * (aim - soft * push)
+        push = push - np.linalg.lstsq(J @ response + np.diag(soft), error / scene.dt, rcond=1e-10)[0]
         if max(np.abs(v_half - before).max(), np.abs(error).max(initial=0.0)) <= 1e-14 * (1.0 + np.abs(v_half).max()):
             break
     second = Kick(scene, q_next, v_next, tau, control, f_ext)
     J = _rows(scene, second.bodies)
     response, v_end = np.linalg.solve(second.H, J.T), v_next
+    aim, soft = _guide(scene, J @ response, aim - soft * push, end, is_second=True)
     for _ in range(100):
         before, free = v_end, second(v_end)
-        v_end = free - response @ np.linalg.lstsq(J @ response, J @ free, rcond=1e-10)[0]
+        v_end = free - response @ np.linalg.lstsq(J @ response + np.diag(soft), J @ free - aim, rcond=1e-10)[0]
         if np.abs(v_end - before).max() <= 1e-14 * (1.0 + np.abs(v_end).max()):
             break
     return q_next, v_end
@@ -125,3 +133,18 @@ def verlet_step(
 def _rows(scene: StepScene, bodies: Bodies) -> Array:
     blocks = [own.J for each in scene.closures for own in closure_rows(scene.model, bodies, each)]
     return np.vstack([np.zeros((0, bodies.jacobians.shape[2])), *blocks])
+
+
+def _guide(scene: StepScene, G: Array, speed: Array, errors: Array, *, is_second: bool) -> tuple[Array, Array]:
+    """(m,) speeds of rows without impulses, and by how much they yield to these; zero of rows that are held."""
+    aim, soft, h = np.zeros(len(G)), np.zeros(len(G)), scene.dt / 2
+    for r, guide in enumerate(scene.guides):
+        if guide.holds:
+            continue
+        x = h * guide.damping * G[r, r] / (G[r, r] + guide.compliance)
+        at_end, spring = h * guide.damping * (0.5 + 0.5 * x / (x + 6.0)), h**2 * guide.stiffness
+        keep = 1.0 + at_end - h * guide.damping + (spring if is_second else 0.0)
+        scale = 1.0 + at_end + (0.0 if is_second else spring)
+        aim[r] = (keep * speed[r] + h * guide.acceleration - h * guide.stiffness * errors[r]) / scale
+        soft[r] = guide.compliance / scale
+    return aim, soft
