@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from featherweight.arrays import Array
-from physics import passing
+from physics import passing, turning
 from physics.impacts import HEIGHT, ROD, ROD_RATE, ROD_VELOCITY
 from physics.incline import EDGE, downhill, sliding_acceleration
 from physics.loads import TABLE_FOOT, TABLE_HALF, TABLE_HEIGHT, TABLE_MASS
 from physics.motion import GRAVITY, steps
 from physics.smooth import zero_crossings
 from physics.thin import lowest
+
+EXPLODED = 1e3  # times the energy: far from where MuJoCo itself notices, and starts again from rest
 
 
 def installed() -> str | None:
@@ -257,6 +259,63 @@ def loss_over_tiles(kind: str, speed: float, *, lying: bool = False, dt: float =
         ([0.11], _followed(model, data, math.floor((count * tile - 0.35) / speed / dt), lambda: data.qpos[0])[1:])
     )
     return passing.loss(np.diff(x) / dt, speed)
+
+
+def rod_energy(speed: float, *, dt: float = 1e-3, seconds: float = 60.0, options: str = "") -> float:
+    """Largest relative change of energy of a rod that a connect holds at its end, as in physics/turning.py."""
+    half = turning.ROD_LENGTH / 2
+    rod = f'<body name="rod"><freejoint/><geom type="capsule" size="0.01 {half}" mass="1" contype="0"/></body>'
+    held = f'</worldbody><equality><connect body1="rod" anchor="0 0 {half}"/></equality><worldbody>'
+    model, data = compiled(rod + held, dt, options, gravity=0.0)
+    data.qvel[:] = -speed * half, 0, 0, 0, speed, 0
+    return _energy_change(model, data, steps(seconds, dt))
+
+
+def crank_energy(speed: float, *, dt: float = 1e-3, seconds: float = 60.0, options: str = "") -> float:
+    """The same of a crank and rocker, whose loop a connect closes."""
+    a, b, c = turning.BARS.values()
+
+    def bar(name: str, x: float, length: float, inside: str = "") -> str:
+        inertia = f"1e-5 {length**3 / 4} {length**3 / 4}"
+        joint = f'<joint name="{name}" type="hinge" axis="0 1 0"/>'
+        inertial = f'<inertial pos="{length / 2} 0 0" mass="{3 * length}" diaginertia="{inertia}"/>'
+        return f'<body name="{name}" pos="{x} 0 0">{joint}{inertial}{inside}</body>'
+
+    coupler = bar("coupler", a, b, f'<site name="tip" pos="{b} 0 0"/>')
+    rocker = bar("rocker", turning.GROUND, c, f'<site name="end" pos="{c} 0 0"/>')
+    held = '</worldbody><equality><connect site1="tip" site2="end"/></equality><worldbody>'
+    model, data = compiled(bar("crank", 0.0, a, coupler) + rocker + held, dt, options, gravity=0.0)
+    data.qpos[:] = turning.assembled(1.0)
+    data.qvel[:] = speed * (turning.assembled(1.0 + 1e-6) - turning.assembled(1.0 - 1e-6)) / 2e-6
+    return _energy_change(model, data, steps(seconds, dt))
+
+
+def box_energy(speed: float, *, dt: float = 2e-3, seconds: float = 10.0, options: str = "") -> float:
+    """The same of a free box that tumbles."""
+    size = " ".join(str(edge / 2) for edge in turning.BOX_EDGES)
+    model, data = compiled(f'<body><freejoint/><geom type="box" size="{size}"/></body>', dt, options, gravity=0.0)
+    data.qvel[:] = (0.5, -1.0, 2.0, *(speed * turning.BOX_AXIS))
+    return _energy_change(model, data, steps(seconds, dt))
+
+
+def _energy_change(model: Any, data: Any, n: int) -> float:
+    """Largest relative change of the kinetic energy in n steps; up to ``EXPLODED``, where it ends."""
+    import mujoco
+
+    product = np.zeros(model.nv)
+
+    def energy() -> float:
+        mujoco.mj_forward(model, data)
+        mujoco.mj_mulM(model, data, product, data.qvel)
+        return 0.5 * float(product @ data.qvel)
+
+    start, change = energy(), 0.0
+    for _ in range(n):
+        mujoco.mj_step(model, data)
+        change = max(change, abs(energy() / start - 1.0))
+        if not change < EXPLODED:
+            return EXPLODED
+    return change
 
 
 def _followed(model: Any, data: Any, n: int, look: Any) -> Array:

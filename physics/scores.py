@@ -24,6 +24,7 @@ from physics import (
     rolling,
     smooth,
     thin,
+    turning,
 )
 
 
@@ -412,6 +413,48 @@ def _smooth(peer: bool) -> Iterator[Score]:
         )
 
 
+def _turning(peer: bool) -> Iterator[Score]:
+    dt = 1e-3
+    settings = {"default": "", "implicit": 'integrator="implicit"'} if peer else {}
+    integrators: tuple[tuple[Integrator, float, str], ...] = (
+        ("semi_implicit", 1e-3, "the chord of a step is shorter than its arc: (w dt)^2 / 4 from the first step on"),
+        ("verlet", 1e-3, ""),
+    )
+    for integrator, goal, note in integrators:
+        yield Score(
+            f"rod whirling about a held end at 20 rad/s, {integrator}",
+            "largest relative change of energy, 60 s",
+            "0",
+            dt,
+            turning.whirling_rod(20.0, dt=dt, integrator=integrator).energy,
+            goal,
+            {name: mujoco_peer.rod_energy(20.0, dt=dt, options=o) for name, o in settings.items()},
+            note=note,
+        )
+    for speed in (3.0, 10.0, 30.0):
+        yield Score(
+            f"crank and rocker at {speed:g} rad/s, verlet",
+            "largest relative change of energy, 60 s",
+            "0",
+            dt,
+            turning.crank_rocker(speed, dt=dt).energy,
+            1e-3,
+            {name: mujoco_peer.crank_energy(speed, dt=dt, options=o) for name, o in settings.items()},
+        )
+    for speed in (20.0, 60.0, 300.0):
+        kept = turning.tumbling_box(speed)
+        yield Score(
+            f"box that tumbles at {speed:g} rad/s",
+            "largest relative change of energy or momentum, 10 s",
+            "0",
+            2e-3,
+            max(kept.energy, kept.momentum),
+            1e-9,
+            {name: mujoco_peer.box_energy(speed, options=o) for name, o in settings.items()},
+            note=f"MuJoCo: energy; {mujoco_peer.EXPLODED:g}: it exploded",
+        )
+
+
 def _thresholds(peer: bool) -> Iterator[Score]:
     width, height, mass, dt = 0.2, 0.4, 3.0, 1e-3
     tips = mass * 9.81 * width / (2.0 * height)
@@ -529,6 +572,7 @@ CASES: dict[str, Case] = {
     "thin": _thin,
     "loads": _loads,
     "smooth": _smooth,
+    "turning": _turning,
     "thresholds": _thresholds,
     "joints": _joints,
     "momentum": _momentum,

@@ -2,41 +2,51 @@
 //   in    q, v; w.tau, w.f_ext; in renewing, what impulses change velocities by
 //   out   velocities without impulses; w.bend of single bodies that tumble; w.motion.v_before
 //
-//   v' = v + h a(q, m),   m = (v + v') / 2   with what impulses add to v'
-// for products of velocities and drag: the same forwards and backwards in time. Springs, servos and dampers are linear,
-// and in the inertia (scene/simulation.cpp). Fixed-point iterations through aba; each brings |w| h of digits. What
-// tumbles alone is turned by tumble.hpp, over the whole step and in its first half.
+//   v' = v + h a(q, v')     with what impulses add to v', in the first half; in the second v+ = v' + h a(q+, v')
+// Products of velocities are those of v' in both (momenta.hpp); drag is that of the mean of both ends. Springs, servos
+// and dampers are linear, and in the inertia (scene/simulation.cpp). Fixed-point iterations through aba; each brings
+// |w| h of digits. What tumbles alone is turned by tumble.hpp, over the whole step and in its first half.
 // Oracle: orders of convergence, energies; the twin.
 #pragma once
 #include "step/drag.hpp"
+#include "step/momenta.hpp"
 #include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
 
-// Accelerations w.x with products and drag at the mean velocity. `impulses`: what they change velocities by, in lanes
+// Velocities whose products aba knows, w.middle: those of single bodies that do not tumble.
+template <class S>
+void leave_to_aba(const Tree<double>& tree, StepWorkspace<S>& w) {
+  const S* const v = w.tumbles ? w.explicit_v : w.v;
+  for (int i = 0; i < tree.n_links; ++i)
+    for (int f = tree.links[i].v; f < tree.links[i].v + tree.links[i].nv; ++f)
+      w.middle[f] = is_single_body(tree, i) ? v[f] : S(0);
+}
+
+// Accelerations w.x with products and drag of what comes out. `impulses`: what they change velocities by, in lanes
 // where `moving` is positive; null: none yet, and w.x does not hold a first guess.
 template <class S>
 void settle_kick(const Scene& scene, const S* impulses, const S& moving, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
-  const S kick(scene.kick), half = kick * S(0.5);
-  const S* const v = w.tumbles ? w.explicit_v : w.v;
-  const S turn = largest_turn(scene, kick, w.v).angle * S(0.5), share = S(1) / (S(1) + turn * turn);
+  const bool drags = scene.n_boxes + scene.n_ellipsoids > 0;
+  if (w.motion.holds && impulses && !drags) return;  // nothing depends on them
+  const S kick(scene.kick);
+  const S turn = largest_turn(scene, kick, w.v).angle, share = S(1) / (S(1) + turn * turn);
   S speed(0);
-  for (int f = 0; f < tree.nv; ++f) speed = larger(abs(w.v[f]), speed), w.middle[f] = v[f];
+  for (int f = 0; f < tree.nv; ++f) speed = larger(abs(w.v[f]), speed);
+  leave_to_aba(tree, w);
   auto going = (speed > S(0)) & (moving > S(0));
   for (int iteration = impulses ? 1 : 0; iteration < TumbleTuning::most_evaluations; ++iteration) {
-    for (int i = 0; iteration > 0 && i < tree.n_links; ++i) {
-      const Link<double>& l = tree.links[i];
-      for (int f = l.v; f < l.v + l.nv && !is_single_body(tree, i); ++f)
-        w.middle[f] = v[f] + w.x[f] * half + (impulses ? impulses[f] * S(0.5) : S(0));
-    }
-    if (scene.n_boxes + scene.n_ellipsoids > 0) {
+    for (int f = 0; f < tree.nv; ++f)
+      w.no_tau[f] = iteration == 0 ? w.v[f] : w.v[f] + w.x[f] * kick + (impulses ? impulses[f] : S(0));
+    if (!w.motion.holds) find_kick_products(scene, w.q, w.no_tau, w);
+    if (drags) {
       for (int i = 0; i < tree.n_links; ++i) w.forces[i] = w.dry_forces[i];
-      for (int f = 0; f < tree.nv; ++f)
-        w.no_tau[f] = iteration == 0 ? w.v[f] : w.v[f] + w.x[f] * half + (impulses ? impulses[f] * S(0.5) : S(0));
+      for (int f = 0; f < tree.nv; ++f) w.no_tau[f] = (w.v[f] + w.no_tau[f]) * S(0.5);
       add_medium_forces(scene, w.no_tau, w);
     }
-    aba(tree, w.world, OfLanes<S>{w.inertias, scene.weighs}, w.q, w.middle, w.tau, w.forces, w.aba, w.x_next);
+    for (int f = 0; f < tree.nv; ++f) w.no_tau[f] = w.tau[f] - w.products[f];
+    aba(tree, w.world, OfLanes<S>{w.inertias, scene.weighs}, w.q, w.middle, w.no_tau, w.forces, w.aba, w.x_next);
     S change(0);
     for (int f = 0; f < tree.nv; ++f) {
       const S step = iteration > 0 ? (w.x_next[f] - w.x[f]) * share : S(0);

@@ -29,6 +29,7 @@ void predict_half(const RolloutJob& job, StepWorkspace<S>& w) {
   if (w.dry_forces)
     for (int i = 0; i < scene.tree.n_links; ++i) w.dry_forces[i] = w.forces[i];
   find_tumbling_bodies(scene.tree, S(2 * scene.kick), w);
+  if (w.motion.holds) find_kick_products(scene, w.kept_q, w.v, w);
   settle_kick(scene, static_cast<const S*>(nullptr), S(1), w);
   set_free_velocities(job, static_cast<const S*>(nullptr), w, w.motion.v_free);
   place_links(scene, w);

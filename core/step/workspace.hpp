@@ -12,6 +12,27 @@ namespace featherweight::FW_ISA {
 template <class S>
 struct Assembled;  // assemble.hpp
 
+// See momenta.hpp. Empty, but where steps are in halves.
+template <class S>
+struct MomentaWorkspace {
+  S* state;
+  Motion<S>* motion;  // of links
+  Force<S>* accumulators;
+  S *q, *v;        // where the way ends
+  S *start, *end;  // momenta along joints at its ends
+  S* turning;      // s at the one that is not asked for
+
+  MomentaWorkspace(const Scene& scene, Arena& arena) {
+    const Tree<double>& tree = scene.tree;
+    const bool some = scene.is_verlet();
+    state = arena.take<S>(some ? tree.n_states : 0);
+    motion = arena.take<Motion<S>>(some ? tree.n_links : 0);
+    accumulators = arena.take<Force<S>>(some ? tree.n_accumulators : 0);
+    q = arena.take<S>(some ? tree.nq : 0);
+    for (S** each : {&v, &start, &end, &turning}) *each = arena.take<S>(some ? tree.nv : 0);
+  }
+};
+
 template <class S>
 struct StepWorkspace {
   S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
@@ -20,6 +41,7 @@ struct StepWorkspace {
   S *explicit_v, *turned, *bend, *x, *x_next, *middle, *no_tau;
   S* forced;             // accelerations without products of velocities, where there are closures; see kick.hpp
   S* earlier;            // velocities half a kick before the start of the step, if it is in halves
+  S* products;           // of velocities, in a step in halves: what they take of joint forces
   S* half_tau;           // joint forces as they are given, then those of its first half
   Force<S>* dry_forces;  // on links without those of the medium, where a step in halves is in one; else null
   bool tumbles = false;
@@ -54,6 +76,7 @@ struct StepWorkspace {
   S* last_errors;             // those an iteration before
   S *aim, *guided_speed;      // of guided rows: speeds without and with their impulses; null: there are none
   HeldSystem<S> held;
+  MomentaWorkspace<S> momenta;
   S* unheld;                    // velocities without any impulses, where something is held
   S *impelled, *renewed;        // what impulses change them by, and what they are next: see settle.hpp
   S *cause, *cause_before;      // Y^T lambda that would cause the velocities with those of what is held
@@ -101,6 +124,7 @@ struct StepWorkspace {
         no_tau(arena.take<S>(scene.tree.nv)),
         forced(arena.take<S>(scene.iterates() ? scene.tree.nv : 0)),
         earlier(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
+        products(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
         half_tau(arena.take<S>(scene.is_verlet() ? scene.tree.nv : 0)),
         dry_forces(scene.is_verlet() && scene.n_boxes + scene.n_ellipsoids > 0
                        ? arena.take<Force<S>>(scene.tree.n_links)
@@ -122,7 +146,8 @@ struct StepWorkspace {
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),
         balls(scene, motion, arena),
-        held(scene, arena) {
+        held(scene, arena),
+        momenta(scene, arena) {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.v = v;

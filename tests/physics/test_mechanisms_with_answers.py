@@ -59,16 +59,16 @@ def test_forty_four_bars_stay_on_their_branch(integrator: Literal["semi_implicit
     assert motion.unconverged == 0
 
 
-@pytest.mark.parametrize(("speed", "dt"), [(0.0, 1e-3), (3.0, 1e-3), (10.0, 5e-4)])
+@pytest.mark.parametrize(("speed", "dt"), [(0.0, 1e-3), (3.0, 1e-3), (10.0, 1e-3), (10.0, 2e-3)])
 def test_a_crank_and_rocker_keep_their_energy_for_a_minute(speed: float, dt: float) -> None:
-    """In steps in halves; the crank turns by up to 33 rad/s. What drifts is of second order."""
+    """In steps in halves; the crank turns by up to 33 rad/s. Of second order, and nothing drifts."""
     model = fw.models.four_bar()
     sim = fw.Simulator(model, dt=dt, integrator="verlet")
     J = np.reshape(fw.constraint_jacobian(model, sim.scene.q0, fw.constraints_of(model)), (2, 3))
     v = speed * np.concatenate([[1.0], np.linalg.solve(J[:, 1:], -J[:, 0])])
     motion = sim.rollout(sim.state(v=v), n_steps=round(60.0 / dt))
     total = energy(motion)
-    assert np.abs(total - total[0]).max() < 1e-3 * fw.kinetic_energy(model, motion.q, motion.v).max()
+    assert np.abs(total - total[0]).max() < (dt / 1e-2) ** 2 * 1e-2 * fw.kinetic_energy(model, motion.q, motion.v).max()
     assert motion.closure_error < 2e-12
 
 

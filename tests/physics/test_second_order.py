@@ -87,7 +87,7 @@ def held(dt: float) -> Array:
 def driven(dt: float) -> Array:
     scene = fw.Scene()
     scene.servo(scene.add(chain(3), name="arm"), kp=100, kd=2, effort=500)
-    return ended(simulator(scene, dt), 0.5, control=np.array([0.3, -0.4, 0.5]), q=[1.0, 0.5, 0.2])
+    return ended(simulator(scene, dt), 0.4, control=np.array([0.3, -0.4, 0.5]), q=[1.0, 0.5, 0.2])
 
 
 def sliding(dt: float) -> Array:

@@ -1,8 +1,12 @@
 """A step in halves: half a kick, a drift, half a kick. Velocity Verlet; with closures RATTLE.
 
-    v' = v + h a(q, m) + H^-1 J^T lambda      h = dt / 2, m = (v + v') / 2; closures hold where the drift ends
+    v' = v + h a(q, v') + H^-1 J^T lambda      h = dt / 2; closures hold where the drift ends
     q+ = q (+) dt v'
-    v+ = v' + h a(q+, m) + H^-1 J^T lambda+   m = (v' + v+) / 2; J v+ = 0
+    v+ = v' + h a(q+, v') + H^-1 J^T lambda+   J v+ = 0
+
+Products of velocities are c = s + (H(q+) v' - H(q) v') / dt in both halves, with s = c(q, v') - d(H v')/dt at the start
+of the step in the first and at its end in the second: the step of the discrete action (L(q, v') + L(q+, v')) dt / 2.
+Drag is that of the mean of the velocities at both ends of a half.
 
 Rows that are guided obey their law with errors of the middle of the step, where coordinates go at the rate s':
 
@@ -13,6 +17,8 @@ Motion of joints with springs, dampers, servos without limits, a medium and clos
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -52,16 +58,34 @@ class Kick:
             added[s.dof] += self.h * (share[s.dof] * s.kd + self.h * s.kp)
         self.H, self.force = H + np.diag(added), force
 
-    def __call__(self, v_end: Array) -> Array:
-        """(nv,) v + h a, with products of velocities and drag at the mean of v and v_end."""
-        model, mean = self.scene.model, 0.5 * (self.v + v_end)
-        f_ext = medium_forces(model, self.bodies, mean, self.f_ext)
-        own = mean.copy()
-        for i, (_, at) in enumerate(slices(model)):
-            if is_single(model, i):
-                own[at] = 0.0  # they are turned by the drift
-        change = np.linalg.solve(self.H, self.force - bias(model, self.bodies, self.q, own, f_ext))
-        return np.asarray(self.v + self.h * change)
+    def __call__(self, v_end: Array, products: Array) -> Array:
+        """(nv,) v + h a, with drag at the mean of v and v_end."""
+        model, rest = self.scene.model, np.zeros_like(self.v)
+        f_ext = medium_forces(model, self.bodies, 0.5 * (self.v + v_end), self.f_ext)
+        force = self.force - products - bias(model, self.bodies, self.q, rest, f_ext)
+        return np.asarray(self.v + self.h * np.linalg.solve(self.H, force))
+
+
+def products(scene: StepScene, q: Array, v: Array) -> tuple[Array, Array]:
+    """(nv,) of velocities v in a drift from q: in the half before it, and in the half after."""
+    model, dt = scene.model, scene.dt
+    single = np.concatenate(
+        [np.full(at.stop - at.start, is_single(model, i)) for i, (_, at) in enumerate(slices(model))]
+    )
+    own = np.where(single, 0.0, v)  # single bodies are turned by the drift
+
+    def momenta(q: Array, time: float) -> Array:
+        return np.asarray(mass_matrix(model, place(model, _drifted(scene, q, own, time))) @ own)
+
+    def turning(q: Array) -> Array:
+        """c(q, v) less the rate of H v, by differences of fourth order."""
+        step = 1e-3 / (1.0 + np.abs(own).max())
+        near, far = (momenta(q, k * step) - momenta(q, -k * step) for k in (1, 2))
+        c = bias(model, place(model, q), q, own, None) - bias(model, place(model, q), q, np.zeros_like(v), None)
+        return np.asarray(c - (8.0 * near - far) / (12.0 * step))
+
+    gained = (momenta(q, dt) - momenta(q, 0.0)) / dt
+    return turning(q) + gained, turning(_drifted(scene, q, own, dt)) + gained
 
 
 def damped_share(scene: StepScene, rates: Array) -> Array:
@@ -70,6 +94,11 @@ def damped_share(scene: StepScene, rates: Array) -> Array:
     inertia = np.diag(mass_matrix(model, place(model, neutral(model))))
     x = 0.5 * scene.dt * rates / np.where(inertia > 0, inertia, 1.0)
     return np.where(inertia > 0, 0.5 + 0.5 * x / (x + 6.0), 1.0)
+
+
+def _drifted(scene: StepScene, q: Array, v: Array, time: float) -> Array:
+    """Coordinates after some time; single bodies must be at rest."""
+    return drift(replace(scene, dt=time), q, v)[0]
 
 
 def drift(scene: StepScene, q: Array, v: Array) -> tuple[Array, Array]:
@@ -111,7 +140,7 @@ def verlet_step(
     response, push, v_half = np.linalg.solve(first.H, J.T), np.zeros(len(J)), v
     aim, soft = _guide(scene, J @ response, J @ v, start, is_second=False)
     for _ in range(100):
-        before, v_half = v_half, first(v_half) + response @ push
+        before, v_half = v_half, first(v_half, products(scene, q, v_half)[0]) + response @ push
         q_next, v_next = drift(scene, q, v_half)
         end = closure_errors(scene.model, place(scene.model, q_next), scene.closures)
         error = end - start - scene.dt * (aim - soft * push)
@@ -120,10 +149,10 @@ def verlet_step(
             break
     second = Kick(scene, q_next, v_next, tau, control, f_ext)
     J = _rows(scene, second.bodies)
-    response, v_end = np.linalg.solve(second.H, J.T), v_next
+    response, v_end, turned = np.linalg.solve(second.H, J.T), v_next, products(scene, q, v_half)[1]
     aim, soft = _guide(scene, J @ response, aim - soft * push, end, is_second=True)
     for _ in range(100):
-        before, free = v_end, second(v_end)
+        before, free = v_end, second(v_end, turned)
         v_end = free - response @ np.linalg.lstsq(J @ response + np.diag(soft), J @ free - aim, rcond=1e-10)[0]
         if np.abs(v_end - before).max() <= 1e-14 * (1.0 + np.abs(v_end).max()):
             break
