@@ -78,14 +78,19 @@ class CarriedContacts {
 
   // By how much the point of a shape that is at x half way moves in the step: vertices of what has some, and of what
   // rolls as far as it rolls, along the arc and not the chord.
-  Vec3<double> travel(int shape, const Vec3<double>& x) const {
+  struct Travel {
+    Vec3<double> moved;
+    double way;  // of the shape's centre, and of the point about it [m]
+  };
+  Travel travel(int shape, const Vec3<double>& x) const {
     const PlacedShape& own = scene_.shapes[shape];
-    if (own.link < 0) return zero3<double>();
+    if (own.link < 0) return {zero3<double>(), 0};
     const Pose<double> X0 = lane_(w_.motion.pose[own.link]), X = lane_(w_.halfway[own.link]),
                        X1 = lane_(w_.placed[own.link]);
     const Vec3<double> center = vec3(own.center), y = transposed_times(X.R, x - X.p) - center;
     const Vec3<double> straight = X1.R * center - X0.R * center + (X1.p - X0.p), turning = X1.R * y - X0.R * y;
-    return straight + turning * (is_round(own.shape.kind) ? arc_over_chord(X0.R, X1.R) : 1.0);
+    return {straight + turning * (is_round(own.shape.kind) ? arc_over_chord(X0.R, X1.R) : 1.0),
+            root(dot(straight, straight)) + root(dot(turning, turning))};
   }
   static bool is_round(ShapeKind kind) {
     return kind == ShapeKind::sphere || kind == ShapeKind::capsule || kind == ShapeKind::cylinder ||
@@ -116,11 +121,17 @@ class CarriedContacts {
     for (int k = 0; k < found.count; ++k) {
       const Contact& half = found.data[k];
       if (half.feature != c.feature) continue;
-      const Vec3<double> moved = (travel(c.a, vec3(half.position)) - travel(c.b, vec3(half.position))) * (1 / job_.dt);
+      const Travel a = travel(c.a, vec3(half.position)), b = travel(c.b, vec3(half.position));
+      const Vec3<double> moved = (a.moved - b.moved) * (1 / job_.dt);
+      double largest = 0;
       for (int r = 0; r < 3; ++r) {
         const double opening = dot(axis(half, r), moved) - dot(axis(c, r), u);
         next.opening[r] = opening < floor && -opening < floor ? 0 : opening;
+        largest = larger_of(largest, opening);
       }
+      // where the point of contact jumps, as between bars side by side, halves of the step tell nothing of each other
+      if (largest > VerifyTuning::most_opening * (a.way + b.way) / job_.dt)
+        for (double& opening : next.opening) opening = 0;
       return;
     }
   }
