@@ -9,6 +9,7 @@ import numpy as np
 from featherweight import Automatic, Scene, Simulator, State, Trajectory
 from featherweight.arrays import Array
 from featherweight.model.poses import rotation_from_quaternion
+from featherweight.simulation.core_arguments import Integrator
 
 GRAVITY = 9.81  # [m/s^2]
 
@@ -31,9 +32,10 @@ def run(
     tau: Any = None,
     record: bool = False,
     tolerance: float | None = None,
+    integrator: Integrator = "semi_implicit",
 ) -> Trajectory:
     """The scene under constant forces; ``v``: velocities to start with, by part; tolerance: None for the default."""
-    simulator = simulated(scene, dt, tolerance)
+    simulator = simulated(scene, dt, tolerance, integrator)
     start = np.zeros(simulator.model.nv)
     for name, rate in (v or {}).items():
         start[simulator.scene.parts[name].v] = rate
@@ -41,8 +43,11 @@ def run(
     return simulator.rollout(state, tau, f_ext=f_ext, n_steps=steps(seconds, dt), record=record)
 
 
-def simulated(scene: Scene, dt: float, tolerance: float | None = None) -> Simulator:
-    return Simulator(scene, dt, solver="auto" if tolerance is None else Automatic(tolerance=tolerance))
+def simulated(
+    scene: Scene, dt: float, tolerance: float | None = None, integrator: Integrator = "semi_implicit"
+) -> Simulator:
+    solver: Any = "auto" if tolerance is None else Automatic(tolerance=tolerance)
+    return Simulator(scene, dt, solver=solver, integrator=integrator)
 
 
 def rotation(state: State | Trajectory, name: str) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from featherweight import Body, Plane, Scene, box, capsule, convex, cylinder, ellipsoid, sphere
 from featherweight.arrays import Array
+from featherweight.simulation.core_arguments import Integrator
 from physics.motion import position, run
 
 EDGE = 0.2  # [m] of the bodies
@@ -65,19 +66,21 @@ def over_tiles(
     mu: float = 0.0,
     dt: float = 2e-3,
     count: int = 6,
+    integrator: Integrator = "semi_implicit",
+    start: float = 0.11,
 ) -> Array:
     """Speeds [m/s] of a body on a row of tiles, after each step; it slides, or rolls if it is round and ``mu`` > 0."""
     scene = Scene()
     tiles(scene, on, count, mu)
     X = np.eye(4)
     X[:3, :3] = LYING if lying else np.eye(3)
-    X[:3, 3] = 0.11, 0.0, EDGE / 2 + (EDGE / 2 if kind == "capsule" and not lying else 0.0)
+    X[:3, 3] = start, 0.0, EDGE / 2 + (EDGE / 2 if kind == "capsule" and not lying else 0.0)
     scene.add(BODIES[kind](mu), name="body", pose=X)
     rolls = mu > 0.0 and (kind == "ball" or lying)
     v = np.concatenate((X[:3, :3].T @ (speed, 0.0, 0.0), X[:3, :3].T @ (0.0, 2 * speed / EDGE * rolls, 0.0)))
     n = math.floor((count * TILE - 0.35) / speed / dt)
-    motion = run(scene, dt, n * dt, v={"body": tuple(v)}, record=True)
-    x = np.concatenate(([0.11], position(motion, "body")[:, 0]))
+    motion = run(scene, dt, n * dt, v={"body": tuple(v)}, record=True, integrator=integrator)
+    x = np.concatenate(([start], position(motion, "body")[:, 0]))
     return np.diff(x) / dt
 
 

@@ -51,6 +51,23 @@ def test_flush_tiles_do_not_slow_what_slides_over_them(kind: str, lying: bool, o
 
 
 @pytest.mark.parametrize(("kind", "lying"), SLIDERS)
+@pytest.mark.parametrize("on", ["boxes", "hulls"])
+def test_flush_tiles_do_not_slow_what_slides_in_steps_in_halves(kind: str, lying: bool, on: str) -> None:
+    """Also where a step ends at a seam to the last bit: what only just touches there is not held by it."""
+    cases = (
+        (0.11, 0.5, 2e-3),
+        (0.11, 1.0, 1e-2),
+        (0.11, 5.0, 2e-3),
+        (0.12, 2.5, 2e-3),
+        (0.13, 1.0, 2e-3),
+        (0.1, 1.0, 1e-2),
+    )
+    for start, speed, dt in cases:
+        speeds = over_tiles(kind, speed, on=on, lying=lying, dt=dt, count=3, integrator="verlet", start=start)
+        np.testing.assert_allclose(speeds, speed, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "lying"), SLIDERS)
 def test_loose_tiles_side_by_side_do_not_slow_what_slides_over_them(kind: str, lying: bool) -> None:
     """They lie as evenly as overlaps below 1e-10 m are left alone; a ball that slow sees such a step."""
     for speed, dt in ((0.1, 2e-3), (0.5, 2e-3), (1.0, 1e-2), (5.0, 2e-3)):
