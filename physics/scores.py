@@ -440,6 +440,7 @@ def _turning(peer: bool) -> Iterator[Score]:
             turning.crank_rocker(speed, dt=dt).energy,
             1e-3,
             {name: mujoco_peer.crank_energy(speed, dt=dt, options=o) for name, o in settings.items()},
+            note=f"MuJoCo {mujoco_peer.EXPLODED:g}: it exploded",
         )
     for speed in (20.0, 60.0, 300.0):
         kept = turning.tumbling_box(speed)
