@@ -24,9 +24,9 @@ def guided(scene: StepScene) -> NDArray[np.bool_]:
 
 def yielding(scene: StepScene) -> NDArray[np.bool_]:
     """(m,) those that are nowhere in particular: they yield, or have a velocity and no error."""
-    rates = [rate for closure in scene.closures for rate in integrable(closure)]
-    yields = [guide.compliance > 0 for guide in scene.guides]
-    return np.asarray(guided(scene) & (np.array(yields) | ~np.array(rates)))
+    rates = np.array([rate for closure in scene.closures for rate in integrable(closure)], dtype=bool)
+    yields = np.array([guide.compliance > 0 for guide in scene.guides], dtype=bool)
+    return np.asarray(guided(scene) & (yields | ~rates))
 
 
 def softness(scene: StepScene) -> Array:
