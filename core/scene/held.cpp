@@ -87,9 +87,11 @@ void HeldStorage::find_starts(const Tree<double>& tree, const std::vector<HeldSp
   std::map<std::pair<int, int>, int> scales;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const HeldPart& part = parts_[k];
-    const int own = cluster_[index(specs[k].links.front())];
-    first_row_[index(own)] = std::min(first_row_[index(own)], part.first);
-    no_row_[index(own)] = part.first + part.n_rows;
+    const int own = specs[k].links.empty() ? -1 : cluster_[index(specs[k].links.front())];  // -1: nothing moves
+    if (own >= 0) {
+      first_row_[index(own)] = std::min(first_row_[index(own)], part.first);
+      no_row_[index(own)] = part.first + part.n_rows;
+    }
     int start = part.first;
     for (int f : dofs_[k]) start = std::min(start, first_on[index(f)] = std::min(first_on[index(f)], part.first));
     for (int r = 0; r < part.n_rows; ++r) {

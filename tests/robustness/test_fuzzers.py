@@ -9,7 +9,18 @@ import pytest
 from helpers.fuzzing import FUZZERS
 
 #: Inputs of each, for some seconds in all.
-INPUTS = {"drives": 150, "loops": 150, "models": 400, "states": 400, "meshes": 300, "functions": 3000, "scenes": 300}
+INPUTS = {
+    "drives": 150,
+    "loops": 150,
+    "models": 400,
+    "states": 400,
+    "meshes": 300,
+    "functions": 3000,
+    "scenes": 300,
+    "texts": 400,
+    "constraints": 1500,
+    "mechanisms": 300,
+}
 LONGEST = 2.0  # [s] of computing for one input; a tenth of it is usual
 
 
@@ -18,6 +29,8 @@ def test_inputs_that_nobody_would_write(name: str) -> None:
     if name == "meshes":
         pytest.importorskip("trimesh")
         pytest.importorskip("collada")
+    if name == "texts":
+        pytest.importorskip("mujoco")
     for seed in range(INPUTS[name]):
         start = time.process_time()
         try:

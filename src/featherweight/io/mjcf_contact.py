@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..errors import ModelError
 from ..model import poses
 from ..model.description import WORLD, Severity
 from ..model.materials import ContactLaw
@@ -63,7 +64,11 @@ class ContactTranslation:
                 source.note("contact pair", pair, message, Severity.MOTION)
             if np.any(given(m, "pair_adhesion", pair)):
                 source.note("contact pair", pair, "adhesion is not imported", Severity.MOTION)
-            law = ContactLaw(slide, spin, roll, margin=float(m.pair_margin[pair]), dim=int(m.pair_dim[pair]))
+            slide, spin, roll = (max(x, 0.0) for x in (slide, spin, roll))  # MuJoCo takes less for next to none
+            try:
+                law = ContactLaw(slide, spin, roll, margin=float(m.pair_margin[pair]), dim=int(m.pair_dim[pair]))
+            except ValueError as error:
+                raise ModelError(f"contact pair {pair}", str(error)) from None
             (a, name_a), (b, name_b) = (
                 (source.link_of(int(m.geom_bodyid[geom])), source.geom_name(geom)) for geom in ends
             )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
+from ..errors import ModelError
 from ..model import poses
 from ..model.description import Geometry, Severity
 from ..model.materials import Material
@@ -72,8 +73,11 @@ class ShapeTranslation:
 
     def _contact(self, geom: int) -> dict[str, Any]:
         m = self._m
-        slide, spin, roll = (float(x) for x in m.geom_friction[geom])
-        material = Material(friction=slide, torsional=spin, rolling=roll, dim=int(m.geom_condim[geom]))
+        slide, spin, roll = (max(float(x), 0.0) for x in m.geom_friction[geom])  # MuJoCo takes less for next to none
+        try:
+            material = Material(friction=slide, torsional=spin, rolling=roll, dim=int(m.geom_condim[geom]))
+        except ValueError as error:
+            raise ModelError(f"geom {self._source.geom_name(geom)!r}", str(error)) from None
         bits = {key: int(getattr(m, f"geom_{key}")[geom]) & 0xFFFFFFFF for key in ("contype", "conaffinity")}
         margin, priority = float(m.geom_margin[geom]), int(m.geom_priority[geom])
         return {"material": material, "margin": margin, "priority": priority, **bits}

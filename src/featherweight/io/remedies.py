@@ -55,9 +55,7 @@ def carry_massless(description: ModelDescription, line: Lines) -> ModelDescripti
     weighs = any(link.inertia is not None and link.name in moving for link in description.links)
     severity = Severity.NOTHING if weighs else Severity.MOTION
     alone = "" if weighs else ", and nothing else in the robot has any"
-    for name in idle:
-        description = _carry(description, name, f"moves no mass{alone}", line(f"joint {name!r}"), severity)
-    return description
+    return _carry(description, idle, f"moves no mass{alone}", line, severity)
 
 
 def carry_point_mass(description: ModelDescription, name: str, line: int | None) -> ModelDescription | None:
@@ -68,29 +66,32 @@ def carry_point_mass(description: ModelDescription, name: str, line: int | None)
         return None
     severity = Severity.NOTHING if joint.nv == 1 else Severity.MOTION
     first = joint.armature is None or not joint.armature.any()
-    return _carry(description, name, "moves nothing that resists it", line, severity, turns_only=first)
+    return _carry(description, [name], "moves nothing that resists it", lambda _: line, severity, turns_only=first)
 
 
 def _carry(
     description: ModelDescription,
-    name: str,
+    names: Iterable[str],
     why: str,
-    line: int | None,
+    line: Lines,
     severity: Severity,
     *,
     turns_only: bool = False,
 ) -> ModelDescription:
-    index = next(i for i, joint in enumerate(description.joints) if joint.name == name)
-    joint = description.joints[index]
-    rotor = np.array(_ROTORS[joint.type])
-    if turns_only and joint.type in ("free", "planar"):
-        rotor[rotor == ROTOR_TRAVEL] = 0.0  # what it carries has mass
-    new = replace(joint, armature=rotor if joint.armature is None else np.maximum(joint.armature, rotor))
-    values = ", ".join(f"{value:g}" for value in dict.fromkeys(rotor.tolist()) if value)
-    message = f"{why}: it gets a rotor inertia (armature) of {values}, which nothing else feels"
-    note = ImportNote(f"joint {name!r}", line, message, severity)
-    joints = (*description.joints[:index], new, *description.joints[index + 1 :])
-    return replace(description, joints=joints, notes=(*description.notes, note))
+    joints = {joint.name: joint for joint in description.joints}
+    notes = []
+    for name in names:
+        joint = joints[name]
+        rotor = np.array(_ROTORS[joint.type])
+        if turns_only and joint.type in ("free", "planar"):
+            rotor[rotor == ROTOR_TRAVEL] = 0.0  # what it carries has mass
+        armature = rotor if joint.armature is None else np.maximum(joint.armature, rotor)
+        joints[name] = replace(joint, armature=armature)
+        values = ", ".join(f"{value:g}" for value in dict.fromkeys(rotor.tolist()) if value)
+        message = f"{why}: it gets a rotor inertia (armature) of {values}, which nothing else feels"
+        element = f"joint {name!r}"
+        notes.append(ImportNote(element, line(element), message, severity))
+    return replace(description, joints=tuple(joints.values()), notes=(*description.notes, *notes))
 
 
 def _has_rotor(joint: Joint) -> bool:

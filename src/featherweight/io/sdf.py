@@ -117,6 +117,7 @@ class _File:
         self._lines |= {f"joint {name!r}": element.line for name, (_, element) in parts.joints.items()}
         name = alone[0].name if single else world.name
         builder = ModelBuilder(name or "model", gravity=self._gravity(reader, root), allow_nonphysical=True)
+        builder.check_size(len(parts.links))
         for full, (scope, element) in parts.links.items():
             add_link(builder, scope, element, full)
         self._add_joints(builder, parts, floating_base)

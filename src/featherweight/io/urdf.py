@@ -75,6 +75,7 @@ class _UrdfReader(Reader):
             builder = ModelBuilder(
                 robot.get("name") or "robot", gravity=self._extensions.gravity, allow_nonphysical=True
             )
+            builder.check_size(len(robot.all("link")))
             self._collect_materials(robot)
             self._rename_world(robot)
             self._declared_types = {j.attributes.get("name"): j.attributes.get("type") for j in joints}

@@ -370,6 +370,7 @@ class Simulator:
             raise ValueError(f"every must be a positive integer, got {every!r}")
         if tape and every != 1:
             raise ValueError("rollout: a tape is of every step, leave out `every`")
+        every = min(every, max(steps, 1))
         recording = Recording(self, state, steps if record or record_contacts else 0, every, contacts=record_contacts)
         records = recording.core if record or record_contacts else None
         parts = inputs["tau"], self._actuation.controls(inputs["control"]), inputs["f_ext"]
