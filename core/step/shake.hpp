@@ -203,31 +203,44 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
   const Scene& scene = *job.scene;
   const Tree<double>& tree = scene.tree;
   const int n_rows = scene.held.n_rows;
-  double last[width_of<S>];
+  double last[width_of<S>], last_off[width_of<S>];
+  bool went[width_of<S>] = {};
+  S share(1);
   for (double& error : last) error = 1e300;
   for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = scene.held.is_guided(r) ? S(0) : w.apart[r];
   limit_errors(scene, S(job.dt), w.closed_errors);
   for (int r = 0; r < n_rows; ++r) w.apart[r] = w.apart[r] - w.closed_errors[r];  // what may stay
   if (scene.held.guides) lead_errors(scene, S(job.dt), w.guided_speed, w.apart);
-  for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
+  for (int iteration = 0;; ++iteration) {
     place_at(tree, w.q, w, w.placed);
     held_errors(scene, w.q, w.placed, w.errors);
     for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
     if (scene.held.guides) leave_yielding(scene, w.closed_errors);
+    S off(0);
+    for (int r = 0; r < n_rows; ++r) off = larger(abs(w.closed_errors[r]), off);
     const S error = farthest_of(w.held, w.closed_errors);
+    const bool is_last = iteration >= ClosureTuning::most_iterations;
     bool moves = false;
-    S moving(0);  // positive in the lanes that do
+    S moving(0);  // positive in the lanes that do, negative in those that go back
     for (int lane = 0; lane < pack.count; ++lane) {
-      const double own = LaneOf<S>{lane}(error);
-      const bool goes_on =
-          w.is_held[lane] && own > ClosureTuning::closed && own < ClosureTuning::least_progress * last[lane];
-      last[lane] = goes_on ? own : 0;
-      LaneOf<S>{lane}.set(moving, goes_on ? 1 : 0);
-      moves |= goes_on;
+      const LaneOf<S> here{lane};
+      const double own = here(error);
+      const bool is_worse = went[lane] && !(here(off) <= last_off[lane]) && !(here(off) <= ClosureTuning::unmet);
+      const bool goes_on = !is_worse && !is_last && w.is_held[lane] && own > ClosureTuning::closed &&
+                           own < ClosureTuning::least_progress * last[lane];
+      last[lane] = is_worse ? 1e300 : goes_on ? own : 0;
+      last_off[lane] = here(off);
+      went[lane] = goes_on;
+      here.set(moving, goes_on ? 1 : is_worse ? -1 : 0);
+      moves |= goes_on || is_worse;
     }
     if (!moves) break;
     repeat_last_lane(pack, 1, &moving);
-    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.closed_errors[r] * S(1 / job.dt);
+    const auto goes_back = moving < S(0);  // near where bars are in line a step may lead anywhere: take less of it
+    share = select(goes_back, share * ClosureTuning::share_back, share);
+    for (int k = 0; k < tree.nq; ++k) w.q[k] = select(goes_back, w.closed_q[k], w.q[k]);
+    for (int f = 0; f < tree.nv; ++f) w.v[f] = select(goes_back, w.closed_v[f], w.v[f]);
+    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.closed_errors[r] * share * S(1 / job.dt);
     w.held.solve(w.closed_errors);
     for (int f = 0; f < tree.nv; ++f) w.closing[f] = S(0);
     w.held.gather(w.closed_errors, w.closing);

@@ -143,9 +143,9 @@ def constraints(rng: Rng) -> None:
             return
     sound = arrays_are_moderate(used)
     if sound and not isinstance(result, np.ndarray) and hasattr(result, "converged"):
-        values = np.atleast_1d(result.converged)
+        met = np.asarray(result.converged)
         main = next(np.asarray(x) for x in vars(result).values() if np.asarray(x).dtype == np.float64)
-        assert np.isfinite(main[values] if main.shape[: values.ndim] == values.shape else main).all()
+        assert np.isfinite(main[met]).all()
     elif sound and isinstance(result, np.ndarray):
         assert np.isfinite(result).all()
 

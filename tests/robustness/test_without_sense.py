@@ -45,6 +45,20 @@ def test_records_may_be_farther_apart_than_the_rollout_is_long() -> None:
     assert len(sim.rollout(sim.state(q=[0.1]), n_steps=7, every=2**40).time) == 1
 
 
+@pytest.mark.parametrize("length", [5e-324, 1e-308, 1e-200])
+def test_rods_that_are_too_short_to_have_a_direction_are_refused(length: float) -> None:
+    model = fw.models.arm()
+    with pytest.raises(ValueError, match="length must be positive"):
+        fw.constrained_dynamics(
+            model, model.neutral(), [0.0] * 7, [0.0] * 7, [fw.DistanceConstraint("tool", length=length)]
+        )
+    scene = fw.Scene()
+    scene.add(model, name="arm")
+    scene.constrain(fw.DistanceConstraint("arm/tool", length=length))
+    with pytest.raises(ValueError, match="must have a positive length"):
+        fw.Simulator(scene)
+
+
 def chain(n: int, inertial: str = "") -> str:
     links = "".join(f'<link name="l{k}">{inertial}</link>' for k in range(n))
     joints = "".join(

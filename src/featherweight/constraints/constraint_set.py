@@ -28,6 +28,9 @@ ROWS = ("x", "y", "z", "rx", "ry", "rz")
 #: Most coefficients of a coupling's polynomial.
 MOST_COEFFICIENTS = 8
 
+#: Of a rod [m]: squares of what is shorter are no numbers.
+LEAST_LENGTH = 1e-100
+
 
 class _Held(Record):
     """What the kinds of constraints have in common: they keep what was given in one immutable form."""
@@ -415,8 +418,10 @@ def _checked_rod(model: Model, what: str, constraint: DistanceConstraint) -> _Ch
             )
     else:
         length = float(_numbers(what, "length", constraint.length, ()))
-        if length <= 0:
-            raise ValueError(f"{what}: length must be positive, got {constraint.length!r}")
+        if length < LEAST_LENGTH:
+            raise ValueError(
+                f"{what}: length must be positive, and {LEAST_LENGTH:g} m at least, got {constraint.length!r}"
+            )
     gains = gains_of(what, constraint, 1)
     specification = (
         constraint.frame, offset, True, [0], gains.compliance, constraint.to, to_offset, length,

@@ -12,6 +12,7 @@ from .. import _core
 from ..arrays import Array
 from ..checks import frozen
 from ..constraints.constraint_set import (
+    LEAST_LENGTH,
     ROWS,
     AnyConstraint,
     Constraint,
@@ -318,7 +319,7 @@ class Compilation:
         to, Y = (-1, to_offset) if rod.to is None else self._on_link(str(rod.to), to_offset)
         apart = (self._world(link) @ X)[:3, 3] - (self._world(to) @ Y)[:3, 3]
         length = float(np.linalg.norm(apart)) if rod.length is None else float(rod.length)
-        if not length > 0.0:
+        if not length >= LEAST_LENGTH:
             raise ValueError(f"{what}: a rod must have a positive length, got {length:g}; use a PointConstraint")
         point = PointConstraint(rod.frame, ("x",), X[:3, 3], to=rod.to)
         return SceneConstraint(point, link, frozen(X), to, frozen(Y), length)
