@@ -26,6 +26,8 @@ using ShapeTuple = std::tuple<std::string, int, PoseArray, nb::object>;  // kind
 // friction, torsional, rolling, restitution, compliance, damping, margin, dim, tangential restitution
 using MaterialTuple = std::tuple<double, double, double, double, double, double, double, int, double>;
 using JointRowTuple = std::tuple<std::string, int, double, double>;  // kind, degree of freedom, bound, restitution
+// kind, degrees of freedom with coefficients, bound
+using TendonRowTuple = std::tuple<std::string, std::vector<std::pair<int, double>>, double>;
 using ClosureTuple = std::tuple<int, PoseArray, int, PoseArray, std::vector<int>, double>;  // length of a rod last
 using CouplingTuple = std::vector<std::tuple<int, std::vector<double>>>;  // degrees of freedom and polynomials
 using GuideTuple = std::array<double, 4>;             // acceleration, stiffness, damping, compliance
@@ -163,6 +165,13 @@ void brace(SceneSpec& spec, const Model& model, const std::vector<StrutTuple>& s
   }
 }
 
+void string_up(SceneSpec& spec, const Model& model, const std::vector<TendonRowTuple>& rows) {
+  for (const auto& [kind, terms, bound] : rows) {
+    for (const auto& [dof, coefficient] : terms) check_index("tendon: degree of freedom", dof, model.nv(), false);
+    spec.tendon_rows.push_back({row_kind(kind), terms, bound});
+  }
+}
+
 void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, const std::vector<BoxTuple>& boxes,
              const std::vector<EllipsoidTuple>& ellipsoids) {
   const auto& [density, viscosity, wind] = medium;
@@ -213,9 +222,11 @@ void bind_scene(nb::module_& m) {
              const std::vector<EllipsoidTuple>& ellipsoids, const std::vector<TransmissionTuple>& transmissions,
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
              const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings,
-             const std::vector<GuideTuple>& guides, const std::vector<StrutTuple>& struts) {
+             const std::vector<GuideTuple>& guides, const std::vector<StrutTuple>& struts,
+             const std::vector<TendonRowTuple>& tendon_rows) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             couple(spec, model, couplings, guides);
+            string_up(spec, model, tendon_rows);
             spec.rules = std::move(rules);
             spec.damping = std::move(damping);
             spec.inertias = std::move(inertias);
@@ -232,7 +243,8 @@ void bind_scene(nb::module_& m) {
           nb::arg("shapes"), nb::arg("rules"), nb::arg("materials"), nb::arg("joint_rows"), nb::arg("closures"),
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
-          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("guides"), nb::arg("struts"))
+          nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("guides"), nb::arg("struts"),
+          nb::arg("tendon_rows"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

@@ -76,7 +76,12 @@ nb::object impulse_tables(const Scene& scene, const ReadImpulses& read, std::siz
     for (int r = 0; r < scene.n_joint_rows; ++r) {
       const JointRow& row = scene.joint_rows[r];
       auto& along = row.is_limit() ? limits : row.kind == JointRow::dry_friction ? friction : servos;
-      along[k * nv + static_cast<std::size_t>(row.term.dof)] += row.term.coefficient * *next++;
+      const auto add = [&](const JointTerm<double>& term) {
+        along[k * nv + static_cast<std::size_t>(term.dof)] += term.coefficient * *next;
+      };
+      add(row.term);
+      for (int t = 0; t < row.n_more; ++t) add(scene.tendon_terms[row.first_more + t]);
+      ++next;
     }
     closures.insert(closures.end(), next, next + n_closure_rows);
     next += n_closure_rows;

@@ -21,6 +21,7 @@ MOST_DOFS = 250  # robots with more are piles, cloths and crowds
 SAME = 1e-7  # relative difference of dynamics that counts as equal; hulls and inertias are single precision in MuJoCo
 STANDING = 0.02  # [m] by which a base may sink and still stands, and by which ours may differ from MuJoCo's
 POSTURE = 0.01  # [rad] or [m] by which joints of a fixed robot may differ
+UNCONVERGED = 1e-3  # share of steps that may miss their tolerance
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Result:
     actuators: bool | None = None
     pairs: bool | None = None
     stands: bool | None = None  # None: MuJoCo does not stand either
+    converges: bool | None = None  # its steps are solved to their tolerance, standing or not
     detail: str = ""
 
 
@@ -62,8 +64,9 @@ def compare(robot: Robot) -> Result | None:
                 "dynamics": _same_dynamics(m, model, details),
                 "actuators": _same_actuators(m, model, details),
                 "pairs": _same_pairs(m, model, details),
-                "stands": _stands(m, model, details),
             }
+            ours = _second(m, model)
+            checks |= {"stands": _stands(m, model, ours, details), "converges": _converges(ours, details)}
         except Exception as error:
             return Result(**result, reason=reason, stands=False, detail=f"{type(error).__name__}: {error}"[:160])
         return Result(**result, reason=reason, **checks, detail="; ".join(details))
@@ -194,10 +197,31 @@ def _pairs(m: Any) -> set[frozenset[str]]:
 # -- standing ------------------------------------------------------------------------------------------------------
 
 
-def _stands(m: Any, model: fw.Model, details: list[str]) -> bool | None:
-    """A second from where the file starts, its first keyframe if it has one, with the controls of that."""
-    data = mujoco.MjData(m)
+def _second(m: Any, model: fw.Model) -> fw.Trajectory:
+    """Ours, from where the file starts, its first keyframe if it has one, with the controls of that."""
     keyframe = next(iter(model.keyframes), None)
+    scene = fw.Scene(gravity=model.gravity, medium=model.description.medium)
+    scene.add(model, name="robot")
+    sim = fw.Simulator(scene, dt=float(m.opt.timestep), integrator="implicit")
+    state = sim.state(keyframe=keyframe)
+    control = None if not sim.nu else np.zeros(sim.nu) if keyframe is None else sim.keyframe(keyframe).control
+    return sim.rollout(state, control=control, n_steps=_steps(m), record=False)
+
+
+def _steps(m: Any) -> int:
+    return max(1, round(1.0 / m.opt.timestep))
+
+
+def _converges(ours: fw.Trajectory, details: list[str]) -> bool:
+    share = float(ours.unconverged) / max(1, round(float(ours.final.time) / ours.simulator.dt))
+    if share > UNCONVERGED:
+        details.append(f"{share:.1%} of the steps miss their tolerance")
+    return share <= UNCONVERGED
+
+
+def _stands(m: Any, model: fw.Model, ours: fw.Trajectory, details: list[str]) -> bool | None:
+    """Whether it is where MuJoCo's is after the same second."""
+    data = mujoco.MjData(m)
     if m.nkey:
         mujoco.mj_resetDataKeyframe(m, data, 0)
     mujoco.mj_forward(m, data)
@@ -205,18 +229,12 @@ def _stands(m: Any, model: fw.Model, details: list[str]) -> bool | None:
     bases = [k for k in range(1, m.nbody) if m.body_parentid[k] == 0 and m.body_dofnum[k] > 0]
     start = data.xpos[bases, 2].copy()
     travels = _travels(m, bases)
-    steps = max(1, round(1.0 / m.opt.timestep))
-    for _ in range(steps):
+    for _ in range(_steps(m)):
         mujoco.mj_step(m, data)
     if np.any([w.number for w in data.warning]) or not np.isfinite(data.qpos).all():
         return None  # it broke down there
     mujoco.mj_forward(m, data)
-    scene = fw.Scene(gravity=model.gravity, medium=model.description.medium)
-    scene.add(model, name="robot")
-    sim = fw.Simulator(scene, dt=float(m.opt.timestep), integrator="implicit")
-    state = sim.state(keyframe=keyframe)
-    control = None if not sim.nu else np.zeros(sim.nu) if keyframe is None else sim.keyframe(keyframe).control
-    end = sim.rollout(state, control=control, n_steps=steps, record=False).final
+    sim, end = ours.simulator, ours.final
     if bool(end.failed):
         details.append("the simulation broke down")
         return False

@@ -287,8 +287,14 @@ void CarriedRows::add_joint_rows(double* impulses) {
     const JointRow& row = scene_.joint_rows[k];
     const int f = row.term.dof, link = row.term.link;
     const double length = unit_of_joint(link);
-    const double sigma = row.term.coefficient * v_end_[index(f)],
-                 gap = row.term.coefficient * (step_.q[row.term.q] - row.bound);
+    double sigma = row.term.coefficient * v_end_[index(f)];
+    double gap = row.is_tendon() ? row.term.coefficient * step_.q[row.term.q] - row.bound
+                                 : row.term.coefficient * (step_.q[row.term.q] - row.bound);
+    const JointTerm<double>* const more = row.is_tendon() ? scene_.tendon_terms + row.first_more : nullptr;
+    for (int t = 0; t < row.n_more; ++t) {
+      sigma += more[t].coefficient * v_end_[index(more[t].dof)];
+      gap += more[t].coefficient * step_.q[more[t].q];
+    }
     LoadBlock block{};
     if (row.is_limit()) {
       if (!(impulses[k] > 0.0 || std::max(gap, 0.0) * length + step_.dt * sigma * length <= closed_)) continue;
@@ -303,6 +309,11 @@ void CarriedRows::add_joint_rows(double* impulses) {
     block.dofs = all_.dofs.size(), block.jacobian = all_.jacobian.size();
     all_.dofs.push_back(f);
     all_.jacobian.push_back(row.term.coefficient * length);
+    for (int t = 0; t < row.n_more; ++t) {
+      join(link, more[t].link);
+      all_.dofs.push_back(more[t].dof), ++block.n_dofs;
+      all_.jacobian.push_back(more[t].coefficient * length);
+    }
     all_.impulses.push_back(impulses[k] / length);
     rows_.push_back({impulses + k, length});
     all_.blocks.push_back(block);

@@ -43,15 +43,19 @@ struct ScenePair {
   int ball;              // the place of such a pair among those that slide and do no more, or -1 (ball_points.hpp)
 };
 
-// A row of the cone problem along one joint. An upper limit pushes backwards.
+// A row of the cone problem along one joint, or along the joints of a tendon. An upper limit pushes backwards.
 struct JointRow {
   enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
   JointTerm<double> term;
   double bound;        // limit [m or rad], or largest friction [N or N m]
   int actuator;        // servo: whose law it is
   double restitution;  // of a limit
+  // Of a tendon: more terms of scene.tendon_terms, on two branches at most. The first `n_beside` are inboard of the
+  // link of `term`; of the others, all are inboard of the first one's. Its bound has the sign of its limit.
+  int first_more, n_more, n_beside;  // the first is -1 along a joint
 
   bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
+  bool is_tendon() const { return first_more >= 0; }
 };
 
 // A spring along a degree of freedom: force = stiffness * (rest - position).
@@ -108,7 +112,10 @@ struct Scene {
   const ScenePair* pairs;
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
-  const JointRow* joint_rows;       // from the tips inward
+  const JointRow* joint_rows;  // from the tips inward, then those of tendons
+  const JointTerm<double>* tendon_terms;
+  int has_tendons;                  // 1: some rows are theirs
+  double most_travel;               // of a joint row per travel of its joints; 1 without tendons
   const Closure<double>* closures;  // axes of each in rising order
   const Coupling* couplings;
   const CouplingTerm<double>* coupling_terms;
@@ -145,6 +152,7 @@ struct Scene {
   bool absorbs() const { return n_joint_rows > 0 && !iterates() && integrator != Integrator::rk4; }
   // Whether the impulse of a joint row lies in an interval between two of its own bounds (step/interval_row.hpp).
   bool is_interval(const JointRow& row) const {
+    if (row.is_tendon()) return false;  // it has no joint of its own to be predicted with
     return row.kind == JointRow::dry_friction || (row.kind == JointRow::servo && actuators[row.actuator].is_row);
   }
 };

@@ -138,7 +138,7 @@ void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRowSpec& row : spec.joint_rows) {
     const int link = link_of_dof(row.dof);
     const double along = row.kind == JointRow::upper_limit ? -1 : 1;
-    joint_rows_.push_back({row.kind, {link, row.dof, links_[link].q, along}, row.bound, -1, row.restitution});
+    joint_rows_.push_back({row.kind, {link, row.dof, links_[link].q, along}, row.bound, -1, row.restitution, -1, 0, 0});
     scene_.has_restitution |= row.restitution > 0;
   }
   for (const ClosureSpec& c : spec.closures) {
@@ -160,7 +160,7 @@ void Simulation::add_rows(const SceneSpec& spec) {
     a.is_row = std::isfinite(a.lower) && std::isfinite(a.upper) && a.rate > 0;
     a.is_limited = std::isfinite(a.velocity) && scene_.integrator != Integrator::rk4;
     if (a.is_row || a.is_limited)
-      joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0});
+      joint_rows_.push_back({JointRow::servo, {link, a.dof, a.q, 1}, 0, static_cast<int>(k), 0, -1, 0, 0});
   }
   limited_.assign(links_.size(), 0);
   for (const JointRow& row : joint_rows_)
@@ -174,11 +174,18 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.weighs = weighs_.data();
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
+  scene_.most_travel = 1;
+  for (const TendonRowSpec& row : spec.tendon_rows) add_tendon_row(row);
+  scene_.tendon_terms = tendon_terms_.data();
+  scene_.has_tendons = !spec.tendon_rows.empty();
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_closures = static_cast<int>(closures_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_dof_[link]] + 1; };
-  for (const JointRow& row : joint_rows_) scene_.n_row_dofs += path(row.term.link);
+  for (const JointRow& row : joint_rows_) {
+    scene_.n_row_dofs += path(row.term.link);
+    if (row.n_beside < row.n_more) scene_.n_row_dofs += path(tendon_terms_[row.first_more + row.n_beside].link);
+  }
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
   const bool some_roll = std::any_of(materials_.begin(), materials_.end(), [](const auto& m) { return m.dim == 6; });
   scene_.most_contact_dofs = (some_roll ? 2 : 1) * 2 * deepest;
@@ -188,6 +195,37 @@ void Simulation::add_rows(const SceneSpec& spec) {
   scene_.couplings = couplings_.data();
   scene_.coupling_terms = coupling_terms_.data();
   scene_.actuators = actuators_.data();
+}
+
+// The outermost joint comes first, then those inboard of it, then those of another branch, the outermost first.
+void Simulation::add_tendon_row(const TendonRowSpec& spec) {
+  if (spec.terms.empty()) throw std::invalid_argument("a tendon needs joints");
+  const double along = spec.kind == JointRow::upper_limit ? -1 : 1;
+  std::vector<JointTerm<double>> terms;
+  double travel = 0;
+  for (const auto& [dof, coefficient] : spec.terms) {
+    const int q = coordinate_of_dof(dof);
+    if (q < 0) throw std::invalid_argument("a tendon runs over axes only");
+    terms.push_back({link_of_dof(dof), dof, q, along * coefficient});
+    travel += std::fabs(coefficient);
+  }
+  scene_.most_travel = std::max(scene_.most_travel, travel);
+  std::stable_sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return x.link > y.link; });
+  const auto carries = [&](const JointTerm<double>& inner, int tip) {
+    return inner.link <= tip && tip < links_[static_cast<std::size_t>(inner.link)].subtree_end;
+  };
+  const auto branch_of = [&](auto begin) {
+    const int tip = begin->link;
+    return std::stable_partition(begin, terms.end(), [&](const auto& term) { return carries(term, tip); });
+  };
+  const auto other = branch_of(terms.begin());
+  if (other != terms.end() && branch_of(other) != terms.end())
+    throw std::invalid_argument("a tendon with limits or dry friction runs over joints of two branches at most");
+  const int n_more = static_cast<int>(terms.size()) - 1, n_beside = static_cast<int>(other - terms.begin()) - 1;
+  joint_rows_.push_back({spec.kind, terms.front(),
+                         spec.kind == JointRow::dry_friction ? spec.bound : along * spec.bound, -1, 0,
+                         static_cast<int>(tendon_terms_.size()), n_more, n_beside});
+  tendon_terms_.insert(tendon_terms_.end(), terms.begin() + 1, terms.end());
 }
 
 // What is held is found on lanes for all environments; so are balls on planes, but without what holds them.
@@ -410,6 +448,7 @@ void Simulation::find_touchable() {
   for (const ScenePair& pair : pairs_) touch(shapes_[pair.a].link), touch(shapes_[pair.b].link);
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.term.link);
+  for (const JointTerm<double>& term : tendon_terms_) touch(term.link);
   for (const Closure<double>& c : closures_) touch(c.a.link), touch(c.b.link);
   for (const CouplingTerm<double>& term : coupling_terms_) touch(term.link);
   for (std::size_t i = 0; i < links_.size(); ++i)

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "model/model.hpp"
@@ -22,6 +23,11 @@ struct JointRowSpec {
   int dof;
   double bound;
   double restitution;
+};
+struct TendonRowSpec {
+  JointRow::Kind kind;
+  std::vector<std::pair<int, double>> terms;  // degrees of freedom of axes, and the travel of the tendon per theirs
+  double bound;
 };
 struct TransmissionSpec {
   Transmission law;                     // terms and wrench are filled in
@@ -44,6 +50,7 @@ struct SceneSpec {
   std::shared_ptr<const PairRules> rules;  // one per shape; null: nothing touches
   std::vector<PairMaterial> materials;
   std::vector<JointRowSpec> joint_rows;
+  std::vector<TendonRowSpec> tendon_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
   std::vector<CouplingSpec> couplings;
   std::vector<GuideLaw> guides;     // of rows of closures and then of couplings; empty: all are held
@@ -86,6 +93,7 @@ class Simulation {
   void set_rates(Actuator& actuator) const;
   void add_shapes(SceneSpec& spec);
   void add_rows(const SceneSpec& spec);
+  void add_tendon_row(const TendonRowSpec& spec);
   void plan_held(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
@@ -115,6 +123,7 @@ class Simulation {
   std::vector<ScenePair> pairs_;
   std::vector<PairMaterial> materials_;
   std::vector<JointRow> joint_rows_;
+  std::vector<JointTerm<double>> tendon_terms_;
   std::vector<Closure<double>> closures_;
   std::vector<Coupling> couplings_;
   std::vector<CouplingTerm<double>> coupling_terms_;

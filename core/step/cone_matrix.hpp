@@ -32,7 +32,7 @@ class ConeMatrix {
                         (rows.m > ProblemSizes::least_island_rows && options.solver == Solver::automatic &&
                          fall_apart<ProblemSizes::most_dense_rows>(rows.quartets, rows.n_quartets));
     if (sparse || rows.has_others) rows.unpack_balls();
-    if (options.matrix_free && scene.held.n_rows == 0)  // what is held has no part in the trees
+    if (options.matrix_free && has_trees_alone(scene))
       fill_for_products(kernels, options, memory);
     else if (sparse)
       fill_sparse(kernels, options, memory);

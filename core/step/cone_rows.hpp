@@ -67,6 +67,9 @@ struct Place {
 // Impulses act on the first side, their opposites on the second.
 FW_INLINE double sign(int side) { return side == 0 ? 1 : -1; }
 
+// Whether rows are of links and of single joints: neither what is held nor tendons have a part in the trees.
+inline bool has_trees_alone(const Scene& scene) { return scene.held.n_rows == 0 && !scene.has_tendons; }
+
 template <class S>
 class ConeRows {
  public:
@@ -114,10 +117,9 @@ class ConeRows {
       blocks = arena.take<Block>(most_blocks);
       rows = arena.take<ConeRow>(most_rows);
       g = arena.take<double>(most_rows);
-      forces =
-          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
-      pushes =
-          job.options.matrix_free && scene_.held.n_rows == 0 ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
+      const bool forms_none = job.options.matrix_free && has_trees_alone(scene_);
+      forces = forms_none ? arena.take<RowForces<Rows>>(2 * most_quartets) : nullptr;
+      pushes = forms_none ? arena.take<JointPush>(scene_.n_joint_rows) : nullptr;
     });
   }
 

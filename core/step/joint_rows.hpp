@@ -1,10 +1,12 @@
-// step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort.
+// step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort; limits and dry friction of
+// tendons over several of them.
 //
 //   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0,   or where it strikes sigma + e sigma_before >= 0
 //   friction and servos of limited effort: interval_row.hpp, what of them is not in the prediction
 // No drive takes its joint beyond its velocity limit V. Those that are forces and would at sigma = V still push on have
 //   drive       sigma <= V, and takes back what is needed of the force f at V:  -dt f <= lambda <= 0
 #pragma once
+#include "step/along_row.hpp"
 #include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
@@ -69,6 +71,31 @@ class JointRows {
     n_chain_ = 0;
   }
 
+  // The force of a tendon along the joints of one of its branches.
+  struct Branch {
+    const Link<double>* links;
+    const JointTerm<double>* first;  // the outermost, which may be apart from the others
+    const JointTerm<double>* more;
+    int n_more;
+    FW_INLINE void add_term(const JointTerm<double>& term, int f, Rows& t) const {
+      if (term.dof == f) t[0] += term.coefficient * links[term.link].sign;
+    }
+    FW_INLINE void add(int f, Rows& t) const {
+      add_term(*first, f, t);
+      for (int k = 0; k < n_more; ++k) add_term(more[k], f, t);
+    }
+  };
+  void add_tendon(const JointRow& row) {
+    end_chain();
+    const Link<double>* const links = scene_.tree.links;
+    const JointTerm<double>* const more = scene_.tendon_terms + row.first_more;
+    Quartet& quartet = rows_.add_quartet(1);
+    rows_.add_end(quartet, row.term.link, no_forces(), Branch{links, &row.term, more, row.n_beside});
+    if (row.n_beside == row.n_more) return;
+    const JointTerm<double>* const beside = more + row.n_beside;
+    rows_.add_end(quartet, beside->link, no_forces(), Branch{links, beside, beside + 1, row.n_more - row.n_beside - 1});
+  }
+
   // What of it is in the prediction moves already; the row is the rest.
   void add_interval(const IntervalRow<S>& own, double velocity, Block& block, double* impulse) {
     const double known = lane_(own.impulse), softness = lane_(own.softness);
@@ -89,16 +116,22 @@ class JointRows {
       return;
     }
     const double direction = row.term.coefficient;
-    const double velocity = direction * lane_(motion_.v_free[f]);
+    const double velocity = along_row(scene_, row, motion_.v_free, lane_);
     double gap = 0, shift = 0;
     if (is_limit) {
-      gap = direction * (lane_(motion_.q[row.term.q]) - row.bound);
+      gap = gap_of_row(scene_, row, motion_.q, lane_);
       shift = gap > 0 && !motion_.holds ? gap * per_dt_ : 0;
     }
-    join_chain(row, direction * scene_.tree.links[row.term.link].sign);
+    if (row.is_tendon())
+      add_tendon(row);
+    else
+      join_chain(row, direction * scene_.tree.links[row.term.link].sign);
     if (!is_limit) {
       Block& block = rows_.add_block(Law::interval, 1);
-      if (scene_.is_interval(row)) {
+      if (row.is_tendon()) {
+        block.lower = -row.bound * kick_, block.upper = row.bound * kick_;
+        rows_.add_row(velocity, 0, 0, impulse);
+      } else if (scene_.is_interval(row)) {
         add_interval(motion_.intervals[&row - scene_.joint_rows], velocity, block, impulse);
       } else {
         const double drive = lane_(motion_.drive[row.actuator]), limit = scene_.actuators[row.actuator].velocity;
@@ -108,11 +141,12 @@ class JointRows {
     } else {
       rows_.add_block(Law::unilateral, 1);
       const bool was_loaded = *impulse > 0;
-      const double before = direction * lane_(motion_.v_before[f]);
+      const double before = along_row(scene_, row, motion_.v_before, lane_);
+      const int account = row.is_tendon() ? scene_.tree.nv + row.first_more : f;
       const bool strikes = row.restitution > 0 && before < 0 && gap + dt_ * velocity <= 0 && !motion_.holds;
       rows_.add_row(velocity, strikes ? row.restitution * before : shift, 0, impulse);
       if (scene_.has_restitution && !motion_.holds)
-        rows_.add_strike({strikes ? Strike::strikes : Strike::rests, rows_.m - 1, rows_.m - 1, rows_.m, f, -2,
+        rows_.add_strike({strikes ? Strike::strikes : Strike::rests, rows_.m - 1, rows_.m - 1, rows_.m, account, -2,
                           scene_.held.cluster[row.term.link], gap, shift, row.restitution, 0,
                           gap > ImpactTuning::touching && !was_loaded});
       rows_.ask_position(rows_.wanted(gap));

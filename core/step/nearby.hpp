@@ -2,6 +2,7 @@
 // with the travel of each shape in a step, and over planes by the shapes themselves.
 #pragma once
 #include "scene/contacts.hpp"
+#include "step/along_row.hpp"
 #include "step/cone_rows.hpp"
 
 namespace featherweight::FW_ISA {
@@ -63,9 +64,10 @@ FW_INLINE Placement<double> placement(const PlacedShape& shape, const Pose<S>* p
 }
 
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
-template <class S, class D>
-FW_INLINE S closing_speed(const JointRow& row, const FreeMotion<S>& motion, const D& direction, double per_dt) {
-  return larger((motion.q[row.term.q] - row.bound) * (direction * per_dt), S(0));
+template <class S>
+FW_INLINE S closing_speed(const Scene& scene, const JointRow& row, const FreeMotion<S>& motion, double per_dt) {
+  if (row.is_tendon()) return larger(gap_of_row(scene, row, motion.q, AllLanes<S>{}) * S(per_dt), S(0));
+  return larger((motion.q[row.term.q] - row.bound) * (S(row.term.coefficient) * per_dt), S(0));
 }
 
 // The velocity v of a joint in the direction of what its drive would have to take back; where that is nothing, none.
@@ -80,10 +82,11 @@ FW_INLINE S speed_of_drive(const JointRow& row, const FreeMotion<S>& motion, con
 template <class S, class Near>
 void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt,
                            const Near& near) {
-  const auto excess_of = [&](const JointRow& row, const S& direction) FW_LAMBDA_INLINE {
-    const S excess = closing_speed(row, motion, direction, per_dt) + motion.v_free[row.term.dof] * direction -
+  const AllLanes<S> all;
+  const auto excess_of = [&](const JointRow& row) FW_LAMBDA_INLINE {
+    const S excess = closing_speed(scene, row, motion, per_dt) + along_row(scene, row, motion.v_free, all) -
                      DetectTuning::joint_reach;
-    return change ? excess - larger(change[row.term.dof] * -direction, S(0)) : excess;
+    return change ? excess - larger(-along_row(scene, row, change, all), S(0)) : excess;
   };
   // A drive that is a force is a row only where the joint nears the velocity at which some of it is taken back.
   const auto excess_of_drive = [&](const JointRow& row) FW_LAMBDA_INLINE {
@@ -102,9 +105,11 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow &row = scene.joint_rows[k], &next = scene.joint_rows[k + 1];
     const bool two = row.kind == JointRow::lower_limit && k + 1 < scene.n_joint_rows &&
-                     next.kind == JointRow::upper_limit && next.term.dof == row.term.dof;
+                     next.kind == JointRow::upper_limit && next.term.dof == row.term.dof &&
+                     !(row.is_tendon() || next.is_tendon());
     if (!two) {
-      const S excess = row.is_limit()           ? excess_of(row, S(row.term.coefficient))
+      const S excess = row.is_limit()           ? excess_of(row)
+                       : row.is_tendon()        ? S(-1)
                        : scene.is_interval(row) ? motion.intervals[k].nearness
                                                 : excess_of_drive(row);
       if (any(excess, excess < S(0))) near(k, excess);
@@ -114,7 +119,7 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
     if (any(of_both, of_both < S(0)))  // in other lanes neither is near, however the excess of one is rounded
       for (int i = k; i < k + 2; ++i) {
         const JointRow& limit = scene.joint_rows[i];
-        const S excess = larger(excess_of(limit, S(limit.term.coefficient)), of_both);
+        const S excess = larger(excess_of(limit), of_both);
         if (any(excess, excess < S(0))) near(i, excess);
       }
     ++k;

@@ -31,16 +31,17 @@ FW_INLINE S run_through(const Scene& scene, const JointRow& row, const FreeMotio
     return speed_of_drive(row, motion, motion.v_free[row.term.dof] + change[row.term.dof]) -
            (scene.actuators[row.actuator].velocity + DetectTuning::unseen);
   if (!row.is_limit()) return S(-1);
-  const double direction = row.term.coefficient;
-  return (motion.v_free[row.term.dof] + change[row.term.dof]) * -direction -
-         closing_speed(row, motion, direction, per_dt) - DetectTuning::unseen;
+  const AllLanes<S> all;
+  const S velocity = row.is_tendon() ? along_row(scene, row, motion.v_free, all) + along_row(scene, row, change, all)
+                                     : (motion.v_free[row.term.dof] + change[row.term.dof]) * S(row.term.coefficient);
+  return -velocity - closing_speed(scene, row, motion, per_dt) - DetectTuning::unseen;
 }
 // The most of any limit that was not looked at: impulses must change the velocity of its joint by more than its reach.
 template <class S>
 S limits_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* change, double per_dt) {
   S most(-1), largest(0);
   for (int f = 0; f < scene.tree.nv; ++f) raise(largest, abs(change[f]));
-  const auto is_beyond = largest > S(DetectTuning::joint_reach);
+  const auto is_beyond = largest * scene.most_travel > S(DetectTuning::joint_reach);
   if (!any(largest, is_beyond)) return most;
   for (int k = 0; k < scene.n_joint_rows; ++k)
     if (scene.joint_rows[k].is_limit()) raise(most, run_through(scene, scene.joint_rows[k], motion, change, per_dt));

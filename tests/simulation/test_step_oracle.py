@@ -207,6 +207,27 @@ def test_limits_and_dry_friction() -> None:
     assert (state.q >= -0.3 - 1e-6).all() and (state.q <= 0.2 + 1e-6).all()
 
 
+def test_limits_and_dry_friction_of_tendons() -> None:
+    """Two chains side by side, with tendons within them and from one to the other."""
+    builder = fw.ModelBuilder("chains")
+    for side in "ab":
+        parent = "world"
+        for k in range(3):
+            builder.solid(f"{side}_{k}", "capsule", (0.03, 0.2), mass=1.0, placement=(0, 0, -0.15))
+            builder.joint(
+                f"{side}{k}", "revolute", parent, f"{side}_{k}", axis="xyx"[k], lower=-1.0, upper=0.6, damping=0.05,
+                placement=(0, 0.5 * (side == "b") * (k == 0), -0.3),
+            )  # fmt: skip
+            parent = f"{side}_{k}"
+    builder.tendon("own", {"a0": 1.0, "a1": -0.5, "a2": 2.0}, range=(-0.2, 0.1))
+    builder.tendon("across", {"a2": 1.0, "a0": 0.3, "b1": -2.0}, range=(-0.3, 0.3))
+    builder.tendon("rubs", {"b0": 1.0, "b2": 0.5}, friction=0.3)
+    builder.tendon("one", {"b2": -0.5}, range=(-0.1, 0.1))
+    sim = fw.Simulator(builder.build(), dt=2e-3)
+    rows, state = check(sim, thrown(sim, np.random.default_rng(3), 3.0), 400, 8)
+    assert rows > 200 and state.limit_violation < 1e-6
+
+
 @pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
 def test_servos(integrator: Any) -> None:
     """Position and velocity servos and motors, of limited effort and not."""

@@ -331,9 +331,9 @@ class Sensor(Record):
 
 @dataclass(frozen=True)
 class Tendon(Record):
-    """A length, the sum of coefficients times coordinates. Its spring and its damper act in the simulator.
+    """A length, the sum of coefficients times coordinates. What it has acts in the simulator.
 
-    Limits and dry friction are recorded, not enforced.
+    One with limits or dry friction runs over joints of two branches at most.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
     >>> model = builder.tendon("belt", {"joint_6": 1.0, "joint_7": -0.5}).build()

@@ -214,14 +214,29 @@ def _tendon(model: Model, tendon: Tendon) -> tuple[Any, ...]:
     return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None
 
 
+def _tendon_length(model: Model, tendon: Tendon, q: Array) -> Array:
+    """At q (..., nq), (...)."""
+    pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+    return np.zeros(q.shape[:-1]) + sum(x * q[..., model.joint(name).q_slice.start] for name, x in pairs)
+
+
 def tendon_energy(model: Model, q: Array) -> Array:
     """The energy of all springs along tendons at q (..., nq), (...) [J]."""
     energy = np.zeros(q.shape[:-1])
     for tendon in model.description.tendons:
-        pairs = zip(tendon.joints, tendon.coefficients, strict=True)
-        length = np.zeros(q.shape[:-1]) + sum(x * q[..., model.joint(name).q_slice.start] for name, x in pairs)
+        length = _tendon_length(model, tendon, q)
         energy += 0.5 * tendon.stiffness * (length - np.clip(length, *(tendon.rest_range or (0.0, 0.0)))) ** 2
     return energy
+
+
+def tendon_violation(model: Model, q: Array) -> Array:
+    """By how much the worst tendon is beyond its limits at q (..., nq), (...); zero where none is."""
+    worst = np.zeros(q.shape[:-1])
+    for tendon in model.description.tendons:
+        if tendon.range is not None:
+            length = _tendon_length(model, tendon, q)
+            worst = np.maximum(worst, np.maximum(tendon.range[0] - length, length - tendon.range[1]))
+    return worst
 
 
 def _activation(activation: Activation, dt: float) -> tuple[Any, ...]:

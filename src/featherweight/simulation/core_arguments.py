@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +38,7 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
             for law in scene.laws
         ],
         "joint_rows": rows,
+        "tendon_rows": list(_tendon_rows(model)),
         "closures": [
             (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(), c.axes, c.length)
             for c in scene.constraints
@@ -55,6 +57,22 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
     }  # fmt: skip
 
 
+def _tendon_rows(model: Model) -> Iterator[tuple[str, list[tuple[int, float]], float]]:
+    """Limits and dry friction of tendons: kind, degrees of freedom with coefficients, bound."""
+    for tendon in model.description.tendons:
+        pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+        terms = [(model.joint(name).v_slice.start, x) for name, x in pairs if x != 0.0]
+        if not terms:
+            continue
+        lower, upper = tendon.range or (-np.inf, np.inf)
+        if np.isfinite(lower):
+            yield "lower_limit", terms, lower
+        if np.isfinite(upper):
+            yield "upper_limit", terms, upper
+        if tendon.friction > 0.0:
+            yield "dry_friction", terms, tendon.friction
+
+
 def _inertias(model: Model, actuation: Actuation, integrator: Integrator) -> Array:
     """(nv,) diagonal of the mass matrix at the neutral configuration, where something damps; else, or unasked, zero."""
     inertias = np.zeros(model.nv)
@@ -71,6 +89,7 @@ def check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
         "closures": "constraints",
         "couplings": "couplings of joints",
         "joint_rows": "limits or dry friction of joints",
+        "tendon_rows": "limits or dry friction of tendons",
     }
     found = [name for what, name in names.items() if arguments[what]]
     if scene.rules.pairs(0) is None:

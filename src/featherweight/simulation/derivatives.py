@@ -285,6 +285,8 @@ def check_smooth(sim: Simulator) -> None:
         raise ValueError("derivatives: actuators on several joints or with activations have none yet")
     if sim.model.description.struts:
         raise ValueError("derivatives: springs and dampers between points (struts) have none yet")
+    if any(tendon.range is not None or tendon.friction > 0.0 for tendon in sim.model.description.tendons):
+        raise ValueError("derivatives: limits and dry friction of tendons have none yet")
     if lifts(sim.model.description):
         raise ValueError("derivatives: scenes in which weight is carried have none yet")
     guided = [each.name for each in sim.scene.constraints if each.guides]

@@ -17,6 +17,7 @@ from ..checks import frozen
 from ..core_tables import ContactTable, StepFigures, StepReports
 from ..records import Packed, packed, same_values, unpacked
 from . import saved
+from .actuation import tendon_violation
 from .alarms import limit_violations
 from .contacts import Contacts
 from .forces import Closures, Couplings, Forces, ReadImpulses, closures_of, couplings_of
@@ -177,9 +178,9 @@ class State:
 
     @property
     def limit_violation(self) -> Any:
-        """By how much the worst joint is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
-        beyond = limit_violations(self.simulator.scene.limits, self._core.q)
-        return self._figure(beyond.max(axis=1, initial=0.0))
+        """By how much the worst joint or tendon is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
+        beyond = limit_violations(self.simulator.scene.limits, self._core.q).max(axis=1, initial=0.0)
+        return self._figure(np.maximum(beyond, tendon_violation(self.simulator.model, self._core.q)))
 
     @property
     def iterations(self) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Rows of joints: limits, dry friction, servos of limited effort. From the last degree of freedom to the first."""
+"""Rows of joints: limits, dry friction, servos of limited effort. From the last degree of freedom to the first; then
+limits and dry friction of tendons."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from featherweight.reference.stages.predict import FreeMotion
 from featherweight.reference.stages.rows import RowBlock, Surface
 from featherweight.reference.stages.scene import StepScene, axis_coordinates, limits, per_dof
 from featherweight.reference.stages.servos import brake_row, servo_row
+from featherweight.reference.tree import slices
 
 UNILATERAL = ConeBlock("unilateral", 1)
 
@@ -37,4 +39,24 @@ def joint_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:
                 v = float(free.v[dof])
                 row = servo_row(s, dt, x, v) if s.is_row else brake_row(s, scene, x, v)
                 blocks.append(RowBlock("servo", row[0], along, *row[1:]))
+    return blocks + tendon_rows(scene, free)
+
+
+def tendon_rows(scene: StepScene, free: FreeMotion) -> list[RowBlock]:
+    model, dt, blocks = scene.model, scene.dt, list[RowBlock]()
+    at = {joint.name: (q.start, v.start) for joint, (q, v) in zip(model.joints, slices(model), strict=True)}
+    for tendon in model.tendons:
+        along, length = np.zeros((1, len(free.v))), 0.0
+        for name, x in zip(tendon.joints, tendon.coefficients, strict=True):
+            along[0, at[name][1]] += x
+            length += x * float(free.q[at[name][0]])
+        lower, upper = tendon.range or (-np.inf, np.inf)
+        for sign, gap in ((1.0, length - lower), (-1.0, upper - length)):
+            if np.isfinite(gap):
+                shift = max(gap, 0.0) / dt
+                surface = Surface(0.0, 0.0, (len(free.v) + len(blocks), -2), shift, was_loaded=False)
+                blocks.append(RowBlock("limit", UNILATERAL, sign * along, shift, gap=gap, surface=surface))
+        if tendon.friction > 0.0:
+            law = ConeBlock("interval", 1, lower=-dt * tendon.friction, upper=dt * tendon.friction)
+            blocks.append(RowBlock("dry_friction", law, along))
     return blocks
