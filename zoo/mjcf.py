@@ -209,7 +209,7 @@ def _second(m: Any, model: fw.Model) -> fw.Trajectory:
 
 
 def _steps(m: Any) -> int:
-    return max(1, round(1.0 / m.opt.timestep))
+    return max(1, round(1.0 / float(m.opt.timestep)))
 
 
 def _converges(ours: fw.Trajectory, details: list[str]) -> bool:

@@ -110,13 +110,15 @@ Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, 
                     StepMemory& memory) {
   const Scene& scene = *job.scene;
   Outcome outcome;
-  bool some = false;
-  for (int lane = 0; lane < pack.count; ++lane) some |= lanes[lane];
-  if (!some) return outcome;
-  if (scene.is_verlet()) {
-    place_links(scene, w);
-    list_nearby(job, pack, w.a, w);
+  bool some = false, touching = false;
+  for (int lane = 0; lane < pack.count; ++lane) {
+    some |= lanes[lane];
+    touching |= job.contacts[pack.first + static_cast<std::size_t>(lane)].count > 0;
   }
+  // contacts that keep their impulses are carried along as well, whether neighbours are solved or not
+  if (scene.is_verlet() && (some || touching)) place_links(scene, w);
+  if (!some) return outcome;
+  if (scene.is_verlet()) list_nearby(job, pack, w.a, w);
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!lanes[lane]) continue;
     const std::size_t environment = pack.first + lane;

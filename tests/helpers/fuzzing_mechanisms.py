@@ -52,7 +52,7 @@ def texts(rng: Rng) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model = fw.loads(text, format_)  # type: ignore[arg-type]
+            model = fw.loads(text, format_)
         except fw.ModelError as error:
             assert str(error)
             return
@@ -75,7 +75,9 @@ def any_constraint(rng: Rng, forest: Forest) -> Any:
     joints = [*(joint.name for joint in forest.description.joints), "nothing", None]
     number = float(choice(rng, (0.0, 0.0, 1.0, *NUMBERS)))
     frame, to = choice(rng, frames), choice(rng, frames)
-    held = {"acceleration": number} if rng.random() < 0.3 else {"compliance": abs(number)} if rng.random() < 0.3 else {}
+    held: dict[str, Any] = (
+        {"acceleration": number} if rng.random() < 0.3 else {"compliance": abs(number)} if rng.random() < 0.3 else {}
+    )
     kind = int(rng.integers(6))
     if kind == 0:
         return fw.PointConstraint(frame, to=to, **({"rows": choice(rng, ROWS)} if rng.random() < 0.3 else {}), **held)

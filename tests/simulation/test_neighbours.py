@@ -6,6 +6,7 @@ random scenes are stepped in one order and in another, and alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -48,12 +49,39 @@ def random_scene(rng: np.random.Generator) -> fw.Scene:
     return scene
 
 
-def assert_deaf(seed: int, steps: int = 12, batch: int = 11) -> None:
+def random_mechanism(rng: np.random.Generator) -> fw.Scene:
+    """Loops that bars in line pass, joints coupled and strung together, far holds, and what they strike."""
+    makers = (fw.models.four_bar, fw.models.slider_crank, fw.models.five_bar, fw.models.arm, fw.models.loop_biped)
+    model = makers[int(rng.integers(len(makers)))]()
+    builder = fw.ModelBuilder.from_description(model.description)
+    axes = [joint.name for joint in model.joints if joint.nv == 1]
+    first, second = (str(name) for name in rng.choice(axes, 2, replace=False))
+    if rng.random() < 0.4:
+        builder.couple("gear", first, second, [0.1, float(rng.uniform(-2, 2)), 0.3])
+    if rng.random() < 0.6:
+        limits = {"range": (-0.1, 0.1)} if rng.random() < 0.7 else {"friction": 0.5}
+        builder.tendon("string", {first: 1.0, second: -0.7}, **limits)
+    if rng.random() < 0.2:
+        builder.close("far", model.link_names[-1], "world", placement=(0.3, 0.1, 0.2), to_placement=(0.2, 0.3, 0.4))
+    scene = fw.Scene(ground=fw.Plane(friction=0.6, restitution=float(rng.choice([0.0, 0.5]))))
+    scene.add(builder.build(), name="robot", pose=(0, 0, float(rng.uniform(0.2, 0.9))))
+    for k in range(int(rng.integers(0, 3))):
+        scene.add(random_body(rng, str(rng.choice(KINDS))), name=f"body_{k}", pose=tumbled(rng, (0, 0, 0.4 + 0.3 * k)))
+    return scene
+
+
+def assert_deaf(
+    seed: int,
+    steps: int = 12,
+    batch: int = 11,
+    make: Callable[[np.random.Generator], fw.Scene] = random_scene,
+    integrators: tuple[Any, ...] = INTEGRATORS,
+) -> None:
     """Steps in one order and in another, and some alone, are the same to the bit."""
     rng = np.random.default_rng([seed, 77])
     solver = SOLVERS[str(rng.choice(list(SOLVERS)))](int(rng.choice([1, 3, 10, 100])))
-    integrator = INTEGRATORS[int(rng.integers(2))]
-    sim = fw.Simulator(random_scene(rng), dt=float(rng.choice([1e-3, 5e-3])), solver=solver, integrator=integrator)
+    integrator = integrators[int(rng.integers(len(integrators)))]
+    sim = fw.Simulator(make(rng), dt=float(rng.choice([1e-3, 5e-3])), solver=solver, integrator=integrator)
     q = np.stack([sim.model.integrate(sim.scene.q0, 0.1 * rng.normal(size=sim.model.nv)) for _ in range(batch)])
     speeds = 10.0 ** rng.uniform(-1, 1, size=(batch, 1))  # some are thrown, some hardly move
     v = speeds * rng.normal(size=(batch, sim.model.nv))
@@ -76,3 +104,10 @@ def assert_deaf(seed: int, steps: int = 12, batch: int = 11) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_an_environment_does_not_know_its_neighbours(seed: int) -> None:
     assert_deaf(seed)
+
+
+@pytest.mark.parametrize("seed", [*range(50), 213, 324, 663, 773])
+def test_mechanisms_do_not_know_their_neighbours(seed: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fw.SimulationWarning)  # far holds, overlaps
+        assert_deaf(seed, make=random_mechanism, integrators=(*INTEGRATORS, "verlet"))
