@@ -215,7 +215,8 @@ def _steps(m: Any) -> int:
 def _converges(ours: fw.Trajectory, details: list[str]) -> bool:
     share = float(ours.unconverged) / max(1, round(float(ours.final.time) / ours.simulator.dt))
     if share > UNCONVERGED:
-        details.append(f"{share:.1%} of the steps miss their tolerance")
+        worst = float(ours.residual)
+        details.append(f"{share:.1%} of the steps miss their tolerance, with residuals up to {worst:.0e}")
     return share <= UNCONVERGED
 
 

@@ -175,7 +175,7 @@ struct ClosureTuning {
   // Closures that miss where they should be by more than this cannot be met [m or rad].
   // tests/simulation/test_holds_far_off.py.
   static constexpr double unmet = 1e-6;
-  // Of a step that leaves them farther off, this share is tried instead. tests/simulation/test_holds_far_off.py.
+  // Of a correction that leaves them farther off, this share is tried instead. The Fetch robots of `make zoo`.
   static constexpr double share_back = 0.25;
 };
 

@@ -101,6 +101,8 @@ def driven_text() -> str:
 
 def drives(rng: Rng) -> None:
     document = json.loads(driven_text())
+    if rng.random() < 0.5:
+        document["tendons"][0] |= {"range": [-0.05, 0.05], "friction": 0.1}
     for part in ("actuators", "tendons", "keyframes", "links"):
         if rng.random() < 0.5:
             document[part] = damage_document(rng, document[part])
