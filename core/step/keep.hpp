@@ -37,6 +37,11 @@ inline void make_room(const Scene& scene, StepSolution& solution, int n_rows) {
 inline void keep_no_rows(const RolloutJob& job, std::size_t environment) {
   make_room(*job.scene, job.solutions[environment], job.scene->held.n_rows);
 }
+// Before a step: of those that are not solved as well.
+inline void keep_no_rows(const RolloutJob& job, const Pack& pack) {
+  for (int lane = 0; lane < pack.count && job.solutions; ++lane)
+    keep_no_rows(job, pack.first + static_cast<std::size_t>(lane));
+}
 
 // f(row, closure or coupling, its row, block): rows along axes are one block, those about them another.
 template <class F>

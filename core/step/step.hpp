@@ -192,8 +192,7 @@ void add_figures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
 template <class S>
 void step(const RolloutJob& job, const Pack& pack, bool is_last, bool is_read, StepWorkspace<S>& w,
           StepMemory& memory) {
-  for (int lane = 0; lane < pack.count && job.solutions; ++lane)  // of those that are not solved as well
-    keep_no_rows(job, pack.first + static_cast<std::size_t>(lane));
+  keep_no_rows(job, pack);
   predict(*job.scene, S(job.dt), w);
   const Outcome outcome = touch(job, pack, w, memory);
   apply(job, outcome.touched, w);

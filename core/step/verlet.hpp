@@ -151,6 +151,7 @@ template <class S>
 void verlet_step(const RolloutJob& job, const Pack& pack, bool is_last, StepWorkspace<S>& w, StepMemory& memory) {
   const Scene& scene = *job.scene;
   for (int lane = 0; lane < pack.count; ++lane) halve_impulses(job, pack.first + lane);
+  keep_no_rows(job, pack);
   w.motion.holds = false;
   for (int f = 0; f < scene.tree.nv; ++f) w.half_tau[f] = w.tau[f];
   predict_half(job, w);

@@ -204,6 +204,7 @@ def _try(rng: Rng, sim: fw.Simulator, state: fw.State) -> None:
         for _ in range(4):
             state = sim.step(state)
             assert_sound(state)
+        assert np.isfinite(sim.step_solution(state).rows.impulse).all()
         failed = np.atleast_1d(state.failed)
         forces = (state.closures.force, state.couplings.force)
         assert failed.any() or all(np.isfinite(np.asarray(force)).all() for force in forces)
