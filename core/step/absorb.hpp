@@ -149,7 +149,7 @@ void rest_sticking(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
   const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
-    if (row.kind != JointRow::dry_friction || scene.tree.links[row.term.link].nv > 1) continue;
+    if (!scene.is_interval(row) || row.kind == JointRow::servo || scene.tree.links[row.term.link].nv > 1) continue;
     const double inside = AbsorbTuning::inside * row.bound * scene.kick;
     for (int lane = 0; lane < pack.count; ++lane) {
       const std::size_t environment = pack.first + lane;
