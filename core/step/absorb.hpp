@@ -75,7 +75,7 @@ void absorb(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   if (!w.absorbs) return;
   set_interval_laws(scene, w.motion);
   const auto is_calm = largest_turn(scene, dt, w.v).growth <= S(growth_borne(scene));
-  const auto may_weigh = is_calm & (w.mispredicted < S(0));
+  const decltype(w.v[0] < w.v[0]) may_weigh = is_calm & (w.mispredicted < S(0));  // of scalars, bool again
   const S per_dt = S(1) / dt;
   w.weighs = S(0);
   for (int f = 0; f < scene.tree.nv; ++f) w.driven[f] = w.tau[f];
