@@ -17,9 +17,12 @@ struct PlacedShape : Mount<double> {
   Shape shape;
   double center[3];  // of its bounding sphere, on the link
   double half[3];    // and of its bounding capsule, half of whose segment this is; zero: that is the sphere
-  double girth;      // radius of the capsule
-  double frame[9];   // planes of the world: rows t1, t2, normal
-  int is_alone;      // on its link
+  double girth;      // radius of the capsule, if it is not the sphere
+
+  bool is_long() const { return half[0] != 0 || half[1] != 0 || half[2] != 0; }
+  double capsule_radius() const { return is_long() ? girth : shape.radius; }
+  double frame[9];  // planes of the world: rows t1, t2, normal
+  int is_alone;     // on its link
 };
 
 // How two shapes behave when they touch.

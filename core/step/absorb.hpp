@@ -6,9 +6,9 @@
 // is so their rows are linear:
 //   inside      lambda = -(sigma + shift) / softness     inertia 1 / softness along the joint, and a force
 //   at a bound  lambda = lower or upper                  a force
-//   sticking    sigma = 0                                inertia without end
+//   sticking    sigma = 0                                so much inertia that only rounding is left of it
 // A row is absorbed if it stays where it is while its joint changes its velocity by a few times what it did in the last
-// step. Joints stick if they did in the last step: then they are at rest to the last bit. The law is looked at again
+// step. Joints stick that rest, but for what solvers leave. The law is looked at again
 // with the velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia
 // does, the environment is predicted again without any. So it is where overlaps are taken out: servos do not resist
 // that. So the solution is that of all rows, to the same tolerance.
@@ -49,11 +49,13 @@ FW_INLINE void absorb_row(const S& sigma, const S& reach, const Mask& may_push, 
   own.inertia = select(is_inside, S(1) / select(is_inside, own.softness, S(1)), S(0));
   own.nearness = select((is_upper | is_lower | is_inside) & (own.mistaken < S(0)), S(1), S(-1));
 }
-// Friction of a joint that is at rest.
+// Friction of a joint that rests, but for what the solver left of its velocity: so much inertia that it goes on
+// resting.
 template <class S, class Mask>
 FW_INLINE void lock_row(const S& v, const Mask& may_weigh, IntervalRow<S>& own) {
-  const auto rests = (abs(v) <= S(0)) & may_weigh;
-  own.inertia = select(rests, S(AbsorbTuning::locked), own.inertia);
+  const auto rests = (abs(v) <= S(AbsorbTuning::slowest)) & may_weigh;
+  own.inertia = select(rests, own.upper * (1 / AbsorbTuning::creep), own.inertia);
+  own.impulse = select(rests, S(0), own.impulse);
   own.nearness = select(rests, S(1), own.nearness);
 }
 // None of them is absorbed.
@@ -141,23 +143,15 @@ S find_mistaken(const Scene& scene, double tolerance, bool is_first, const S* ch
   return mistaken;
 }
 
-// Joints that stick have no velocity at all, whatever the solver's tolerance leaves of it. `w.v`: at the end.
+// Joints that are locked have no velocity at all. `w.v`: at the end.
 template <class S>
-void rest_sticking(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
+void rest_locked(const Scene& scene, StepWorkspace<S>& w) {
   if (!w.absorbs) return;
-  const Scene& scene = *job.scene;
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
-    if (!scene.is_interval(row) || row.kind == JointRow::servo || scene.tree.links[row.term.link].nv > 1) continue;
-    const double inside = AbsorbTuning::inside * row.bound * scene.kick;
-    for (int lane = 0; lane < pack.count; ++lane) {
-      const std::size_t environment = pack.first + lane;
-      const double lambda = job.joint_impulses[environment * n_kept + k];
-      if (w.steps[lane] && !job.reports[environment].last.unconverged && lambda < inside && -lambda < inside)
-        LaneOf<S>{lane}.set(w.v[row.term.dof], 0);
-    }
-    repeat_last_lane(pack, 1, w.v + row.term.dof);
+    if (!scene.is_interval(row) || row.kind == JointRow::servo) continue;
+    const auto is_locked = w.motion.intervals[k].inertia > S(0);
+    w.v[row.term.dof] = select(is_locked, S(0), w.v[row.term.dof]);
   }
 }
 

@@ -161,7 +161,7 @@ FW_INLINE S capsule_distance(const PlacedShape& a, const PlacedShape& b, const B
                              const S& margin) {
   const Bound<S>&of_a = bounds[pair.a], &of_b = bounds[pair.b];
   const Vec3<double> half_a = vec3(a.half), half_b = vec3(b.half);
-  const S reach = margin + (a.girth + b.girth);
+  const S reach = margin + (a.capsule_radius() + b.capsule_radius());
   return squared_distance(of_a.center - of_b.center, of_a.half, dot(half_a, half_a), of_b.half, dot(half_b, half_b)) -
          reach * reach;
 }
@@ -188,7 +188,8 @@ void for_nearby_pairs(const Scene& scene, const FreeMotion<S>& motion, const Bou
     } else {
       const S reach = margin + (a.shape.radius + b.shape.radius);
       distance = dot(apart, apart) - reach * reach;
-      if (any(distance, distance < S(0))) distance = larger(distance, capsule_distance(a, b, bounds, pair, margin));
+      if ((a.is_long() || b.is_long()) && any(distance, distance < S(0)))
+        distance = larger(distance, capsule_distance(a, b, bounds, pair, margin));
     }
     if (any(distance, distance < S(0))) near(pair, distance, margin);
   }

@@ -196,7 +196,7 @@ void step(const RolloutJob& job, const Pack& pack, bool is_last, bool is_read, S
   predict(*job.scene, S(job.dt), w);
   const Outcome outcome = touch(job, pack, w, memory);
   apply(job, outcome.touched, w);
-  rest_sticking(job, pack, w);
+  rest_locked(*job.scene, w);
   if (is_read) find_mean_acceleration(job, w);
   correct(job, pack, outcome.separated, w);
   if (is_last && job.solutions) keep_step(job, pack, outcome.separated, w);

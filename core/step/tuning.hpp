@@ -31,11 +31,11 @@ struct AbsorbTuning {
   // last step [1]. Less, and more of them are looked at twice; more, and there are more rows.
   // tests/simulation/test_absorbed_rows.py.
   static constexpr double reach = 1.5;
-  // Inertia along joints that stick [kg or kg m^2]: beside it all others are nothing, and its inverse is still a
-  // number. tests/simulation/test_absorbed_rows.py.
-  static constexpr double locked = 1e30;
-  // Friction below this share of its bound has not slipped [1]: rounding of the bound.
-  static constexpr double inside = 1 - 1e-9;
+  // Joints slower than this may stick [rad/s or m/s]: what solvers leave. tests/simulation/test_absorbed_rows.py.
+  static constexpr double slowest = 1e-8;
+  // With all the friction they have, joints that stick move at this speed [rad/s or m/s], which is rounding, and is
+  // forgotten. tests/simulation/test_absorbed_rows.py.
+  static constexpr double creep = 1e-16;
 };
 
 struct TumbleTuning {

@@ -76,7 +76,8 @@ def inertia(sim: fw.Simulator, solution: StepSolution) -> Array:
     H = fw.crba(sim.model, solution.q) + sim.dt * np.diag(sim.model.damping)
     rows = solution.rows
     weigh = rows.absorbed & (rows.mode == "sticking")
-    more = np.where(rows.compliance > 0.0, 1.0 / np.where(rows.compliance > 0.0, rows.compliance, 1.0), 1e30)
+    yields = rows.compliance > 0.0
+    more = np.where(yields, 1.0 / np.where(yields, rows.compliance, 1.0), 1e16 * rows.bound)
     np.add.at(H, (rows.index[weigh], rows.index[weigh]), more[weigh])
     return H
 

@@ -96,7 +96,8 @@ class StepSolution(Record):
     #: (..., nv, 13) the factors: for every degree of freedom of the eliminated tree, axis (6), carry (6) and weight as
     #: in docs/theory_contact.md, in world axes about the root of its tree; zero where nothing can touch.
     #: J H^-1 J^T = Y Y^T with y = weight (axis . f) along the path of a row. Along rows that are absorbed, H has more
-    #: than its own: 1 / compliance where a servo is within its effort, and 1e30 where a joint sticks.
+    #: than its own: 1 / compliance where a servo is within its effort, and 1e16 times the bound where
+    #: a joint sticks.
     dofs: Array
 
     @classmethod
