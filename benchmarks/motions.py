@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from benchmarks.robots import Robot
 from featherweight import Actuator, CompiledScene, Geometry, Material, ModelDescription, pose
 from featherweight.arrays import Array
 from featherweight.model.poses import quaternion_from_rotation, rotation_from_rpy
-from featherweight.simulation.core_arguments import Integrator
+
+if TYPE_CHECKING:  # commits that this one is timed beside have it elsewhere
+    from featherweight.simulation.core_arguments import Integrator
 
 DT = 2e-3  # [s]
 FRICTION = 0.8
