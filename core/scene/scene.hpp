@@ -116,6 +116,7 @@ struct Scene {
   const PairRules* rules;  // instead of pairs, where there are too many; else null
   const PairMaterial* materials;
   const JointRow* joint_rows;  // from the tips inward, then those of tendons
+  int has_intervals;           // 1: some of them have bounds of their own: see is_interval
   const JointTerm<double>* tendon_terms;
   int has_tendons;                  // 1: some rows are theirs
   double most_travel;               // of a joint row per travel of its joints; 1 without tendons
@@ -152,7 +153,7 @@ struct Scene {
   // Whether forces depend on what impulses do, so that environments are solved again.
   bool iterates() const { return held.n_rows > 0 || is_verlet(); }
   // Whether joint rows may be part of the prediction (step/absorb.hpp).
-  bool absorbs() const { return n_joint_rows > 0 && !iterates() && integrator != Integrator::rk4; }
+  bool absorbs() const { return has_intervals && !iterates() && integrator != Integrator::rk4; }
   // Whether the impulse of a joint row lies in an interval between two of its own bounds (step/interval_row.hpp).
   bool is_interval(const JointRow& row) const {
     if (row.is_tendon()) return false;  // it has no joint of its own to be predicted with

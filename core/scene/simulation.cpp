@@ -170,7 +170,7 @@ void Simulation::add_rows(const SceneSpec& spec) {
   for (const JointRow& row : joint_rows_)
     if (row.kind == JointRow::dry_friction ||
         (row.kind == JointRow::servo && actuators_[static_cast<std::size_t>(row.actuator)].is_row))
-      weighs_[static_cast<std::size_t>(row.term.link)] = 1;
+      weighs_[static_cast<std::size_t>(row.term.link)] = scene_.has_intervals = 1;
   scene_.weighs = weighs_.data();
   std::stable_sort(joint_rows_.begin(), joint_rows_.end(),
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });

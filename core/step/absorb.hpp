@@ -68,7 +68,7 @@ void set_whole_rows(const Scene& scene, const FreeMotion<S>& motion) {
 template <class S>
 void start_absorbing(const Scene& scene, StepWorkspace<S>& w) {
   w.mispredicted = S(-1);
-  for (int k = 0; k < scene.n_joint_rows; ++k) w.motion.intervals[k].mistaken = S(-1);
+  for (int k = 0; k < scene.n_joint_rows && w.absorbs; ++k) w.motion.intervals[k].mistaken = S(-1);
 }
 
 // Where trees turn fast nothing is absorbed: forces come before the turn there, and impulses after it (tumble.hpp).

@@ -27,7 +27,7 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
 template <class S>
 void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
-  if (!w.absorbs) set_whole_rows(scene, w.motion);
+  if (scene.has_intervals && !w.absorbs) set_whole_rows(scene, w.motion);
   for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
   w.balls.clear();
   for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {

@@ -32,7 +32,8 @@ FW_INLINE Bound<S> bound(const Scene& scene, const PlacedShape& shape, const Fre
   if (shape.link < 0) return {{S(c[0]), S(c[1]), S(c[2])}, S(0), {S(half[0]), S(half[1]), S(half[2])}};
   const Pose<S>& X = motion.pose[shape.link];
   const Vec3<S> center = X.R * c + X.p;
-  return {center, travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt), X.R * half};
+  const S travel = travel_of(scene, shape, motion, motion.velocity[shape.link], center, dt);
+  return {center, travel, shape.is_long() ? X.R * half : zero3<S>()};
 }
 
 // The square of the distance of two segments with their middles `apart` and halves a and b, of lengths that do not
