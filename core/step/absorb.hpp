@@ -8,10 +8,10 @@
 //   at a bound  lambda = lower or upper                  a force
 //   sticking    sigma = 0                                so much inertia that only rounding is left of it
 // A row is absorbed if it stays where it is while its joint changes its velocity by a few times what it did in the last
-// step. Joints stick that rest, but for what solvers leave. The law is looked at again
-// with the velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia
-// does, the environment is predicted again without any. So it is where overlaps are taken out: servos do not resist
-// that. So the solution is that of all rows, to the same tolerance.
+// step; a joint sticks if it rests, but for what the solver left of its velocity. The law is looked at again with the
+// velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia does, the
+// environment is predicted again without any. It also is where overlaps are taken out, which servos do not resist. So
+// the solution is that of all rows, to the same tolerance.
 //
 // Cost: O(joint rows), on lanes; a row of the cone problem costs several times that in every environment.
 // Oracle: the twin; other solvers than the automatic choice, for which all rows stay.

@@ -27,7 +27,7 @@ from ..kinematics.logarithms import log3
 from ..model.model import Model
 from ..records import Record
 from .closed import CONTRADICTING, closed_derivatives, closed_impact_derivatives
-from .row_changes import inverse_right_jacobian, is_anchored
+from .row_changes import inverse_right_jacobian, is_anchored, turns
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,13 +244,7 @@ def _position_rows(k: int, constraint: Constraint, pose: Array, wanted: Array) -
     shift = np.asarray(np.einsum("...ji,...j->...i", R, pose[..., :3, 3] - wanted[..., :3, 3]))
     axes = [ROWS.index(row) for row in constraint.rows]
     rows = np.zeros((*shift.shape[:-1], len(axes), 6))
-    about = [i for i in axes if i >= 3]
-    if 0 < len(about) < 3:
-        raise ValueError(
-            f"constraint {k} on {constraint.what}: with stiffness about one or two axes only it has no derivative "
-            "here; give it all of rx, ry and rz, or none"
-        )
-    if about:
+    if turns(k, constraint, axes):
         turn = inverse_right_jacobian(np.asarray(log3(np.swapaxes(wanted[..., :3, :3], -1, -2) @ R)))
     for r, i in enumerate(axes):
         if i < 3:

@@ -44,6 +44,17 @@ class RowChanges:
     turning: Array  # (..., nv, nv) of J^T f, beyond that of wrenches that turn with their links
 
 
+def turns(k: int, constraint: AnyConstraint, axes: list[int]) -> bool:
+    """Whether a stiff constraint, the k-th, has rows about axes; a ValueError unless about all three or none."""
+    about = sum(i >= 3 for i in axes)
+    if about in (1, 2):
+        raise ValueError(
+            f"constraint {k} on {constraint.what}: with stiffness about one or two axes only it has no derivative "
+            "here; give it all of rx, ry and rz, or none"
+        )
+    return about == 3
+
+
 def row_changes(
     model: Model,
     constraints: ConstraintSet,
@@ -197,13 +208,7 @@ def _frame_changes(
     error_q = np.zeros_like(J)
     if is_stiff:
         error_q[..., :3, :] = _skew(p) @ apart[..., 3:, :] - apart[..., :3, :]
-        about = [i for i in axes if i >= 3]
-        if 0 < len(about) < 3:
-            raise ValueError(
-                f"constraint {k} on {constraint.what}: with stiffness about one or two axes only it has no derivative "
-                "here; give it all of rx, ry and rz, or none"
-            )
-        if about:
+        if turns(k, constraint, axes):
             turned = np.asarray(log3(np.swapaxes(R, -1, -2)))
             error_q[..., 3:, :] = -inverse_right_jacobian(turned) @ apart[..., 3:, :]
     wrench = np.zeros((at.batch, 6))
