@@ -18,6 +18,7 @@ ROBOTS = ("quadruped", "humanoid")
 KERNELS = ("aba", "rnea", "crba", "minverse", "constrained_dynamics", "delassus", "constraint_jacobian", "operator")
 MOTIONS = (
     "quadruped, feet",
+    "quadruped, as documented",
     "quadruped, all shapes",
     "quadruped, feet, dry joints",
     "humanoid, 8 corners",

@@ -104,4 +104,22 @@ BoundingCapsule bounding_capsule(const Shape& shape) {
   }
 }
 
+BoundingBox bounding_box(const Shape& shape) {
+  const double* const s = shape.size;
+  switch (shape.kind) {
+    case ShapeKind::sphere: return {{0, 0, 0}, s[0], 1};
+    case ShapeKind::capsule: return {{0, 0, s[1]}, s[0], 1};
+    case ShapeKind::cylinder: return {{s[0], s[0], s[1]}, 0, 1};
+    case ShapeKind::ellipsoid:
+    case ShapeKind::box: return {{s[0], s[1], s[2]}, 0, 1};
+    case ShapeKind::convex: {
+      BoundingBox box{{}, 0, 1};
+      for (int r = 0; r < 3; ++r)
+        box.half[r] = std::max(shape.hull->upper[r] - shape.center[r], shape.center[r] - shape.hull->lower[r]);
+      return box;
+    }
+    default: return {{}, 0, 0};
+  }
+}
+
 }  // namespace featherweight

@@ -65,4 +65,12 @@ struct BoundingCapsule {
 };
 BoundingCapsule bounding_capsule(const Shape& shape);
 
+// A box with rounded edges around the shape: about its center, along its axes. Planes and height fields have none.
+struct BoundingBox {
+  double half[3];  // edges before they are rounded
+  double round;    // their radius
+  int is_finite;
+};
+BoundingBox bounding_box(const Shape& shape);
+
 }  // namespace featherweight

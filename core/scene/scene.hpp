@@ -18,8 +18,12 @@ struct PlacedShape : Mount<double> {
   double center[3];  // of its bounding sphere, on the link
   double half[3];    // and of its bounding capsule, half of whose segment this is; zero: that is the sphere
   double girth;      // radius of the capsule, if it is not the sphere
+  BoundingBox box;   // along the axes of the shape
 
   bool is_long() const { return half[0] != 0 || half[1] != 0 || half[2] != 0; }
+  bool has_faces() const {
+    return shape.kind == ShapeKind::box || shape.kind == ShapeKind::cylinder || shape.kind == ShapeKind::convex;
+  }
   double capsule_radius() const { return is_long() ? girth : shape.radius; }
   double frame[9];  // planes of the world: rows t1, t2, normal
   int is_alone;     // on its link
@@ -44,6 +48,9 @@ struct ScenePair {
   int material;
   int is_ball_on_plane;  // a is a sphere, b a plane of the world: then the bounds of a are all it takes
   int ball;              // the place of such a pair among those that slide and do no more, or -1 (ball_points.hpp)
+  enum Side : int { body, ground, moving_plane } side;  // what b is; ground: a plane of the world
+  double margin;  // distance at which they are looked at beside what they travel in a step [m]
+  double reach;   // the same between the centers of their bounding spheres [m]
 };
 
 // A row of the cone problem along one joint, or along the joints of a tendon. An upper limit pushes backwards.

@@ -81,7 +81,8 @@ void Simulation::find_paths() {
 
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
-    PlacedShape shape{mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0, {}, 0};
+    PlacedShape shape{
+        mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0, bounding_box(s.shape), {}, 0};
     const double* const c = s.shape.center;
     for (int r = 0; r < 3; ++r)
       shape.center[r] = shape.R[3 * r] * c[0] + shape.R[3 * r + 1] * c[1] + shape.R[3 * r + 2] * c[2] + shape.p[r];
@@ -103,12 +104,15 @@ void Simulation::add_shapes(SceneSpec& spec) {
     throw std::invalid_argument("rules: unknown material");
   const auto listed = spec.rules ? spec.rules->pairs(most_listed_pairs) : std::vector<PairRule>{};
   for (const PairRule& rule : listed.value_or(std::vector<PairRule>{})) {
-    ScenePair pair{rule.first, rule.second, rule.material, 0, -1};
+    ScenePair pair{rule.first, rule.second, rule.material, 0, -1, ScenePair::body, 0, 0};
     // ground comes second, so that contacts push what is on it
     const ShapeKind kind = shapes_[static_cast<std::size_t>(pair.a)].shape.kind;
     if (kind == ShapeKind::plane || kind == ShapeKind::height_field) std::swap(pair.a, pair.b);
     const PlacedShape &a = shapes_[static_cast<std::size_t>(pair.a)], &b = shapes_[static_cast<std::size_t>(pair.b)];
-    pair.is_ball_on_plane = a.shape.kind == ShapeKind::sphere && b.shape.kind == ShapeKind::plane && b.link < 0;
+    if (b.shape.kind == ShapeKind::plane) pair.side = b.link < 0 ? ScenePair::ground : ScenePair::moving_plane;
+    pair.is_ball_on_plane = a.shape.kind == ShapeKind::sphere && pair.side == ScenePair::ground;
+    pair.margin = spec.materials[static_cast<std::size_t>(pair.material)].margin + look_ahead;
+    pair.reach = pair.margin + (a.shape.radius + b.shape.radius);
     pairs_.push_back(pair);
   }
   std::sort(pairs_.begin(), pairs_.end(),

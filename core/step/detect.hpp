@@ -23,24 +23,50 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   }
 }
 
-// Which pairs and joint rows are near, environment by environment.
+// Which pairs are near, environment by environment.
 template <class S>
-void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
-  const Scene& scene = *job.scene;
-  if (scene.has_intervals && !w.absorbs) set_whole_rows(scene, w.motion);
-  for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = w.n_near_rows[lane] = 0;
-  w.balls.clear();
+void list_pairs(const Scene& scene, const Pack& pack, StepWorkspace<S>& w) {
+  w.n_near_balls = 0;
+  for (int lane = 0; lane < pack.count; ++lane) w.n_near_pairs[lane] = 0;
   for_nearby_pairs(scene, w.motion, w.bounds, [&](const ScenePair& pair, const S& distance, const S& margin) {
     const int k = static_cast<int>(&pair - scene.pairs);
     w.near_margin[k] = margin;
-    if (pair.ball >= 0) w.balls.approach(pair, w.bounds[pair.a].center);
+    if (pair.ball >= 0) w.near_balls[w.n_near_balls++] = k;
     for (int lane = 0; lane < pack.count; ++lane)
       if (LaneOf<S>{lane}(distance) < 0) w.near_pairs[lane * scene.n_pairs + w.n_near_pairs[lane]++] = k;
   });
+}
+
+// Which joint rows are.
+template <class S>
+void list_joint_rows(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  if (scene.has_intervals && !w.absorbs) set_whole_rows(scene, w.motion);
+  for (int lane = 0; lane < pack.count; ++lane) w.n_near_rows[lane] = 0;
   for_nearby_joint_rows(scene, w.motion, change, 1 / job.dt, [&](int row, const S& excess) {
     for (int lane = 0; lane < pack.count; ++lane)
       if (LaneOf<S>{lane}(excess) < 0) w.near_rows[lane * scene.n_joint_rows + w.n_near_rows[lane]++] = row;
   });
+}
+
+// Both. change: of velocities by impulses, null before the first; goes_on: bounds are those of the last list.
+template <class S>
+void list_nearby(const RolloutJob& job, const Pack& pack, const S* change, bool goes_on, StepWorkspace<S>& w) {
+  const Scene& scene = *job.scene;
+  if (!goes_on) list_pairs(scene, pack, w);
+  w.balls.clear();
+  for (int k = 0; k < w.n_near_balls; ++k) {
+    const ScenePair& pair = scene.pairs[w.near_balls[k]];
+    w.balls.approach(pair, w.bounds[pair.a].center);
+  }
+  list_joint_rows(job, pack, change, w);
+}
+// Whether no environment goes beyond what was looked at.
+template <class S>
+bool none_strays(const Pack& pack, const StepWorkspace<S>& w) {
+  for (int lane = 0; lane < pack.count; ++lane)
+    if (w.strays[lane]) return false;
+  return true;
 }
 
 FW_INLINE void add_ball_on_plane(const Scene& scene, const ScenePair& pair, int ball, const Vec3<double>& center,

@@ -89,6 +89,7 @@ Environments::~Environments() {
 OwnGround::OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field>> fields)
     : fields_(std::move(fields)),
       placed_(scene.shapes, scene.shapes + scene.n_shapes),
+      pairs_(scene.pairs, scene.pairs + scene.n_pairs),
       own_(placed_.size(), nullptr),
       scene_(scene) {
   for (const auto& field : fields_) {
@@ -101,7 +102,11 @@ OwnGround::OwnGround(const Scene& scene, std::vector<std::shared_ptr<const Field
       around.radius = std::max(around.radius, apart + s.radius);
     }
   }
+  for (ScenePair& pair : pairs_)
+    pair.reach = pair.margin + (placed_[static_cast<std::size_t>(pair.a)].shape.radius +
+                                placed_[static_cast<std::size_t>(pair.b)].shape.radius);
   scene_.shapes = placed_.data();
+  scene_.pairs = pairs_.data();
   scene_.own_shapes = own_.data();
 }
 

@@ -27,6 +27,7 @@ class OwnGround {
  private:
   std::vector<std::shared_ptr<const Field>> fields_;
   std::vector<PlacedShape> placed_;  // with bounds around the fields of all environments
+  std::vector<ScenePair> pairs_;
   std::vector<const Shape*> own_;
   Scene scene_;
 };

@@ -118,7 +118,7 @@ Outcome solve_again(const RolloutJob& job, const Pack& pack, const bool* lanes, 
   // contacts that keep their impulses are carried along as well, whether neighbours are solved or not
   if (scene.is_verlet() && (some || touching)) place_links(scene, w);
   if (!some) return outcome;
-  if (scene.is_verlet()) list_nearby(job, pack, w.a, w);
+  if (scene.is_verlet()) list_nearby(job, pack, w.a, false, w);
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!lanes[lane]) continue;
     const std::size_t environment = pack.first + lane;
@@ -158,7 +158,7 @@ Outcome touch(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, Step
   Outcome outcome;
   for (int look = 0; look < DetectTuning::most_looks; ++look) {
     w.is_last_look = look + 1 == DetectTuning::most_looks;
-    list_nearby(job, pack, look == 0 ? nullptr : w.a, w);
+    list_nearby(job, pack, look == 0 ? nullptr : w.a, look > 0 && none_strays(pack, w), w);
     const Outcome now = solve_pack(job, pack, look == 0, w, memory);
     outcome.separated |= now.separated;
     if (!now.touched) break;

@@ -111,7 +111,7 @@ bool touch_held(const RolloutJob& whole, const RolloutJob& job, const Pack& pack
   const S squares = squares_of(w.motion.v_free, scene.tree.nv);
   for (int f = 0; f < scene.tree.nv; ++f) w.motion.response[f] = w.motion.correct[f] = S(0);
   start_looking(job, pack, squares, w);
-  list_nearby(job, pack, static_cast<const S*>(nullptr), w);
+  list_nearby(job, pack, static_cast<const S*>(nullptr), false, w);
   bool touched = false;
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;

@@ -88,6 +88,8 @@ struct StepWorkspace {
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
+  int* near_balls;  // pairs near in any lane, of balls that are walked on lanes
+  int n_near_balls;
   S* near_margin;
   int n_near_pairs[width_of<S>], n_near_rows[width_of<S>];
   bool steps[width_of<S>];               // environments that have not failed
@@ -177,6 +179,7 @@ struct StepWorkspace {
       *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);
+    near_balls = arena.take<int>(scene.n_balls);
     near_margin = arena.take<S>(scene.n_pairs);
     near_rows = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_joint_rows);
   }
