@@ -11,6 +11,7 @@ void bind_dynamics(nb::module_& m);
 void bind_derivatives(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_constrained(nb::module_& m);
+void bind_control(nb::module_& m);
 void bind_delassus(nb::module_& m);
 void bind_collision(nb::module_& m, nb::module_& testing);
 void bind_scene(nb::module_& m);

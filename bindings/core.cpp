@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_dynamics(m);
   featherweight::bindings::bind_derivatives(m);
   featherweight::bindings::bind_constrained(m);
+  featherweight::bindings::bind_control(m);
   featherweight::bindings::bind_rows(m);
   featherweight::bindings::bind_delassus(m);
   featherweight::bindings::bind_collision(m, testing);

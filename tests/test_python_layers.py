@@ -26,6 +26,7 @@ LAYERS = [
     "simulation",
     "smoothing",
     "sensors",
+    "mpc",
     "gym",
     "torch",
     "jax",

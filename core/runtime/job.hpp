@@ -77,6 +77,7 @@ struct Kernels {
 
 struct ContactKernels;     // cones/kernels.hpp
 struct SimulationKernels;  // step/job.hpp
+struct ControlKernels;     // control/linear_quadratic.hpp
 
 // One build of the kernels.
 struct Isa {
@@ -85,6 +86,7 @@ struct Isa {
   Kernels<float> f32;
   const ContactKernels* contact;
   const SimulationKernels* simulation;
+  const ControlKernels* control;
 
   template <class T>
   const Kernels<T>& kernels() const {

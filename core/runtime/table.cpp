@@ -65,11 +65,13 @@ constexpr Kernels<T> kernels() {
   return table;
 }
 
-// defined in cones/solve.cpp and step/step.cpp
+// defined in cones/solve.cpp, step/step.cpp and control/riccati.cpp
 extern const ContactKernels contact_kernels;
 extern const SimulationKernels simulation_kernels;
+extern const ControlKernels control_kernels;
 
 extern const Isa isa;
-constinit const Isa isa = {FW_ISA_NAME, kernels<double>(), kernels<float>(), &contact_kernels, &simulation_kernels};
+constinit const Isa isa = {FW_ISA_NAME,      kernels<double>(),   kernels<float>(),
+                           &contact_kernels, &simulation_kernels, &control_kernels};
 
 }  // namespace featherweight::FW_ISA

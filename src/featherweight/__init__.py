@@ -145,7 +145,7 @@ from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
 from .smoothing.relaxed import Relaxed, RelaxedRollout, RelaxedStep, relaxed, relaxed_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import gym, jax, reference, torch
+    from . import gym, jax, mpc, reference, torch
     from .viewer.draw import draw
     from .viewer.live import LiveView
     from .viewer.view import view
@@ -298,6 +298,7 @@ __all__ = [
     "minverse",
     "mobility",
     "models",
+    "mpc",
     "named_sensors",
     "operational_space_inertia",
     "pose",
@@ -338,7 +339,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name in ("gym", "jax", "reference", "torch"):
+        if name in ("gym", "jax", "mpc", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
         if name in _VIEWS:
             value = getattr(importlib.import_module(_VIEWS[name], __name__), name)

@@ -282,6 +282,11 @@ def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: num
     Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
+def riccati(A: numpy.typing.NDArray[numpy.float64], B: numpy.typing.NDArray[numpy.float64], Q: numpy.typing.NDArray[numpy.float64], R: numpy.typing.NDArray[numpy.float64], S: numpy.typing.NDArray[numpy.float64] | None, q: numpy.typing.NDArray[numpy.float64] | None, r: numpy.typing.NDArray[numpy.float64] | None, c: numpy.typing.NDArray[numpy.float64] | None, start: numpy.typing.NDArray[numpy.float64] | None, E: numpy.typing.NDArray[numpy.float64] | None, D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, num_threads: int | None) -> tuple[Any, ...]:
+    """
+    Gains, feed-forward, states, controls, value and its slope of the first state, and of each problem the node at which it failed or -1.
+    """
+
 def constraint_jacobian(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
     """J, (..., n_rows, nv)."""
 

@@ -13,6 +13,7 @@ LAYERS = (
     "linalg",
     "model",
     "runtime",
+    "control",
     "kinematics",
     "dynamics",
     "rows",
