@@ -80,10 +80,18 @@ def lqr(
     arrays = {name: real_numbers(name, x) for name, x in _given(A=A, B=B, Q=Q, R=R, S=S, q=q, r=r, c=c, x0=x0).items()}
     problem = _Problem(arrays["A"], arrays["B"], nodes)
     ready = {name: problem.spread(name, x) for name, x in arrays.items()} | problem.integration(dt, integration)
-    optional = (ready.get(name) for name in ("S", "q", "r", "c", "x0", "E", "D"))
     *found, failed = _core.riccati(
-        *(ready[name] for name in ("A", "B", "Q", "R")),
-        *optional,
+        ready["A"],
+        ready["B"],
+        ready["Q"],
+        ready["R"],
+        ready.get("S"),
+        ready.get("q"),
+        ready.get("r"),
+        ready.get("c"),
+        ready.get("x0"),
+        ready.get("E"),
+        ready.get("D"),
         _blocks(ready["E"], ready["D"]) if "E" in ready else [0],
         _share(regularisation),
         num_threads,
