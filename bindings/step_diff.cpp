@@ -101,10 +101,12 @@ nb::object relax_step(Environments& after, const KeptSolutions& kept, const nb::
   const Simulation& simulation = after.simulation();
   if (simulation.scene().rules)
     throw std::invalid_argument("relaxed steps look at all pairs of shapes; this scene has too many");
-  if (simulation.scene().held.n_rows || simulation.scene().is_verlet() ||
+  if (simulation.scene().held.n_rows || simulation.scene().is_verlet() || simulation.scene().has_tendons ||
       simulation.scene().integrator == Integrator::rk4)
     throw std::invalid_argument(
-        "relaxed steps are those of the integrators 'semi_implicit' and 'implicit', of scenes without loops");
+        "relaxed steps are those of the integrators 'semi_implicit' and 'implicit', of scenes without loops and "
+        "without "
+        "limits or dry friction of tendons");
   const std::size_t batch = after.batch(), nv = static_cast<std::size_t>(simulation.model().nv()),
                     nq = static_cast<std::size_t>(simulation.model().nq());
   StepDiffJob job = job_of(after, kept, tau, control, f_ext, wrt);

@@ -23,14 +23,14 @@ struct PointWrenches {
 };
 
 // What rows act between: a contact; two frames of a closure, whose rows are along and about the axes of the first at
-// the origin of the second; two points at the ends of a rod, whose row is along it; a limit of a joint; or the joints
-// of a coupling.
-enum class Between : int { contact, closure, rod, limit, coupling };
+// the origin of the second; two points at the ends of a rod, whose row is along it; a joint that has a limit, or the
+// joints of a tendon; or those of a coupling.
+enum class Between : int { contact, closure, rod, joints, coupling };
 
 struct DiffContact {
   Between between = Between::contact;
   const Contact* contact;  // or null
-  int held;                // which closure or coupling
+  int held;                // which closure, row of joints or coupling
   int link[2];
   Vector point, axis[3];
   Vector rod;  // from the point to its other end
@@ -40,7 +40,7 @@ struct DiffContact {
   double force[6];       // impulses along and about the axes
   double correction[6];  // of what takes overlaps out, likewise
 
-  bool is_held() const { return between != Between::contact && between != Between::limit; }
+  bool is_held() const { return between != Between::contact && between != Between::joints; }
 
   // Of motions of a and b given as twists of the point.
   template <class S>

@@ -38,7 +38,7 @@ int column_count(const Simulation& simulation, Wrt x) {
     case Wrt::v:
     case Wrt::tau: return scene.tree.nv;
     case Wrt::control:
-    case Wrt::gains: return scene.n_actuators;
+    case Wrt::gains: return scene.n_laws();
     case Wrt::f_ext: return 6 * scene.tree.n_user_links;
     case Wrt::gravity: return 3;
     case Wrt::masses: return scene.tree.n_user_links;
@@ -58,7 +58,7 @@ void differentiate(Environments& after, const KeptSolutions& kept, StepDiffJob j
   job.acceleration = after.acceleration().data();
   job.q_end = after.q().data(), job.v_end = after.v().data();
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
-  job.gravity = given(own.gravity), job.inertias = given(own.inertias);
+  job.gravity = given(own.gravity), job.masses = given(own.masses), job.inertias = given(own.inertias);
   job.contacts = after.contacts().data(), job.reports = after.reports().data();
   job.solutions = kept.of.data();
   std::vector<int> ground(static_cast<std::size_t>(scene.n_shapes), -1);

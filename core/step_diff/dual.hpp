@@ -39,6 +39,7 @@ struct Dual {
   friend Dual operator-(const Dual& a) { return chain(-a.x, -1, a); }
   friend bool operator<(const Dual& a, const Dual& b) { return a.x < b.x; }
   friend bool operator>(const Dual& a, const Dual& b) { return a.x > b.x; }
+  friend bool operator<=(const Dual& a, const Dual& b) { return a.x <= b.x; }
   friend Dual select(bool m, const Dual& a, const Dual& b) { return m ? a : b; }
   friend bool any(const Dual&, bool m) { return m; }
   friend Dual abs(const Dual& a) { return a.x < 0 ? -a : a; }

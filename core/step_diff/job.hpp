@@ -9,10 +9,10 @@ enum class Wrt : int {
   q,            // tangent space, nv
   v,            // nv
   tau,          // nv
-  control,      // of the core's actuators
+  control,      // of laws of actuators
   f_ext,        // six of each of the user's links
   friction,     // the factor on all coefficients
-  gains,        // the factor of each actuator
+  gains,        // the factor of each law
   gravity,      // 3
   masses,       // the factor of each of the user's links
   heights,      // of each shape of the world
@@ -49,6 +49,7 @@ struct StepDiffJob {
   const double* friction = nullptr;  // as of RolloutJob
   const double* gain_scale = nullptr;
   const double* gravity = nullptr;
+  const double* masses = nullptr;
   const double* inertias = nullptr;
   const ContactList* contacts;
   const StepSolution* solutions;

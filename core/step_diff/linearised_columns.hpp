@@ -90,6 +90,7 @@ class LinearisedColumns : public LinearisedRows {
     if (has(Wrt::v)) add_velocity_columns(v);
     smooth_.add_columns(R_, dt, a);
     smooth_.drag.add_columns(world_, V_, dt, column(Wrt::q), column(Wrt::v), R_);
+    smooth_.start_forces.add_columns(dt, column(Wrt::q), column(Wrt::v), false, R_);
   }
   void add_velocity_columns(const double* v) {
     const double dt = job_.dt;
@@ -137,9 +138,6 @@ class LinearisedColumns : public LinearisedRows {
 
   // -- overlaps
 
-  // The degree of freedom of a limit.
-  int path_of(int row) const { return path_[contacts_[rows_[row].contact].first]; }
-
   void take_corrections_from_lanes() {
     const bool lifts = from_lanes_.lifts;
     for (int f = 0; f < nv_; ++f) {
@@ -164,7 +162,8 @@ class LinearisedColumns : public LinearisedRows {
         world_.for_path(i, [&](int j) FW_LAMBDA_INLINE { w_[j] += dot(world_.axis[j], wrench_[i]); });
       for (int r = 0; r < m_; ++r) {
         const DiffContact& c = contacts_[rows_[r].contact];
-        if (c.between == Between::limit) w_[path_of(r)] += rows_[r].gap_slope * rows_[r].correction;
+        if (c.between == Between::joints)
+          for_joint_terms(c, [&](int f, double along) { w_[f] += along * rows_[r].correction; });
         if (c.between == Between::coupling)
           for_terms(c.held, q_, [&](int f, const Expansion<double>& p) { w_[f] += p.slope * rows_[r].correction; });
       }

@@ -19,8 +19,8 @@ class LinearisedContacts : public LinearisedColumns {
     for (int k = 0, last; k < n_contacts_; k = last) {
       last = k + 1;
       if (contacts_[k].between == Between::coupling) continue;
-      if (contacts_[k].between == Between::limit) {
-        add_limit_columns(contacts_[k]);
+      if (contacts_[k].between == Between::joints) {
+        add_joint_columns(contacts_[k]);
         continue;
       }
       if (by_sweeps_) {
@@ -93,11 +93,17 @@ class LinearisedContacts : public LinearisedColumns {
   static bool are_alike(const DiffContact& x, const DiffContact& y) {
     return x.between == y.between && x.link[0] == y.link[0] && x.link[1] == y.link[1];
   }
-  void add_limit_columns(const DiffContact& c) {
-    const int f = path_of(c.rows);
-    J_(c.rows, f) = rows_[c.rows].gap_slope;
-    if (has(Wrt::q) && !by_sweeps_)
-      T2_(c.rows, column(Wrt::q) + f) = rows_[c.rows].slack_slope * rows_[c.rows].gap_slope;
+  void add_joint_columns(const DiffContact& c) {
+    const int r = c.rows, q = column(Wrt::q), v = column(Wrt::v);
+    const DiffRow& row = rows_[r];
+    for_joint_terms(c, [&](int f, double along) {
+      J_(r, f) = along;
+      if (by_sweeps_) return;
+      if (has(Wrt::q)) T_(r, q + f) = row.gap_slope * along;
+      if (has(Wrt::q) && row.is_corrected) T2_(r, q + f) = row.slack_slope * along;
+      if (has(Wrt::v)) T_(r, v + f) = row.bounce * along;
+    });
+    if (has(Wrt::restitution) && !by_sweeps_) T_(r, column(Wrt::restitution)) = row.by_restitution;
   }
   void add_alike(int first, int last) {
     const DiffContact& one = contacts_[first];

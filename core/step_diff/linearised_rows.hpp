@@ -7,6 +7,7 @@
 #include "rows/coupling.hpp"
 #include "scene/contacts.hpp"
 #include "step/advance.hpp"
+#include "step/along_row.hpp"
 #include "step_diff/advance_diff.hpp"
 #include "step_diff/inertia.hpp"
 #include "step_diff/modes_diff.hpp"
@@ -128,7 +129,7 @@ class LinearisedRows {
   // Whether all that is asked for has what lanes find.
   bool suits_lanes() const {
     return column(Wrt::q) == 0 && column(Wrt::v) == nv_ && !has(Wrt::gravity) && !has(Wrt::masses) &&
-           !smooth_.drag.is_there();
+           !smooth_.drag.is_there() && !smooth_.start_forces.are_there();
   }
   // By what was found on lanes. False if something tumbles: it takes steps of its own.
   bool set_start_from_lanes(std::size_t environment) {
@@ -186,7 +187,9 @@ class LinearisedRows {
     for (int first = 0, last; first < solution.n_rows; first = last) {
       const SolvedRow& row = solution.rows[first];
       last = first + 1;
-      if (row.source == RowSource::joint) {
+      if (row.source == RowSource::joint && scene_.joint_rows[row.index].is_tendon()) {
+        add_tendon(row.index, row);
+      } else if (row.source == RowSource::joint) {
         hold_joint(scene_.joint_rows[row.index], row);
       } else if (row.source == RowSource::contact && !is_relaxed()) {
         while (last < solution.n_rows && solution.rows[last].source == RowSource::contact &&
@@ -228,7 +231,7 @@ class LinearisedRows {
       }
       const bool rests = solved.mode == Mode::sticking && is_at_rest(gap);
       if (is_relaxed()) return;
-      if (solved.correction > 0 || rests) add_limit(f, direction, gap, solved);
+      if (solved.correction > 0 || rests) add_limit(solved.index, gap, solved);
       return;
     }
     if (row.kind == JointRow::dry_friction) {
@@ -266,22 +269,60 @@ class LinearisedRows {
                       job_.dt);
   }
   bool is_at_rest(double gap) const { return gap <= closed_ && gap >= -SeparateTuning::negligible_overlap; }
-  // A limit that is corrected: a row along one degree of freedom, that moves nothing else. Its impulse is that of a
-  // locked joint.
-  void add_limit(int f, double direction, double gap, const SolvedRow& solved) {
-    DiffContact& limit = contacts_[n_contacts_];
-    limit.between = Between::limit;
-    limit.contact = nullptr;
-    limit.link[0] = limit.link[1] = -1;
-    limit.rows = m_, limit.first = n_path_, limit.count = 1;
-    for (int k = 0; k < 6; ++k) limit.force[k] = limit.correction[k] = 0;
-    path_[n_path_++] = f;
+  // A limit that is corrected: its row moves nothing else, since its impulse is that of a locked joint.
+  void add_limit(int joint_row, double gap, const SolvedRow& solved) {
+    DiffRow& row = add_joint_row(joint_row, solved);
+    row.mode = Mode::open, row.law = Law::unilateral;
+    ask_position(gap, row);
+  }
+  // Limits and dry friction of tendons are rows of the system: no joint is locked by them.
+  void add_tendon(int joint_row, const SolvedRow& solved) {
+    const JointRow& tendon = scene_.joint_rows[joint_row];
+    const auto read = [](double x) { return x; };
+    const double gap = tendon.is_limit() ? gap_of_row(scene_, tendon, q_, read) : 0;
+    const bool is_closed = solved.mode == Mode::sticking;
+    const bool is_corrected = tendon.is_limit() && (solved.correction > 0 || (is_closed && is_at_rest(gap)));
+    if (!is_closed && !is_corrected) return;
+    DiffRow& row = add_joint_row(joint_row, solved);
+    row.mode = is_closed ? Mode::sticking : Mode::open, row.law = is_closed ? Law::equality : Law::unilateral;
+    if (is_corrected) ask_position(gap, row);
+    if (!tendon.is_limit()) return;
+    const double before = along_row(scene_, tendon, v_, read);
+    if (solved.strikes && before != 0) {
+      row.bounce = solved.shift / before;
+      row.by_restitution = before * (tendon.restitution > 0 ? row.bounce / tendon.restitution : 1);
+    } else if (gap > closed_) {
+      row.gap_slope = 1 / job_.dt;
+    }
+  }
+  // A row along degrees of freedom, which nothing turns.
+  DiffRow& add_joint_row(int joint_row, const SolvedRow& solved) {
+    DiffContact& joints = contacts_[n_contacts_];
+    joints.between = Between::joints;
+    joints.contact = nullptr;
+    joints.held = joint_row;
+    joints.link[0] = joints.link[1] = -1;
+    joints.rows = m_, joints.first = n_path_, joints.count = 0;
+    for (int k = 0; k < 6; ++k) joints.force[k] = joints.correction[k] = 0;
+    for_joint_terms(joints, [&](int f, double) { path_[n_path_++] = f, ++joints.count; });
     DiffRow& row = rows_[m_++];
-    row = {n_contacts_++, -1,  Mode::open, Law::unilateral, 0, solved.correction, 0, 0, 0, 0, 0, 0, 1,
-           solved.give,   true};
+    row = {};
+    row.contact = n_contacts_++, row.component = -1;
+    row.impulse = solved.impulse, row.correction = solved.correction, row.give = solved.give;
+    row.share = 1;
+    return row;
+  }
+  void ask_position(double gap, DiffRow& row) {
     row.slack_slope = slack_slope(gap);
-    row.gap_slope = direction;  // of its row
-    corrects_ = true;
+    row.is_corrected = corrects_ = true;
+  }
+  // use(degree of freedom, coefficient) of a row along joints.
+  template <class Use>
+  FW_INLINE void for_joint_terms(const DiffContact& c, const Use& use) const {
+    const JointRow& row = scene_.joint_rows[c.held];
+    use(row.term.dof, row.term.coefficient);
+    for (int k = row.first_more; k < row.first_more + row.n_more; ++k)
+      use(scene_.tendon_terms[k].dof, scene_.tendon_terms[k].coefficient);
   }
   // Of what a gap asks of the velocity (cone_rows.hpp): at rest, the side on which shapes overlap.
   double slack_slope(double gap) const {

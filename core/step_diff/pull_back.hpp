@@ -61,9 +61,14 @@ class PulledBack : public LinearisedContacts {
     pushes.force += axis * s;
   }
   void pull_contact(const DiffContact& c, const double* eta, const double* eta2, int& corrected, double* g) {
-    if (c.between == Between::limit) {
+    if (c.between == Between::joints) {
       const DiffRow& row = rows_[c.rows];
-      g[column(Wrt::q) + path_of(c.rows)] += eta2[corrected++] * row.slack_slope * row.gap_slope;
+      const double s = eta[c.rows],
+                   by_gap = s * row.gap_slope + (row.is_corrected ? eta2[corrected++] * row.slack_slope : 0);
+      for_joint_terms(c, [&](int f, double along) {
+        g[column(Wrt::q) + f] += by_gap * along, g[column(Wrt::v) + f] += s * row.bounce * along;
+      });
+      if (has(Wrt::restitution)) g[column(Wrt::restitution)] += s * row.by_restitution;
       return;
     }
     ContactCotangents w{zero3<double>(), {zero3<double>(), zero3<double>(), zero3<double>()}, 0};

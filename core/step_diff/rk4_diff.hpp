@@ -173,6 +173,8 @@ class Rk4Linearisation {
     for (int f = 0; f < nv_; ++f) by_q(f, f) += smooth_.joints.by_q[f], by_v(f, f) += smooth_.joints.by_v[f];
     smooth_.drag.add_columns(smooth_.world, smooth_.V, 1, 0, -1, by_q);
     smooth_.drag.add_columns(smooth_.world, smooth_.V, 1, -1, 0, by_v);
+    smooth_.start_forces.add_columns(1, 0, -1, false, by_q);
+    smooth_.start_forces.add_columns(1, -1, 0, false, by_v);
     for (int r = 0; r < nv_; ++r)
       for (int k = 0; k < nv_; ++k) {
         if (by_q(r, k) != 0) add_row(da_, r, by_q(r, k), dq_, k);

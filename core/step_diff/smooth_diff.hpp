@@ -5,6 +5,7 @@
 #include "step_diff/drag_diff.hpp"
 #include "step_diff/inverse_dynamics.hpp"
 #include "step_diff/joint_forces.hpp"
+#include "step_diff/start_forces.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -14,6 +15,7 @@ class SmoothDiff {
   InverseDynamics dynamics;
   JointForces joints;
   DragDiff drag;
+  StartForces start_forces;
   Wrench* f;  // on links: those given
   Twist* V;   // of links
   const double *control = nullptr, *gains = nullptr;
@@ -26,6 +28,7 @@ class SmoothDiff {
         dynamics(world, arena),
         joints(*job.scene, arena),
         drag(*job.scene, arena),
+        start_forces(job, arena),
         f(arena.take<Wrench>(job.scene->tree.n_links)),
         V(arena.take<Twist>(job.scene->tree.n_links)),
         job_(job),
@@ -39,7 +42,8 @@ class SmoothDiff {
       return in.data ? in.data + static_cast<std::ptrdiff_t>(e) * in.stride : nullptr;
     };
     control = row(job_.control), tau_ = row(job_.tau), f_ext_ = row(job_.f_ext);
-    gains = job_.gain_scale ? job_.gain_scale + e * scene_.n_actuators : nullptr;
+    gains = job_.gain_scale ? job_.gain_scale + e * static_cast<std::size_t>(scene_.n_laws()) : nullptr;
+    masses_ = job_.masses ? job_.masses + e * static_cast<std::size_t>(tree_.n_user_links) : nullptr;
     inertias = job_.inertias ? job_.inertias + e * inertia_numbers * tree_.n_links : nullptr;
     const double* const g = job_.gravity ? job_.gravity + 3 * e : tree_.gravity;
     base = {{-g[0], -g[1], -g[2]}, zero3<double>()};
@@ -55,6 +59,7 @@ class SmoothDiff {
     world.twists(v, V);
     joints.differentiate(scene_, job_.dt, q, v, control, gains);
     drag.find(world, V);
+    start_forces.find(world, V, q, v, control, gains, masses_, base.lin);
     for (int i = 0; i < tree_.n_links; ++i) f[i] = zero_force<double>();
     for (int k = 0; f_ext_ && k < tree_.n_user_links; ++k) {
       const double* const given = f_ext_ + 6 * k;
@@ -70,12 +75,14 @@ class SmoothDiff {
     dynamics.differentiate(v, zero, base, sum_, nullptr);
     H.factorise(dynamics.H, nullptr);
     for (int k = 0; k < tree_.nv; ++k) a[k] = joints.value[k] + (tau_ ? tau_[k] : 0) - dynamics.tau[k];
+    start_forces.add_to(a);
     H.solve(a);
   }
 
   // R += s times derivatives by all but q and v, at the acceleration that dynamics was differentiated at.
   void add_columns(const Matrix& R, double s, const double* a) const {
     const ColumnLayout& at = job_.columns;
+    start_forces.add_columns(s, -1, -1, true, R);
     for (int k = 0; at.has(Wrt::tau) && k < tree_.nv; ++k) R(k, at.of(Wrt::tau) + k) += s;
     for (int k = 0; k < scene_.n_actuators; ++k) {
       const int d = scene_.actuators[k].dof;
@@ -110,7 +117,7 @@ class SmoothDiff {
   const StepDiffJob& job_;
   const Scene& scene_;
   const Tree<double>& tree_;
-  const double *tau_ = nullptr, *f_ext_ = nullptr;
+  const double *tau_ = nullptr, *f_ext_ = nullptr, *masses_ = nullptr;
   Wrench* sum_;
   LaneInertia<double>* shared_;  // those of the scene
   bool is_shared_ = false;

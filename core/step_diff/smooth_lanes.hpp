@@ -195,8 +195,12 @@ class SmoothLanes {
     if (row.source == RowSource::joint) {
       const JointRow& joint = scene_.joint_rows[row.index];
       if (!joint.is_limit() || !(row.correction > 0)) return;
-      S& w = w_[joint.term.dof];
-      ScalarTraits<S>::set(w, lane, ScalarTraits<S>::get(w, lane) + joint.term.coefficient * row.correction);
+      const auto lift = [&](const JointTerm<double>& term) {
+        S& w = w_[term.dof];
+        ScalarTraits<S>::set(w, lane, ScalarTraits<S>::get(w, lane) + term.coefficient * row.correction);
+      };
+      lift(joint.term);
+      for (int k = joint.first_more; k < joint.first_more + joint.n_more; ++k) lift(scene_.tendon_terms[k]);
       lifts_[lane] = true;
     }
     if (row.source != RowSource::contact) return;

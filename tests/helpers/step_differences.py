@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 import featherweight as fw
 from featherweight.arrays import Array
 
-COLUMNS = ("q", "v", "tau", "control", "friction", "gains", "gravity", "masses", "f_ext")
+COLUMNS = ("q", "v", "tau", "control", "friction", "gains", "gravity", "masses", "f_ext", "activation")
 
 
 @dataclass(frozen=True)
 class Differences:
-    """(2 nv, k) by name, and which of the columns kept their modes."""
+    """(2 nv + na, k) by name, and which of the columns kept their modes."""
 
     matrix: dict[str, Array]
     same: dict[str, NDArray[np.bool_]]
@@ -48,6 +48,7 @@ def differences(
         "gains": np.ones(sim.nu) if own.gains is None else own.gains[0],
         "gravity": np.array(model.gravity) if own.gravity is None else own.gravity[0],
         "masses": np.ones(n_links) if own.masses is None else own.masses[0],
+        "activation": np.array(state.activation),
     }
     wanted = [(name, k) for name in columns for k in range(nv if name == "q" else base[name].size)]
     n = 2 * len(wanted) + 1
@@ -56,7 +57,7 @@ def differences(
         for r, d in ((2 * c + 1, h), (2 * c + 2, -h)):
             unit = np.eye(nv if name == "q" else base[name].size)[k]
             rows[name][r] = model.integrate(base["q"], d * unit) if name == "q" else base[name] + d * unit
-    start = _repeated(sim, state, rows["q"], rows["v"])
+    start = _repeated(sim, state, rows["q"], rows["v"], rows["activation"])
     start = start.randomised(friction=rows["friction"][:, 0], gravity=rows["gravity"], masses=rows["masses"])
     if sim.nu:
         start = start.randomised(gains=rows["gains"])
@@ -72,14 +73,14 @@ def differences(
         else:
             solution = sim.step_solution(start, rows["tau"], **drive)
             after, modes = solution.state, _modes(solution, n)
-    y = np.hstack([model.difference(np.tile(after.q[0], (n, 1)), after.q), after.v])
+    y = np.hstack([model.difference(np.tile(after.q[0], (n, 1)), after.q), after.v, after.activation])
     slopes = (y[1::2] - y[2::2]).T / (2 * h)
     same = np.array([modes[2 * c + 1] == modes[0] == modes[2 * c + 2] for c in range(len(wanted))], dtype=bool)
     at = {name: [c for c, (each, _) in enumerate(wanted) if each == name] for name in columns}
     return Differences({name: slopes[:, at[name]] for name in columns}, {name: same[at[name]] for name in columns})
 
 
-def _repeated(sim: fw.Simulator, state: fw.State, q: Array, v: Array) -> fw.State:
+def _repeated(sim: fw.Simulator, state: fw.State, q: Array, v: Array, activation: Array) -> fw.State:
     """A batch at q and v that remembers the impulses of one state."""
     arrays = state._arrays()
     n = len(q)
@@ -87,7 +88,7 @@ def _repeated(sim: fw.Simulator, state: fw.State, q: Array, v: Array) -> fw.Stat
         if name in ("time", "single", "contacts/counts"):
             continue
         arrays[name] = np.tile(value, (n, *[1] * (value.ndim - 1)))
-    arrays |= {"single": np.array(False), "q": q, "v": v}
+    arrays |= {"single": np.array(False), "q": q, "v": v, "activation": activation}
     arrays["contacts/counts"] = np.tile(arrays["contacts/counts"], n)
     return fw.State._from_arrays(sim, arrays)
 
@@ -121,7 +122,7 @@ def worst_errors(
     errors = {}
     for name in columns:
         good = expected.same[name] & ~d.infeasible[name]
-        found, wanted = np.vstack([d.dq[name], d.dv[name]])[:, good], expected.matrix[name][:, good]
+        found, wanted = _matrix(d, name)[:, good], expected.matrix[name][:, good]
         assert np.isfinite(found).all()
         if good.any():
             errors[name] = float(np.abs(found - wanted).max() / (1 + np.abs(wanted).max()))
@@ -146,7 +147,7 @@ def _fewer_columns_error(
     worst = 0.0
     for name in few:
         good = ~d.infeasible[name]
-        found, wanted = (np.vstack([x.dq[name], x.dv[name]])[:, good] for x in (other, d))
+        found, wanted = (_matrix(x, name)[:, good] for x in (other, d))
         worst = max(worst, float(np.abs(found - wanted).max(initial=0.0) / (1 + np.abs(wanted).max(initial=0.0))))
     return worst
 
@@ -161,24 +162,29 @@ def _product_errors(
     columns: Sequence[str],
 ) -> float:
     rng, nv = np.random.default_rng(5), sim.model.nv
-    matrix = {name: np.vstack([d.dq[name], d.dv[name]]) for name in columns}
+    matrix = {name: _matrix(d, name) for name in columns}
     tangents = {name: rng.normal(size=x.shape[1]) for name, x in matrix.items()}
     after, push = sim.step_jvp(state, tau, control=control, f_ext=f_ext)
     assert after == d.state
     expected = np.sum([matrix[name] @ tangents[name] for name in columns], axis=0)
-    forward = np.abs(np.concatenate(push(**tangents)) - expected).max() / (1 + np.abs(expected).max())
+    found = np.concatenate([*push(**tangents), push.activation(**tangents)])
+    forward = np.abs(found - expected).max() / (1 + np.abs(expected).max())
     # with masses and gravity the core forms columns; without, it goes back through the tree
-    parameters = [name for name in columns if name not in ("q", "v", "tau", "control", "f_ext")]
+    parameters = [name for name in columns if name not in ("q", "v", "tau", "control", "f_ext", "activation")]
     swept = [name for name in parameters if name not in ("masses", "gravity")] + ["restitution", "heights"]
     few = sim.step_derivatives(state, tau, control=control, f_ext=f_ext, wrt=("restitution", "heights"))
-    matrix |= {name: np.vstack([few.dq[name], few.dv[name]]) for name in ("restitution", "heights")}
-    w = rng.normal(size=2 * nv)
+    matrix |= {name: _matrix(few, name) for name in ("restitution", "heights")}
+    w = rng.normal(size=2 * nv + sim.na)
     worst = float(forward)
     for asked in (parameters, swept):
         _, pull = sim.step_vjp(state, tau, control=control, f_ext=f_ext, parameters=asked)
-        g = pull(w[:nv], w[nv:])
-        for name in (*(x for x in columns if x in ("q", "v", "tau", "control")), *asked):
+        g = pull(w[:nv], w[nv : 2 * nv], w[2 * nv :])
+        for name in (*(x for x in columns if x in ("q", "v", "tau", "control", "activation")), *asked):
             found = g.parameters[name] if name in asked else getattr(g, name)
             back = w @ matrix[name]
             worst = max(worst, float(np.abs(found - back).max(initial=0.0) / (1 + np.abs(back).max(initial=0.0))))
     return worst
+
+
+def _matrix(d: fw.StepDerivatives, name: str) -> Array:
+    return np.vstack([d.dq[name], d.dv[name], d.dactivation[name]])

@@ -80,12 +80,9 @@ def test_what_starts_beyond_comes_back_and_says_so() -> None:
     assert end.q.sum() < 0.1 + 1e-9 and sim.step(state).limit_violation > 0.09
 
 
-def test_three_branches_and_derivatives_are_refused_by_name() -> None:
+def test_three_branches_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="two branches at most"):
         fw.Simulator(sliders(3, range=(0.0, 1.0)))
-    sim = fw.Simulator(sliders(range=(-1.0, 1.0)))
-    with pytest.raises(ValueError, match="tendons have none yet"):
-        sim.step_derivatives(sim.state())
     with pytest.raises(ValueError, match="limits or dry friction of tendons"):
         fw.Simulator(sliders(range=(-1.0, 1.0)), integrator="rk4")
 

@@ -73,7 +73,7 @@ class Actuation:
                 rows.append({})
                 offsets.append(0.0)
         self.activated = [k for k, actuator in enumerate(actuators) if actuator.activation is not None]
-        self.activations = [_activation(a.activation, dt) for a in actuators if a.activation is not None]
+        self.activations: list[Any] = [_activation(a.activation, dt) for a in actuators if a.activation is not None]
         self.activated_laws = [
             (self.activated.index(owner), law, gain)
             for law, row in enumerate(rows)
@@ -99,8 +99,13 @@ class Actuation:
         return np.ascontiguousarray(control @ self._mixing.T + self._offset)
 
     @property
+    def n_laws(self) -> int:
+        """How many forces there are, whoever drives them."""
+        return len(self._owners)
+
+    @property
     def mixing(self) -> Array | None:
-        """Controls of the core per control, (laws, nu); None if they are the same."""
+        """Controls of the core per control, (laws and activations, nu); None if they are the same."""
         return None if self._is_plain else self._mixing
 
     @property
@@ -108,7 +113,7 @@ class Actuation:
         """Factors of laws per factor of an actuator, (laws, nu): actuators that share a law share its factor."""
         if self._is_plain:
             return None
-        shares = np.zeros_like(self._mixing)
+        shares = np.zeros((self.n_laws, self._mixing.shape[1]))
         for law, owners in enumerate(self._owners):
             shares[law, owners] = 1.0 / len(owners)
         return shares

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..records import Record
-from .lifts import lifts
+from .activation_slopes import ActivationSlopes
 from .state import State
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 #: What a step may be differentiated by, beside the state and what drives it.
 PARAMETERS = ("friction", "gains", "gravity", "masses", "heights", "restitution")
-INPUTS = ("q", "v", "tau", "control", "f_ext")
+INPUTS = ("q", "v", "tau", "control", "f_ext", "activation")
+
+#: What gradients of a step are by, beside parameters.
+_STATE_AND_DRIVE = ("q", "v", "tau", "control", "activation")
 
 #: Joint forces (batch or 1, nv), controls of the core's actuators and forces on links, of one step.
 Drive = tuple[Array | None, Array | None, Array | None]
@@ -33,6 +36,7 @@ class StepDerivatives(Record):
     state: State  # after the step, bit for bit that of ``sim.step``
     dq: Mapping[str, Array]  # by name, ([batch,] nv, k): of the new coordinates, in the tangent space there
     dv: Mapping[str, Array]  # by name, ([batch,] nv, k): of the new velocities
+    dactivation: Mapping[str, Array]  # by name, ([batch,] na, k): of the new activations
     #: by name, ([batch,] k): columns along which the modes of contacts must change at once. They have no derivative;
     #: what dq and dv hold is that of least squares.
     infeasible: Mapping[str, NDArray[np.bool_]]
@@ -40,20 +44,24 @@ class StepDerivatives(Record):
 
     @property
     def A(self) -> Array:
-        """Of (q, v) by (q, v), ([batch,] 2 nv, 2 nv)."""
-        return self._stacked("q", "v")
+        """Of (q, v) by (q, v), ([batch,] 2 nv, 2 nv); where there are activations, they come last in both."""
+        return self._stacked("q", "v", *self._activation)
 
     @property
     def B(self) -> Array:
-        """Of (q, v) by control, ([batch,] 2 nv, nu)."""
+        """Of the same by control, ([batch,] 2 nv [+ na], nu)."""
         return self._stacked("control")
+
+    @property
+    def _activation(self) -> tuple[str, ...]:
+        return ("activation",) if self.state.simulator.na else ()
 
     def _stacked(self, *names: str) -> Array:
         for name in names:
             if name not in self.dq:
                 raise ValueError(f"the step was not differentiated by {name!r}: name it in wrt")
-        blocks = [np.concatenate([self.dq[name], self.dv[name]], axis=-2) for name in names]
-        return np.concatenate(blocks, axis=-1)
+        rows = (self.dq, self.dv, self.dactivation)
+        return np.concatenate([np.concatenate([x[name] for x in rows], axis=-2) for name in names], axis=-1)
 
     def __repr__(self) -> str:
         return f"<StepDerivatives by {', '.join(self.dq)} of {self.state!r}>"
@@ -78,6 +86,7 @@ class Gradient(Record):
     control: Array
     parameters: Mapping[str, Array]
     failed: Any  # ([batch]) environments that failed: all of theirs is zero
+    activation: Array  # ([batch,] na)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +110,14 @@ class RolloutGradient(Record):
     control: Array  # ([batch,] steps, nu)
     parameters: Mapping[str, Array]  # ([batch,] n) each, summed over all steps
     failed: Any  # ([batch]) environments that failed on the way: all of theirs is zero
+    activation0: Array  # ([batch,] na)
 
 
 @dataclass(frozen=True, eq=False)
 class Linearisation(Record):
     """All steps of a rollout, linearised: x' = A x + B u for small changes of (q, v) and control.
+
+    Where there are activations, x is (q, v, activation).
 
     >>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
     >>> body = scene.add(fw.box((0.1, 0.1, 0.1)), name="box", pose=(0, 0, 1))
@@ -140,18 +152,41 @@ class Tape:
         return ~self.clipped[:, 0 if self.clipped.shape[1] == 1 else step]
 
 
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A step of a rollout, taken once more."""
+
+    after: _core.Environments
+    kept: _core.KeptSolutions
+    drive: Drive
+    slopes: ActivationSlopes | None
+
+    def product(self, sim: Simulator, columns: Columns, reading: str, x: Array | None) -> Any:
+        return differentiate(sim, self.after, self.kept, self.drive, columns, reading, x)
+
+
 class Columns:
     """Columns of derivatives, as the core has them and as the caller does: actuators may share a law."""
 
-    def __init__(self, sim: Simulator, wrt: Sequence[str], free: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self,
+        sim: Simulator,
+        wrt: Sequence[str],
+        free: NDArray[np.bool_] | None = None,
+        slopes: ActivationSlopes | None = None,
+    ) -> None:
         known = INPUTS + PARAMETERS
         for name in wrt:
             if name not in known:
                 raise ValueError(f"wrt: unknown {name!r}; there are {', '.join(known)}")
         if len(set(wrt)) != len(wrt):
             raise ValueError(f"wrt: {tuple(wrt)} names something twice")
-        self.wrt = tuple(wrt)
-        nv, laws = sim.model.nv, len(sim._actuation.laws)
+        self.names = tuple(wrt)
+        #: As the core is asked: activations drive laws, as controls do.
+        self.wrt = tuple(name for name in wrt if name != "activation")
+        if "activation" in wrt and "control" not in wrt:
+            self.wrt += ("control",)
+        nv, laws = sim.model.nv, sim._actuation.n_laws
         widths = {"q": nv, "v": nv, "tau": nv, "control": laws, "f_ext": 6 * sim.model.n_links, "friction": 1}
         widths |= {"gains": laws, "gravity": 3, "masses": sim.model.n_links, "restitution": 1}
         widths |= {"heights": len(_core.ground_shapes(sim._core))} if "heights" in wrt else {}
@@ -161,49 +196,102 @@ class Columns:
             self.slices[name] = slice(first, first + widths[name])
             first += widths[name]
         self.count = first
-        self._mixing = {"control": sim._actuation.mixing, "gains": sim._actuation.sharing}
+        self.slopes = slopes
+        mixing, sharing = sim._actuation.mixing, sim._actuation.sharing
+        self._mixing: dict[str, Array | None] = {"control": mixing, "gains": sharing}
+        if slopes is not None:
+            self._mixing |= {"control": slopes.laws_by_control, "activation": slopes.laws_by_activation}
+        elif "activation" in wrt:
+            self._mixing["activation"] = np.zeros((laws, 0))
         self._free = free
 
     def split(self, values: Array) -> dict[str, Array]:
         """Of (..., columns) of the core, those of each name, as the caller counts them."""
-        return {name: self._to_user(name, values[..., columns]) for name, columns in self.slices.items()}
+        return {name: self._to_user(name, values[..., self._columns(name)]) for name in self.names}
 
     def split_flags(self, values: Array) -> dict[str, NDArray[np.bool_]]:
         """The same of flags: a column has one if any that it is made of has."""
         out = {}
-        for name, columns in self.slices.items():
-            flags = values[..., columns]
-            mixing = self._mixing.get(name)
-            out[name] = flags > 0 if mixing is None else (flags @ np.abs(mixing)) > 0
+        for name in self.names:
+            flags, mixing = values[..., self._columns(name)], self._mixing.get(name)
+            out[name] = flags > 0 if mixing is None else _mixed(flags, np.abs(mixing)) > 0
         return out
 
     def joined(self, given: Mapping[str, Array | None], batch: int) -> Array:
         """From (batch, n) of each name to (batch, columns) of the core."""
         out = np.zeros((batch, self.count))
-        for name, columns in self.slices.items():
+        for name in self.names:
             value = given.get(name)
             if value is None:
                 continue
             if name == "control" and self._free is not None:
                 value = value * self._free
             mixing = self._mixing.get(name)
-            out[:, columns] = value if mixing is None else value @ mixing.T
+            out[:, self._columns(name)] += value if mixing is None else _mixed(value, np.swapaxes(mixing, -1, -2))
         return out
+
+    def activations(self, given: Mapping[str, Array | None]) -> Array | float:
+        """Rates of the new activations, (batch, na), for tangents (batch, n) of what the step is given."""
+        total: Array | float = 0.0
+        if self.slopes is None:
+            return total
+        if (activation := given.get("activation")) is not None:
+            total = total + self.slopes.by_activation * activation
+        if (control := given.get("control")) is not None:
+            free = control if self._free is None else control * self._free
+            total = total + _mixed(free, np.swapaxes(self.slopes.by_control, -1, -2))
+        return total
+
+    def pull_activations(self, x: Array, parts: dict[str, Array]) -> None:
+        """Cotangents x (batch, na) of the new activations join those of what the step was given."""
+        if self.slopes is None:
+            return
+        if "activation" in parts:
+            parts["activation"] = parts["activation"] + x * self.slopes.by_activation
+        if "control" in parts:
+            control = _mixed(x, self.slopes.by_control)
+            parts["control"] = parts["control"] + (control if self._free is None else control * self._free)
+
+    def activation_matrices(self, parts: Mapping[str, Array], na: int) -> dict[str, Array]:
+        """Of new activations, by name, (batch, na, k): beside those of the new coordinates."""
+        out = {name: np.zeros((x.shape[0], na, x.shape[2])) for name, x in parts.items()}
+        if self.slopes is not None and "activation" in out:
+            out["activation"][:] = self.slopes.by_activation[:, :, None] * np.eye(na)
+        if self.slopes is not None and "control" in out:
+            out["control"][:] = self.slopes.by_control
+            if self._free is not None:
+                out["control"] *= self._free[:, None, :]
+        return out
+
+    def _columns(self, name: str) -> slice:
+        return self.slices["control" if name == "activation" else name]
 
     def _to_user(self, name: str, values: Array) -> Array:
         mixing = self._mixing.get(name)
         if mixing is not None:
-            values = values @ mixing
+            values = _mixed(values, mixing)
         if name == "control" and self._free is not None:
             free = self._free if values.ndim == 2 else self._free[:, None, :]
             values = values * free
         return values
 
 
-def columns_of(sim: Simulator, wrt: tuple[str, ...], free: NDArray[np.bool_] | None) -> Columns:
-    """Made once for each set of names, unless some controls were at the ends of their range."""
-    if free is not None:
-        return Columns(sim, wrt, free)
+def _mixed(values: Array, mixing: Array) -> Array:
+    """values (batch, [rows,] n) times mixing, ([batch,] n, k)."""
+    if mixing.ndim == 3 and values.ndim == 2:
+        return np.asarray(np.einsum("bn,bnk->bk", values, mixing))
+    return np.asarray(values @ mixing)
+
+
+def columns_of(
+    sim: Simulator,
+    wrt: tuple[str, ...],
+    free: NDArray[np.bool_] | None,
+    slopes: ActivationSlopes | None = None,
+) -> Columns:
+    """Made once for each set of names, unless some controls were at the ends of their range or drive activations."""
+    if free is not None or slopes is not None:
+        return Columns(sim, wrt, free, slopes)
     if wrt not in sim._columns:
         sim._columns[wrt] = Columns(sim, wrt)
     return sim._columns[wrt]
@@ -212,8 +300,11 @@ def columns_of(sim: Simulator, wrt: tuple[str, ...], free: NDArray[np.bool_] | N
 class Stepped:
     """A step that was taken, ready to be differentiated."""
 
-    def __init__(self, sim: Simulator, after: State, kept: _core.KeptSolutions, drive: Drive, free: Any) -> None:
-        self.sim, self.after, self.kept, self.drive, self.free = sim, after, kept, drive, free
+    def __init__(
+        self, sim: Simulator, before: State, after: State, kept: _core.KeptSolutions, drive: Drive, free: Any
+    ) -> None:
+        self.sim, self.after, self.kept, self.free = sim, after, kept, free
+        self.drive, self.slopes = driven(sim, before._core, after._core, drive)
 
     def product(self, columns: Columns, reading: Literal["jacobian", "forward", "reverse"], x: Array | None) -> Any:
         """What the core returns: see ``_core.differentiate_step``."""
@@ -221,17 +312,25 @@ class Stepped:
 
     def derivatives(self, wrt: Sequence[str]) -> StepDerivatives:
         """Matrices."""
-        columns, nv = Columns(self.sim, wrt, self.free), self.sim.model.nv
+        if self.sim.na and "activation" not in wrt:
+            wrt = (*wrt, "activation")
+        columns, nv = Columns(self.sim, wrt, self.free, self.slopes), self.sim.model.nv
         matrix, infeasible, unique = self.product(columns, "jacobian", None)
         single = self.after.single
 
         def squeeze(x: NDArray[Any]) -> NDArray[Any]:
             return x[0] if single else x
 
+        of_q = columns.split(matrix[:, :nv])
+        of_activations = columns.activation_matrices(of_q, self.sim.na)
         return StepDerivatives(
             state=self.after,
-            dq={name: squeeze(x) for name, x in columns.split(matrix[:, :nv]).items()},
+            dq={name: squeeze(x) for name, x in of_q.items()},
             dv={name: squeeze(x) for name, x in columns.split(matrix[:, nv:]).items()},
+            dactivation={
+                name: squeeze(x * ~np.atleast_1d(self.after.failed)[:, None, None])
+                for name, x in of_activations.items()
+            },
             infeasible={name: squeeze(x) for name, x in columns.split_flags(infeasible).items()},
             unique=bool(unique[0]) if single else unique > 0,
         )
@@ -242,13 +341,18 @@ class Pullback:
 
     def __init__(self, step: Stepped, parameters: Sequence[str]) -> None:
         self._step, self._parameters = step, checked_parameters(parameters)
-        self._columns = columns_of(step.sim, ("q", "v", "tau", "control", *self._parameters), step.free)
+        self._columns = columns_of(step.sim, (*_STATE_AND_DRIVE, *self._parameters), step.free, step.slopes)
 
-    def __call__(self, dq: ArrayLike | None = None, dv: ArrayLike | None = None) -> Gradient:
-        """dq, dv: ([batch,] nv), zero by default."""
+    def __call__(
+        self, dq: ArrayLike | None = None, dv: ArrayLike | None = None, dactivation: ArrayLike | None = None
+    ) -> Gradient:
+        """dq, dv: ([batch,] nv), dactivation: ([batch,] na), zero by default."""
         state = self._step.after
         x = np.hstack([tangent(state, name, value) for name, value in (("dq", dq), ("dv", dv))])
         parts = self._columns.split(self._step.product(self._columns, "reverse", x))
+        if dactivation is not None:
+            given = tangent(state, "dactivation", dactivation, self._step.sim.na)
+            self._columns.pull_activations(given * ~np.atleast_1d(state.failed)[:, None], parts)
         parts = {name: value[0] if state.single else value for name, value in parts.items()}
         return Gradient(
             parts["q"],
@@ -257,6 +361,7 @@ class Pullback:
             parts["control"],
             {name: parts[name] for name in self._parameters},
             state.failed,
+            parts["activation"],
         )
 
 
@@ -269,26 +374,30 @@ class Pushforward:
     def __call__(self, **given: ArrayLike) -> tuple[Array, Array]:
         """Tangents by name, as in ``wrt`` of ``sim.step_derivatives``, ([batch,] n) each; returns (dq, dv)."""
         state, sim = self._step.after, self._step.sim
-        columns = columns_of(sim, tuple(given), self._step.free)
-        widths = {name: width_of(sim, name) for name in given}
-        tangents = {name: tangent(state, name, value, widths[name]) for name, value in given.items()}
+        columns, tangents = self._tangents(given)
         out = self._step.product(columns, "forward", columns.joined(tangents, state.batch_size))
         nv = sim.model.nv
         return (out[0, :nv], out[0, nv:]) if state.single else (out[:, :nv], out[:, nv:])
+
+    def activation(self, **given: ArrayLike) -> Array:
+        """The same of the activations after the step, ([batch,] na)."""
+        state = self._step.after
+        columns, tangents = self._tangents(given)
+        rates = np.zeros((state.batch_size, self._step.sim.na)) + columns.activations(tangents)
+        rates *= ~np.atleast_1d(state.failed)[:, None]
+        return rates[0] if state.single else rates
+
+    def _tangents(self, given: Mapping[str, ArrayLike]) -> tuple[Columns, dict[str, Array]]:
+        state, sim = self._step.after, self._step.sim
+        widths = {name: width_of(sim, name) for name in given}
+        tangents = {name: tangent(state, name, value, widths[name]) for name, value in given.items()}
+        return columns_of(sim, tuple(given), self._step.free, self._step.slopes), tangents
 
 
 def check_smooth(sim: Simulator) -> None:
     """Raises for steps whose derivative is not known."""
     if sim.integrator == "verlet":
         raise ValueError('derivatives: integrator "verlet" has none yet')
-    if sim._actuation.transmissions or sim._actuation.activations:
-        raise ValueError("derivatives: actuators on several joints or with activations have none yet")
-    if sim.model.description.struts:
-        raise ValueError("derivatives: springs and dampers between points (struts) have none yet")
-    if any(tendon.range is not None or tendon.friction > 0.0 for tendon in sim.model.description.tendons):
-        raise ValueError("derivatives: limits and dry friction of tendons have none yet")
-    if lifts(sim.model.description):
-        raise ValueError("derivatives: scenes in which weight is carried have none yet")
     guided = [each.name for each in sim.scene.constraints if each.guides]
     guided += [each.name for each in sim.scene.couplings if not each.guide.holds]
     if guided:
@@ -299,6 +408,8 @@ def width_of(sim: Simulator, name: str) -> int:
     """How many numbers the caller gives for it."""
     if name in ("control", "gains"):
         return sim.nu
+    if name == "activation":
+        return sim.na
     return columns_of(sim, (name,), None).count
 
 
@@ -326,6 +437,17 @@ def checked_parameters(parameters: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def driven(
+    sim: Simulator, before: _core.Environments, after: _core.Environments, drive: Drive
+) -> tuple[Drive, ActivationSlopes | None]:
+    """What drove a step, with controls of laws as activations drive them."""
+    if not sim.na:
+        return drive, None
+    slopes = ActivationSlopes(sim._actuation, np.array(before.activation), np.array(after.activation), drive[1], sim.dt)
+    unused = np.zeros((len(slopes.controls), sim.na))  # of activations themselves
+    return (drive[0], np.hstack([slopes.controls, unused]), drive[2]), slopes
+
+
 def differentiate(
     sim: Simulator,
     after: _core.Environments,
@@ -341,15 +463,13 @@ def differentiate(
     return _core.differentiate_step(after, kept, tau, control, f_ext, columns.wrt, reading, x, sim.num_threads)
 
 
-def again(
-    sim: Simulator, tape: Tape, first: int, last: int, start: _core.Environments
-) -> list[tuple[_core.Environments, _core.KeptSolutions]]:
+def again(sim: Simulator, tape: Tape, first: int, last: int, start: _core.Environments) -> list[Taken]:
     """Steps [first, last) once more, bit for bit, with their solutions."""
     steps, core = [], start
     for k in range(first, last):
-        core, kept = core.copy(), _core.KeptSolutions(sim._core, core.batch)
+        before, core, kept = core, core.copy(), _core.KeptSolutions(sim._core, core.batch)
         sim._run(core, k, 1, tape.inputs, None, kept, read=False)
-        steps.append((core, kept))
+        steps.append(Taken(core, kept, *driven(sim, before, core, tape.drive(k))))
     return steps
 
 
@@ -359,16 +479,17 @@ def rollout_vjp(
     """Backwards through the steps. dq, dv: (batch, steps, nv)."""
     batch, steps, nv = dq.shape
     dq, dv = (x * ~np.atleast_1d(final.failed)[:, None, None] for x in (dq, dv))
-    x = np.zeros((batch, 2 * nv))
+    x, activation = np.zeros((batch, 2 * nv)), np.zeros((batch, sim.na))
     tau, control = np.zeros((batch, steps, nv)), np.zeros((batch, steps, sim.nu))
     totals: dict[str, Array] = {}
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in reversed(list(zip(tape.starts, ends, strict=True))):
-        for k, (after, kept) in reversed(list(enumerate(again(sim, tape, first, last, start), start=first))):
+        for k, step in reversed(list(enumerate(again(sim, tape, first, last, start), start=first))):
             x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
-            columns = columns_of(sim, ("q", "v", "tau", "control", *parameters), tape.free(k))
-            g = columns.split(differentiate(sim, after, kept, tape.drive(k), columns, "reverse", x))
-            x = np.concatenate([g["q"], g["v"]], axis=1)
+            columns = columns_of(sim, (*_STATE_AND_DRIVE, *parameters), tape.free(k), step.slopes)
+            g = columns.split(step.product(sim, columns, "reverse", x))
+            columns.pull_activations(activation, g)
+            x, activation = np.concatenate([g["q"], g["v"]], axis=1), g["activation"]
             tau[:, k], control[:, k] = g["tau"], g["control"]
             for name in parameters:
                 totals[name] = totals.get(name, 0.0) + g[name]
@@ -383,6 +504,7 @@ def rollout_vjp(
         squeeze(control),
         {name: squeeze(y) for name, y in totals.items()},
         final.failed,
+        squeeze(activation),
     )
 
 
@@ -390,31 +512,42 @@ def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Ar
     """Forwards through the steps. given: (batch, n); (batch, steps, n) of "tau" and "control"."""
     batch, nv = final.batch_size, sim.model.nv
     out = np.zeros((batch, tape.steps, 2 * nv))
-    x = {name: given.get(name, np.zeros((batch, nv))) for name in ("q", "v")}
-    driven = [name for name in ("tau", "control") if name in given]
+    x = {name: given.get(name, np.zeros((batch, n))) for name, n in (("q", nv), ("v", nv), ("activation", sim.na))}
+    driven_by = [name for name in ("tau", "control") if name in given]
     parameters = [name for name in given if name in PARAMETERS]
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in zip(tape.starts, ends, strict=True):
-        for k, (after, kept) in enumerate(again(sim, tape, first, last, start), start=first):
-            columns = columns_of(sim, ("q", "v", *driven, *parameters), tape.free(k))
-            now = {name: given[name][:, k] for name in driven} | {name: given[name] for name in parameters}
-            tangents = columns.joined({**x, **now}, batch)
-            out[:, k] = differentiate(sim, after, kept, tape.drive(k), columns, "forward", tangents)
-            x = {"q": out[:, k, :nv], "v": out[:, k, nv:]}
+        for k, step in enumerate(again(sim, tape, first, last, start), start=first):
+            columns = columns_of(sim, (*x, *driven_by, *parameters), tape.free(k), step.slopes)
+            now = {name: given[name][:, k] for name in driven_by} | {name: given[name] for name in parameters}
+            tangents = {**x, **now}
+            out[:, k] = step.product(sim, columns, "forward", columns.joined(tangents, batch))
+            activation = x["activation"] * 0.0 + columns.activations(tangents)
+            x = {"q": out[:, k, :nv], "v": out[:, k, nv:], "activation": activation}
     out *= ~np.atleast_1d(final.failed)[:, None, None]
     return (out[0, :, :nv], out[0, :, nv:]) if final.single else (out[..., :nv], out[..., nv:])
 
 
 def linearise(sim: Simulator, tape: Tape, single: bool, batch: int) -> Linearisation:
     """All steps, one after the other."""
-    nv = sim.model.nv
-    A, B = np.empty((batch, tape.steps, 2 * nv, 2 * nv)), np.empty((batch, tape.steps, 2 * nv, sim.nu))
+    nv, na = sim.model.nv, sim.na
+    n = 2 * nv + na
+    A, B = np.zeros((batch, tape.steps, n, n)), np.zeros((batch, tape.steps, n, sim.nu))
     unique = np.ones((batch, tape.steps), dtype=bool)
+    names = ("q", "v", "control", "activation")[: 4 if na else 3]
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in zip(tape.starts, ends, strict=True):
-        for k, (after, kept) in enumerate(again(sim, tape, first, last, start), start=first):
-            columns = columns_of(sim, ("q", "v", "control"), tape.free(k))
-            matrix, _, one = differentiate(sim, after, kept, tape.drive(k), columns, "jacobian", None)
-            A[:, k], unique[:, k] = matrix[:, :, : 2 * nv], one > 0
-            B[:, k] = columns.split(matrix)["control"]
+        for k, step in enumerate(again(sim, tape, first, last, start), start=first):
+            columns = columns_of(sim, names, tape.free(k), step.slopes)
+            matrix, _, one = step.product(sim, columns, "jacobian", None)
+            unique[:, k] = one > 0
+            A[:, k, : 2 * nv, : 2 * nv] = matrix[:, :, : 2 * nv]
+            parts = columns.split(matrix)
+            B[:, k, : 2 * nv] = parts["control"]
+            if na:
+                of_activations = columns.activation_matrices(parts, na)
+                A[:, k, : 2 * nv, 2 * nv :] = parts["activation"]
+                A[:, k, 2 * nv :, 2 * nv :], B[:, k, 2 * nv :] = (
+                    of_activations[name] for name in ("activation", "control")
+                )
     return Linearisation(A[0], B[0], unique[0]) if single else Linearisation(A, B, unique)

@@ -216,7 +216,7 @@ class Simulator:
         """One step and its derivatives, with contacts that stick, slide or open as they did in it.
 
         Arguments as in :meth:`step`. wrt: names of what to differentiate by: "q", "v", "tau", "control"; "f_ext", six
-        columns per link; factors as in :meth:`State.randomised`, "friction" (1), "gains" (nu) and "masses" (n_links);
+        columns per link; "activation"; factors as in :meth:`State.randomised`, "friction" (1), "gains" (nu) and "masses" (n_links);
         "gravity" (3); "heights", one column per shape of the world, in the order of ``scene.shapes``; "restitution",
         what is added to all coefficients (1). An environment that failed has zeros.
 
@@ -586,7 +586,7 @@ class Simulator:
         clipped = self._clipped(control, commands)
         forces, controls, on_links = (None if x is None else x[:, 0] for x in drive)
         free = None if clipped is None else ~clipped[:, 0]
-        return derivatives.Stepped(self, after, kept, (forces, controls, on_links), free)
+        return derivatives.Stepped(self, state, after, kept, (forces, controls, on_links), free)
 
     def _clipped(self, control: ArrayLike | None, commands: Array | None) -> NDArray[np.bool_] | None:
         """Which controls were at the ends of their range, like them."""

@@ -112,7 +112,7 @@ def relaxed_step(
         if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: expected a positive number, got {value!r}")
     stepped = sim._ready(state, tau, control, f_ext)
-    columns, nv, after = Columns(sim, tuple(wrt), stepped.free), sim.model.nv, stepped.after
+    columns, nv, after = Columns(sim, tuple(wrt), stepped.free, stepped.slopes), sim.model.nv, stepped.after
     forces, controls, on_links = (None if x is None else np.ascontiguousarray(x) for x in stepped.drive)
     matrix, q, v, converged = _core.relax_step(
         after._core,
@@ -163,6 +163,8 @@ def relaxed(
     """
     if not isinstance(state, State) or not state.single:
         raise ValueError("state: expected that of a single environment")
+    if sim.na:
+        raise ValueError("relaxed rollouts do not go through activations; this scene has some")
     given = _control(sim, control, n_steps)
     steps = n_steps if given is None or n_steps is not None else len(given)
     if steps is None or steps < 1:
