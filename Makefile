@@ -30,7 +30,7 @@ CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp
 .PHONY: run test lint test-robots test-torch sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
-	$(BIN)/featherweight simulate quadruped --seconds 5 --out out/quadruped.npz --plot out/quadruped.png \
+	$(BIN)/featherweight simulate quadruped --seconds 5 --height 0.3 --out out/quadruped.npz --plot out/quadruped.png \
 	  --html out/quadruped.html
 
 test: $(STAMPS)/all-kernels $(STAMPS)/extra-test

@@ -86,7 +86,7 @@ def test_contact_forces_frames_centres_and_trails_are_shown_when_asked_for(tmp_p
         "const f = window.featherweight, visible = (type) => { let n = 0;"
         "f.scene.traverseVisible((o) => { n += o.type === type; }); return n; };"
         "f.to(f.data.time.length - 1); const seen = {};"
-        "const arrows = () => { let n = 0; f.scene.traverse((o) => { n += Boolean(o.cone && o.line); }); return n; };"
+        "const arrows = () => f.scene.getObjectByName('contact forces').count;"
         "seen.arrows = arrows(); document.getElementById('show-contacts').click(); seen.none = arrows();"
         "seen.lines = visible('Line'); document.getElementById('show-trails').click(); seen.trails = visible('Line');"
         "document.getElementById('show-frames').click(); seen.frames = visible('AxesHelper');"
@@ -98,6 +98,29 @@ def test_contact_forces_frames_centres_and_trails_are_shown_when_asked_for(tmp_p
     assert seen == {
         "arrows": 16, "none": 0, "lines": 0, "trails": 4, "frames": 4, "centres": 4, "collision": 4, "speeds": 6
     }  # fmt: skip
+
+
+@needs_browser
+def test_the_camera_follows_what_travels_and_stays_with_what_does_not(tmp_path: Path) -> None:
+    def seen(speed: float) -> Any:
+        scene = fw.Scene(ground=fw.Plane(friction=0.0))
+        scene.add(fw.box((0.2, 0.2, 0.2)), name="crate", pose=(0.0, 0.0, 0.1))
+        sim = fw.Simulator(scene, 2e-3)
+        state = sim.state(v=np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        sim.rollout(state, n_steps=100).html(tmp_path / "crate.html")
+        script = (
+            "const f = window.featherweight, box = document.getElementById('follow'), seen = [box.checked];"
+            "for (const k of [0, f.data.time.length - 1]) { f.to(k); seen.push(f.controls.target.x); }"
+            "box.click(); f.to(0); seen.push(f.controls.target.x); return seen;"
+        )
+        return asked(tmp_path / "crate.html", script)
+
+    follows, start, end, left = seen(speed=10.0)
+    assert follows
+    assert (start, end, left) == pytest.approx((0.02, 2.0, 2.0), abs=1e-3)  # the first row is after a step
+    follows, start, end, _ = seen(speed=0.1)
+    assert not follows
+    assert start == end
 
 
 @needs_browser

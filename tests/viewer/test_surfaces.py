@@ -38,6 +38,17 @@ def test_height_fields_are_split_along_the_diagonals_that_contacts_see() -> None
     heights = np.zeros((2, 2))
     heights[1, 1] = 1.0
     made = surface(fw.Geometry("ground", "collision", "heightfield", (2.0, 2.0), heights=heights))
-    edges = {frozenset(pair) for a, b, c in made.faces.tolist() for pair in ((a, b), (b, c), (c, a))}
+    corner = {(-1.0, -1.0): 0, (-1.0, 1.0): 1, (1.0, -1.0): 2, (1.0, 1.0): 3}
+    names = [corner[x, y] for x, y, _ in made.vertices.tolist()]
+    edges = {frozenset((names[i], names[j])) for a, b, c in made.faces.tolist() for i, j in ((a, b), (b, c), (c, a))}
     assert frozenset((0, 3)) in edges
     assert frozenset((1, 2)) not in edges
+
+
+def test_vertices_are_shared_across_smooth_edges_only() -> None:
+    """So that a cylinder looks round, and its rim and a box do not."""
+    made = {shape: fw.Geometry("shape", "visual", shape, size) for shape, (size, _) in SHAPES.items()}  # type: ignore[arg-type]
+    count = {shape: len(surface(geometry, 24).vertices) for shape, geometry in made.items()}
+    assert count["box"] == 6 * 4
+    assert count["cylinder"] == 4 * 24 + 2  # two rims of either side, two centres
+    assert count["sphere"] == 24 * 11 + 2  # rings and poles

@@ -43,7 +43,6 @@ def _robots(record: Record, ax: Any) -> None:
     draw(model, q[-1], ax)
     ax.view_init(elev=12, azim=-60)
     ax.set_title(f"{record.drop.robot.name}, at the start (faint) and the end")
-    ax.locator_params(nbins=4)
 
 
 def _heights(record: Record, ax: Any) -> None:
@@ -58,24 +57,24 @@ def _joints(record: Record, ax: Any) -> None:
     model, q = record.drop.simulator.model, record.columns["q"][:, 0]
     at = [joint.q_slice.start for joint in model.joints if joint.nv == 1]
     ax.plot(record.columns["time"], q[:, at], linewidth=0.8)
-    ax.set(xlabel="t [s]", ylabel="[rad] or [m]", title=f"{len(at)} joints")
+    ax.set(xlabel="t [s]", ylabel="[rad] or [m]", title="joint positions")
 
 
 def _forces(record: Record, ax: Any) -> None:
     model, t = record.drop.simulator.model, record.columns["time"]
     weight = model.mass * float(np.linalg.norm(model.gravity))
-    ax.plot(t, record.columns["normal_force"][:, 0], linewidth=0.8, label="all contacts together")
+    ax.plot(t, record.columns["normal_force"][:, 0], linewidth=0.8, label="sum over contacts")
     if record.drop.free:
         ax.axhline(weight, color="0.6", linestyle="--", linewidth=0.8, label="weight")
         ax.set_ylim(0.0, max(4.0 * weight, 1e-9))  # an impact lasts one step and would dwarf the rest
     ax.legend(fontsize="small")
-    ax.set(xlabel="t [s]", ylabel="[N]", title="normal force")
+    ax.set(xlabel="t [s]", ylabel="[N]", title="total normal force")
 
 
 def _residuals(record: Record, ax: Any) -> None:
     t, residual = record.columns["time"], record.columns["residual"].max(axis=1)
     ax.semilogy(t, np.maximum(residual, 1e-17), ".", markersize=2)
-    ax.set(xlabel="t [s]", title="residual of the contact solver, worst of all")
+    ax.set(xlabel="t [s]", title="residual and number of contacts")
     counts = ax.twinx()
     counts.plot(t, record.columns["contacts"][:, 0], "C1", linewidth=0.8)
     counts.set_ylabel("contacts", color="C1")

@@ -457,9 +457,9 @@ class Simulator:
     def animation(self) -> Animation:
         """The scene in its initial configuration, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation
-        from ..viewer.world import World
+        from ..viewer.world import World, title_of
 
-        return Animation(World.of(self.scene), self.model.name, np.zeros(1), self.scene.q0[None, None])
+        return Animation(World.of(self.scene), title_of(self.scene), np.zeros(1), self.scene.q0[None, None])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Simulator):

@@ -214,13 +214,13 @@ class State:
     def animation(self) -> Animation:
         """The state with its contacts and forces, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation, ContactArrows
-        from ..viewer.world import World
+        from ..viewer.world import World, title_of
 
         contacts = self.contacts
         arrows = ContactArrows(contacts.environment, contacts.position, contacts.force_world)
         q = np.array(self.q).reshape(self.batch_size, 1, -1)
         world = World.of(self.simulator.scene)
-        return Animation(world, self.simulator.model.name, np.array([self.time]), q, [arrows])
+        return Animation(world, title_of(self.simulator.scene), np.array([self.time]), q, [arrows])
 
     def replace(
         self, *, q: ArrayLike | None = None, v: ArrayLike | None = None, activation: ArrayLike | None = None

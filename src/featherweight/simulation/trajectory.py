@@ -85,14 +85,14 @@ class Trajectory(Record):
     def animation(self) -> Animation:
         """The motion with contacts, if they were recorded, energies and residuals, for :func:`featherweight.view`."""
         from ..viewer.animation import Animation, ContactArrows
-        from ..viewer.world import World
+        from ..viewer.world import World, title_of
 
         if not len(self.time):
             raise ValueError("the trajectory has no rows to show: roll out with record=True and at least one step")
         q, v = (x.reshape(-1, len(self.time), x.shape[-1]) for x in (self.q, self.v))
         arrows = [ContactArrows(each.environment, each.position, each.force_world) for each in self.contacts]
         curves = self._energies(q, v) | {"residual [1]": self.residuals.reshape(q.shape[:2])}
-        return Animation(World.of(self.simulator.scene), self.simulator.model.name, self.time, q, arrows, curves)
+        return Animation(World.of(self.simulator.scene), title_of(self.simulator.scene), self.time, q, arrows, curves)
 
     def _energies(self, q: Array, v: Array) -> dict[str, Array]:
         """([environments], steps) [J] each."""

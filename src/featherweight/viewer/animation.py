@@ -24,6 +24,20 @@ class ContactArrows:
 
 
 @dataclass(frozen=True, eq=False)
+class Extent:
+    """The space that what moves takes up in the course of a motion."""
+
+    lower: Array  # (3,) corner of a box around all of it [m], world
+    upper: Array  # (3,)
+    size: float  # largest diagonal of such a box at any one time [m]
+
+    @property
+    def travels(self) -> bool:
+        """Whether the motion goes so far along the ground that a camera had better follow it than see all of it."""
+        return float(np.linalg.norm((self.upper - self.lower)[:2])) > 2.5 * self.size
+
+
+@dataclass(frozen=True, eq=False)
 class Animation:
     """What is shown at each of n times."""
 
@@ -68,6 +82,17 @@ class Animation:
         for first in range(0, len(flat), 1024):  # bounded memory
             out[first : first + 1024] = _core.forward_kinematics(self.world.model, flat[first : first + 1024])[:, :, :3]
         return out.reshape(*self.q.shape[:2], n_links, 3, 4)
+
+    def extent(self, placements: NDArray[np.float32]) -> Extent:
+        """Of one environment, from its placements (n, n_links, 3, 4); at most fifty times are looked at."""
+        n = len(placements)
+        boxes = []
+        for k in sorted({round(x) for x in np.linspace(0, n - 1, min(n, 50))}):
+            full = np.zeros((placements.shape[1], 4, 4))
+            full[:, :3], full[:, 3, 3] = placements[k], 1.0
+            boxes.append(self.world.bounds(full))
+        lower, upper = np.array(boxes).swapaxes(0, 1)
+        return Extent(lower.min(axis=0), upper.max(axis=0), float(np.linalg.norm(upper - lower, axis=1).max()))
 
     def centers_of_mass(self) -> NDArray[np.float32]:
         """(environments, n, 3) float32 [m]."""

@@ -19,6 +19,7 @@ from .world import PLAIN
 __all__ = ["draw"]
 
 _AROUND = 12  # faces around a round shape
+_LEAST_RATIO = 0.4  # of the axes, shortest to longest
 _DRAWN = ("box", "sphere", "ellipsoid", "capsule", "cylinder")  # matplotlib is too slow for meshes
 
 
@@ -57,9 +58,21 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
     # collections do not widen the axes by themselves in every matplotlib
     points = np.concatenate([sticks.reshape(-1, 3), placements[:, :3, 3], *faces])
     ax.auto_scale_xyz(*points.T, had_data=shared)
-    ax.set_aspect("equal")
+    _set_limits(ax)
     ax.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
     return ax
+
+
+def _set_limits(ax: Any) -> None:
+    """Equal scales; thin directions are widened, and have few numbers, which would overlap."""
+    limits = np.array([ax.get_xlim3d(), ax.get_ylim3d(), ax.get_zlim3d()])
+    middle, extent = limits.mean(axis=1), np.ptp(limits, axis=1)
+    extent = np.maximum(extent, _LEAST_RATIO * extent.max())
+    lower, upper = middle - 0.5 * extent, middle + 0.5 * extent
+    ax.auto_scale_xyz(*np.stack([lower, upper], axis=1), had_data=True)
+    ax.set_aspect("equal")
+    for axis, part in zip("xyz", extent / extent.max(), strict=True):
+        ax.locator_params(axis=axis, nbins=max(2, round(6 * part)))
 
 
 def _matplotlib(module: str) -> Any:

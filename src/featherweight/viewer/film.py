@@ -186,7 +186,11 @@ class _Stage:
         self._links = [self._robot.attach_new_node(name) for name in animation.world.model.link_names]
         self._add_items(animation)
         self._add_lights()
-        lower, upper = self._bounds(animation)
+        extent = animation.extent(self._placements)
+        lower, upper = extent.lower, extent.upper
+        self._path = animation.centers_of_mass()[environment] * (1.0, 1.0, 0.0) if extent.travels else None
+        if self._path is not None:
+            lower, upper = animation.extent(self._placements[:1]).lower, animation.extent(self._placements[:1]).upper
         self._add_camera(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)))
         floor = _floor(animation)
         if floor is not None:
@@ -194,6 +198,8 @@ class _Stage:
             self._add_shadow(floor)
 
     def picture(self, frame: int) -> Picture:
+        if self._path is not None:
+            self.move_camera(self._path[frame] - self._path[0])
         return self.picture_of(self._placements[frame])
 
     def picture_of(self, placements: NDArray[Any]) -> Picture:
@@ -234,15 +240,11 @@ class _Stage:
 
     def _node(self, surface: Surface) -> Any:
         core = self._core
-        corners = surface.vertices[surface.faces]
-        flat = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        if surface.smooth:
-            vertices, faces, normals = surface.vertices, surface.faces, np.zeros_like(surface.vertices)
-            for k in range(3):
-                np.add.at(normals, faces[:, k], flat)
-        else:
-            vertices, faces = corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3)
-            normals = np.repeat(flat, 3, axis=0)
+        vertices, faces = surface.vertices, surface.faces
+        corners = vertices[faces]
+        normals = np.zeros_like(vertices)
+        for k in range(3):  # weighted by area
+            np.add.at(normals, faces[:, k], np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
         normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
         data = core.GeomVertexData("surface", core.GeomVertexFormat.get_v3n3(), core.Geom.UH_static)
         data.unclean_set_num_rows(len(vertices))
@@ -267,16 +269,6 @@ class _Stage:
         sun.set_direction(core.LVector3(*(-_SUN)))
         for light in (ambient, sun):
             self._root.set_light(self._root.attach_new_node(light))
-
-    def _bounds(self, animation: Animation) -> tuple[Array, Array]:
-        n = len(animation.time)
-        lower, upper = np.full(3, np.inf), np.full(3, -np.inf)
-        for k in {round(x) for x in np.linspace(0, n - 1, min(n, 50))}:
-            full = np.zeros((len(self._links), 4, 4))
-            full[:, :3], full[:, 3, 3] = self._placements[k], 1.0
-            low, high = animation.world.bounds(full)
-            lower, upper = np.minimum(lower, low), np.maximum(upper, high)
-        return lower, upper
 
     def _add_camera(self, target: Array, extent: float) -> None:
         core, (width, height) = self._core, self._size
@@ -309,7 +301,7 @@ class _Stage:
         vertices = np.concatenate(strips) + np.array([*center, floor + 5e-4 * extent])
         first = 4 * np.arange(len(strips))[:, None]
         faces = np.concatenate([first + np.array(corners) for corners in ((0, 1, 2), (0, 2, 3))])
-        grid = self._node(Surface(vertices, faces, smooth=False))
+        grid = self._node(Surface(vertices, faces))
         grid.reparent_to(self._root)
         grid.set_light_off(1)
         grid.set_color((*_GRID, 1.0), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import socket
 import threading
 import time as clock
@@ -26,9 +27,9 @@ _INSTALL = 'pip install "featherweight[view]"'
 _TRAIL, _TRAIL_PERIOD = 1000, 0.1  # points, and the least time between two drawings [s]
 _RED, _PINK = (220, 40, 40), (208, 28, 139)
 _LAYERS: dict[Layer, str] = {
-    "visual": "robot",
+    "visual": "visual shapes",
     "collision": "collision shapes",
-    "frames": "frames of links",
+    "frames": "link frames",
     "centre": "centre of mass",
 }
 
@@ -55,6 +56,7 @@ class LiveView:
         )
         self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next free port
         self._server.scene.set_up_direction("+z")
+        self._add_lights()
         self._goes_on = threading.Event()
         self._goes_on.set()
         self._visible = {"visual": True, "collision": False, "frames": False, "centre": False}
@@ -143,12 +145,13 @@ class LiveView:
         scene = self._server.scene
         self._contacts = [
             scene.add_point_cloud("/contacts/points", at, _RED, point_size=0.016 * self._size, point_shape="circle"),
-            scene.add_line_segments(
+            scene.add_arrows(
                 "/contacts/forces",
                 np.stack([at, ends.astype(np.float32)], axis=1),
                 _RED,
-                thickness=4.0,
-                thickness_units="screen",
+                shaft_radius=0.006 * self._size,
+                head_radius=0.02 * self._size,
+                head_length=0.05 * self._size,
             ),
         ]
         self._switch_contacts()
@@ -172,6 +175,14 @@ class LiveView:
             visible=bool(self._trail_box.value),
         )  # fmt: skip
 
+    def _add_lights(self) -> None:
+        """As on a page: the surroundings that viser lights with make dark robots pale, its shadows are striped."""
+        scene = self._server.scene
+        scene.configure_environment_map(None)
+        scene.configure_default_lights(enabled=False)
+        scene.add_light_hemisphere("/lights/sky", ground_color=(185, 194, 208), intensity=1.9)
+        scene.add_light_directional("/lights/sun", color=(255, 246, 234), intensity=2.0, position=(0.7, -0.9, 2.4))
+
     def _look_at(self, middle: Array, n: int) -> None:
         """Puts the camera where ``n`` environments are in view, the first of them around ``middle``."""
         across = self._spacing * (_columns(n) - 1)
@@ -194,7 +205,7 @@ class LiveView:
         for layer, name in _LAYERS.items():
             box = gui.add_checkbox(name, self._visible[layer])
             box.on_update(lambda _, layer=layer, box=box: self._switch(layer, bool(box.value)))
-        self._trail_box = gui.add_checkbox("trail of the centre", False)
+        self._trail_box = gui.add_checkbox("path of the centre of mass", False)
         self._trail_box.on_update(lambda _: self._switch_trail())
         self._contacts_box = gui.add_checkbox("contacts and forces", True)
         self._contacts_box.on_update(lambda _: self._switch_contacts())
@@ -231,6 +242,8 @@ def _viser() -> Any:
 
 def _checked_port(host: str, port: int) -> int:
     with socket.socket() as probe:
+        if os.name == "posix":  # a server that has just ended leaves its port waiting, which hinders no new one
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:

@@ -70,7 +70,6 @@ def add_item(server: Any, world: World, n: int, node: str, visible: bool) -> Any
         surface.faces.astype(np.uint32),
         color=(0.9, 0.45, 0.25) if collision else (r, g, b),
         opacity=min(alpha, 0.45) if collision else alpha if alpha < 1.0 else None,
-        flat_shading=not surface.smooth,
         side="double",
         position=item.placement[:3, 3],
         wxyz=wxyz(item.placement[:3, :3]),

@@ -20,6 +20,7 @@ from ..arrays import Array
 from ..files import replacing
 from ..model.description import Joint
 from .animation import Animation
+from .world import GROUND
 
 #: Frames a second, and in all: beyond, every second, third, ... is shown.
 FPS, MOST_FRAMES = 50.0, 3000
@@ -57,7 +58,7 @@ def _data(animation: Animation) -> dict[str, Any]:
     world, model = animation.world, animation.world.model
     environments = min(animation.n_environments, MOST_ENVIRONMENTS)
     placements = animation.placements()[:environments]
-    corners = [world.bounds(_homogeneous(placements[0, k])) for k in _few(len(animation.time))]
+    extent = animation.extent(placements[0])
     return {
         "title": animation.title,
         "gravity": model.gravity.tolist(),
@@ -65,8 +66,7 @@ def _data(animation: Animation) -> dict[str, Any]:
         "parents": list(world.parents),
         "joints": [_joint(joint) for joint in model.description.joints],
         "surfaces": [
-            {"vertices": _packed(s.vertices, "<f4"), "faces": _packed(s.faces, "<u4"), "smooth": s.smooth}
-            for s in world.surfaces
+            {"vertices": _packed(s.vertices, "<f4"), "faces": _packed(s.faces, "<u4")} for s in world.surfaces
         ],
         "items": [
             {
@@ -75,7 +75,7 @@ def _data(animation: Animation) -> dict[str, Any]:
                 "link": item.link,
                 "placement": item.placement[:3].ravel().tolist(),
                 "surface": item.surface,
-                "colour": list(item.colour),
+                "colour": None if item.colour is GROUND else list(item.colour),
             }
             for item in world.items
         ],
@@ -95,8 +95,10 @@ def _data(animation: Animation) -> dict[str, Any]:
         ],
         "weight": model.mass * float(np.linalg.norm(model.gravity)),
         "curves": {name: _packed(values[:environments], "<f4") for name, values in animation.curves.items()},
-        "lower": np.min([lower for lower, _ in corners], axis=0).tolist(),
-        "upper": np.max([upper for _, upper in corners], axis=0).tolist(),
+        "lower": extent.lower.tolist(),
+        "upper": extent.upper.tolist(),
+        "size": extent.size,
+        "travels": extent.travels,
     }
 
 
@@ -118,17 +120,6 @@ def _joint(joint: Joint) -> dict[str, Any]:
         "lower": numbers(joint.lower),
         "upper": numbers(joint.upper),
     }
-
-
-def _few(n: int) -> list[int]:
-    """Some of n frames, the last one included."""
-    return sorted({round(x) for x in np.linspace(0, n - 1, min(n, 50))})
-
-
-def _homogeneous(placements: NDArray[Any]) -> Array:
-    full = np.zeros((len(placements), 4, 4))
-    full[:, :3], full[:, 3, 3] = placements, 1.0
-    return full
 
 
 def _packed(values: NDArray[Any], dtype: str) -> str:

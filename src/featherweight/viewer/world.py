@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..model.description import WORLD, Geometry
 from ..model.model import Model
 from ..scene.compiled import CompiledScene, CompiledShape
-from .surfaces import Surface, height_surface, surface
+from .surfaces import Surface, height_surface, split_at_creases, surface
 
 Role = Literal["visual", "collision", "ground"]
 Colour = tuple[float, float, float, float]
@@ -76,6 +76,12 @@ class World:
         return together.min(axis=0), together.max(axis=0)
 
 
+def title_of(scene: CompiledScene) -> str:
+    """The names of up to three parts that can move."""
+    names = [name for name, part in scene.parts.items() if part.v.stop > part.v.start]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") if names else "scene"
+
+
 def _to_see(geometries: tuple[Geometry, ...]) -> Iterator[tuple[Role, Geometry]]:
     """Shapes and what they are shown as: collision shapes twice where there is nothing else to see."""
     bare = all(geometry.role == "collision" for geometry in geometries)
@@ -109,9 +115,10 @@ class _Gather:
     def add_static(self, shape: CompiledShape) -> None:
         """Of a shape that was compiled; its link is gone."""
         if shape.vertices is not None and shape.faces is not None:
-            self.surfaces.append(Surface(shape.vertices, np.asarray(shape.faces, dtype=np.int64), smooth=False))
+            solid = Surface(shape.vertices, np.asarray(shape.faces, dtype=np.int64))
+            self.surfaces.append(split_at_creases(solid))
         elif shape.heights is not None:
-            self.surfaces.append(height_surface(shape.heights, *shape.size))
+            self.surfaces.append(split_at_creases(height_surface(shape.heights, *shape.size)))
         else:
             lengths = {"capsule": (1.0, 2.0), "cylinder": (1.0, 2.0), "box": (2.0, 2.0, 2.0)}.get(shape.kind)
             size = shape.size if lengths is None else tuple(np.multiply(shape.size, lengths).tolist())

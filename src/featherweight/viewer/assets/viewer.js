@@ -18,20 +18,19 @@
 
   const placements = floats(data.placements), centers = floats(data.centers);
   const lower = new THREE.Vector3(...data.lower), upper = new THREE.Vector3(...data.upper);
-  const size = Math.max(upper.distanceTo(lower), 0.05);
+  const size = Math.max(data.size, 0.05), whole = Math.max(upper.distanceTo(lower), size);
   const extent = Math.max(upper.x - lower.x, upper.y - lower.y, 0.05);
 
   // -- the stage ------------------------------------------------------------------------------------------------------
 
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrow = window.innerWidth < 720;
   const scene = new THREE.Scene();
-  scene.background = new THREE.Color(0xeef2f6);
-  scene.fog = new THREE.Fog(0xeef2f6, 10 * size, 60 * size);
-  const camera = new THREE.PerspectiveCamera(40, 1, size / 200, 200 * size);
+  const camera = new THREE.PerspectiveCamera(35, 1, size / 100, 400 * size);
   camera.up.set(0, 0, 1);
   const renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
   renderer.shadowMap.enabled = true;
-  renderer.shadowMap.type = THREE.PCFSoftShadowMap;
-  renderer.setPixelRatio(window.devicePixelRatio);
+  renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
   find("stage").appendChild(renderer.domElement);
   const controls = new THREE.OrbitControls(camera, renderer.domElement);
 
@@ -39,48 +38,61 @@
   const columns = Math.ceil(Math.sqrt(n_environments)), rows = Math.ceil(n_environments / columns);
   const spacing = n_environments > 1 ? 1.15 * extent + 0.1 * size : 0;
   const offset = (e) => new THREE.Vector3((e % columns) * spacing, Math.floor(e / columns) * spacing, 0);
+
+  // A robot that travels is followed; otherwise all environments and their whole motion are in view.
+  const travels = n_environments === 1 && data.travels;
+  const radius = 0.5 * (travels ? size : Math.hypot(whole, (columns - 1) * spacing, (rows - 1) * spacing));
   const middle = lower.clone().add(upper).multiplyScalar(0.5);
+  if (travels) middle.set(centers[0], centers[1], Math.min(centers[2], middle.z));
   middle.x += 0.5 * (columns - 1) * spacing;
   middle.y += 0.5 * (rows - 1) * spacing;
 
-  function look(direction, distance) {
+  scene.fog = new THREE.Fog(0, 8 * size + 4 * radius, 25 * size + 8 * radius);
+  const sky = new THREE.HemisphereLight(0xffffff, 0xb9c2d0, 1.9);
+  const sun = new THREE.DirectionalLight(0xfff6ea, 2.0);
+  const to_sun = new THREE.Vector3(0.7, -0.9, 2.4).multiplyScalar(1.5 * radius);
+  sun.castShadow = true;
+  sun.shadow.mapSize.set(4096, 4096);
+  sun.shadow.normalBias = 0.003 * radius;
+  sun.shadow.radius = 3;
+  Object.assign(sun.shadow.camera, { left: -1.6 * radius, right: 1.6 * radius, top: 1.6 * radius, bottom: -1.6 * radius,
+    near: 0.1 * radius, far: 10 * radius });
+  scene.add(sky, sun, sun.target);
+
+  function aim(target) {  // camera, sun and grid move along
+    camera.position.add(target.clone().sub(controls.target));
+    controls.target.copy(target);
+    sun.target.position.copy(target);
+    sun.position.copy(target).add(to_sun);
+  }
+  function frame_everything() {
+    const half = Math.PI / 360 * camera.fov, across = Math.atan(Math.tan(half) * Math.min(camera.aspect, 1));
+    const direction = new THREE.Vector3(1, -1.3, 0.62).normalize();
     controls.target.copy(middle);
-    camera.position.copy(middle).addScaledVector(direction.normalize(), distance);
+    camera.position.copy(middle).addScaledVector(direction, 1.08 * radius / Math.sin(across));
+    aim(middle);
     controls.update();
   }
-  look(new THREE.Vector3(1, -1.3, 0.7), 1.9 * size + 0.8 * Math.max(columns, rows) * spacing);
-
-  scene.add(new THREE.HemisphereLight(0xffffff, 0x8d8d99, 1.6));
-  const sun = new THREE.DirectionalLight(0xffffff, 2.2);
-  const spread = 1.5 * size + Math.max(columns, rows) * spacing;
-  sun.position.copy(middle).add(new THREE.Vector3(0.6 * spread, -0.9 * spread, 2.5 * spread));
-  sun.target.position.copy(middle);
-  sun.castShadow = true;
-  sun.shadow.mapSize.set(2048, 2048);
-  sun.shadow.normalBias = 0.004 * spread;
-  Object.assign(sun.shadow.camera, { left: -spread, right: spread, top: spread, bottom: -spread, near: 0.01 * spread,
-    far: 6 * spread });
-  scene.add(sun, sun.target);
 
   // -- what there is to see -------------------------------------------------------------------------------------------
 
   const geometries = data.surfaces.map((surface) => {
-    let geometry = new THREE.BufferGeometry();
+    const geometry = new THREE.BufferGeometry();
     geometry.setAttribute("position", new THREE.BufferAttribute(floats(surface.vertices), 3));
     geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytes(surface.faces)), 1));
-    if (!surface.smooth) geometry = geometry.toNonIndexed();
     geometry.computeVertexNormals();
     return geometry;
   });
   const groups = { visual: [], collision: [], ground: [], frames: [], centre: [], trails: [], contacts: [] };
 
+  const plain_ground = new THREE.MeshStandardMaterial({ roughness: 1, polygonOffset: true, polygonOffsetFactor: 2,
+    polygonOffsetUnits: 2, side: THREE.DoubleSide });  // the grid lies on it
   function material(item) {
-    const [r, g, b, alpha] = item.colour, seen = item.role === "collision" ? Math.min(alpha, 0.45) : alpha;
-    const rgb = item.role === "collision" ? [0.9, 0.45, 0.25] : [r, g, b];
-    const ground = item.role === "ground";  // the grid lies on it
-    return new THREE.MeshStandardMaterial({ color: new THREE.Color().setRGB(...rgb, THREE.SRGBColorSpace),
-      transparent: seen < 1, opacity: seen, roughness: 0.65, metalness: 0.05, side: THREE.DoubleSide,
-      polygonOffset: ground, polygonOffsetFactor: 2, polygonOffsetUnits: 2 });
+    if (item.colour === null) return plain_ground;
+    const collision = item.role === "collision";
+    const [r, g, b, alpha] = collision ? [0.9, 0.45, 0.25, Math.min(item.colour[3], 0.45)] : item.colour;
+    return new THREE.MeshStandardMaterial({ color: new THREE.Color().setRGB(r, g, b, THREE.SRGBColorSpace),
+      transparent: alpha < 1, opacity: alpha, roughness: 0.55, metalness: 0.05, side: THREE.DoubleSide });
   }
   const materials = data.items.map(material);
   function on_top(object) {  // seen through whatever is in front of it: it is inside of bodies
@@ -108,7 +120,7 @@
       mesh.name = item.name;
       mesh.matrixAutoUpdate = false;
       mesh.matrix.copy(matrix(item.placement));
-      mesh.castShadow = item.role === "visual";
+      mesh.castShadow = item.role === "visual" || (item.role === "ground" && item.colour !== null);
       mesh.receiveShadow = true;
       (item.link < 0 ? scene : links[item.link]).add(mesh);
       groups[item.role].push(mesh);
@@ -120,7 +132,13 @@
   }
   const shown = Array.from({ length: n_environments }, (_, e) => environment(e));
 
-  const ground = data.items.some((item) => item.role === "ground");
+  const level = data.items.some((item) => item.role === "ground") ? 0 : Math.min(0, lower.z);
+  if (!data.items.some((item) => item.role === "ground")) {  // only the shadow is seen
+    const floor = new THREE.Mesh(new THREE.PlaneGeometry(40 * radius, 40 * radius), new THREE.ShadowMaterial({ opacity: 0.3 }));
+    floor.position.set(middle.x, middle.y, level - 1e-3 * size);
+    floor.receiveShadow = true;
+    scene.add(floor);
+  }
   const tile = Math.pow(10, Math.round(Math.log10(size)) - 1) * 5;
   // a grid of short segments: software renderers drop lines that reach behind the camera
   const cells = 80, corners = [];
@@ -131,10 +149,17 @@
     }
   const lines = new THREE.BufferGeometry();
   lines.setAttribute("position", new THREE.BufferAttribute(new Float32Array(corners), 3));
-  const grid = new THREE.LineSegments(lines, new THREE.LineBasicMaterial({ color: 0xb4bec9 }));
-  grid.position.set(Math.round(middle.x / tile) * tile, Math.round(middle.y / tile) * tile,
-    ground ? 0 : Math.min(0, lower.z));
+  const grid = new THREE.LineSegments(lines, new THREE.LineBasicMaterial());
   scene.add(grid);
+
+  function apply_theme() {
+    const back = dark.matches ? 0x12171e : 0xf3f6f9;
+    scene.background = new THREE.Color(back);
+    scene.fog.color.set(back);
+    plain_ground.color.set(dark.matches ? 0x2a323d : 0xe6eaef);
+    grid.material.color.set(dark.matches ? 0x3d4856 : 0xbfc9d4);
+    sky.intensity = dark.matches ? 1.7 : 1.9;
+  }
 
   // trails of the centre of mass
   for (let e = 0; e < n_environments && n_frames > 1; ++e) {
@@ -148,50 +173,68 @@
   }
 
   // contact points and their forces: the weight of everything is an arrow of 0.4 of the size
-  const arrows = new THREE.Group();
-  scene.add(arrows);
-  groups.contacts.push(arrows);
-  const dot = new THREE.SphereGeometry(0.008 * size), red = new THREE.MeshBasicMaterial({ color: 0xd7301f });
+  const most_contacts = Math.max(0, ...data.contacts.map((now) => now.environment.length));
+  const red = on_top({ material: new THREE.MeshBasicMaterial({ color: 0xd7301f }) }).material;
+  function copies(geometry, name) {
+    const mesh = new THREE.InstancedMesh(geometry, red, Math.max(1, most_contacts));
+    mesh.name = name;
+    mesh.renderOrder = 1;
+    mesh.frustumCulled = false;
+    mesh.count = 0;
+    scene.add(mesh);
+    groups.contacts.push(mesh);
+    return mesh;
+  }
+  const dots = copies(new THREE.SphereGeometry(0.009 * size), "contact points");
+  const shafts = copies(new THREE.CylinderGeometry(1, 1, 1, 12).translate(0, 0.5, 0), "contact forces");
+  const heads = copies(new THREE.ConeGeometry(1, 1, 16).translate(0, -0.5, 0), "contact force heads");
   const per_newton = data.weight > 0 ? 0.4 * size / data.weight : 0.01 * size;
+  const up = new THREE.Vector3(0, 1, 0);
   function show_contacts(frame) {
-    arrows.clear();
+    dots.count = shafts.count = heads.count = 0;
     const now = data.contacts[frame];
     if (!now || !visible.contacts) return;
+    const place = new THREE.Matrix4(), turn = new THREE.Quaternion();
     now.environment.forEach((e, k) => {
       if (e >= n_environments) return;
       const at = new THREE.Vector3(...now.position.slice(3 * k, 3 * k + 3)).add(offset(e));
-      const force = new THREE.Vector3(...now.force.slice(3 * k, 3 * k + 3)), length = force.length() * per_newton;
-      const ball = on_top(new THREE.Mesh(dot, red));
-      ball.position.copy(at);
-      arrows.add(ball);
-      if (length > 1e-3 * size) {
-        const shown_length = Math.min(length, 2 * size);
-        const arrow = new THREE.ArrowHelper(force.normalize(), at, shown_length, 0xd7301f, 0.2 * shown_length,
-          0.1 * shown_length);
-        on_top(arrow.line), on_top(arrow.cone);
-        arrows.add(arrow);
-      }
+      const force = new THREE.Vector3(...now.force.slice(3 * k, 3 * k + 3));
+      const length = Math.min(force.length() * per_newton, 2 * size), thick = 0.005 * size;
+      dots.setMatrixAt(dots.count++, place.makeTranslation(at));
+      if (length < 1e-3 * size) return;
+      const head = Math.min(0.05 * size, 0.5 * length), tip = at.clone().addScaledVector(force.normalize(), length);
+      turn.setFromUnitVectors(up, force);
+      shafts.setMatrixAt(shafts.count++, place.compose(at, turn, new THREE.Vector3(thick, length - head, thick)));
+      heads.setMatrixAt(heads.count++, place.compose(tip, turn, new THREE.Vector3(0.4 * head, head, 0.4 * head)));
     });
+    for (const mesh of [dots, shafts, heads]) mesh.instanceMatrix.needsUpdate = true;
   }
 
   // -- switches -------------------------------------------------------------------------------------------------------
 
   const visible = { visual: true, collision: false, frames: false, centre: false, trails: false, contacts: true };
-  const names = { visual: "robot", collision: "collision shapes", frames: "frames of links", centre: "centre of mass",
-    trails: "trail of the centre", contacts: "contacts and forces" };
+  const names = { visual: "visual shapes", collision: "collision shapes", frames: "link frames", centre: "centre of mass",
+    trails: "path of the centre of mass", contacts: "contacts and forces" };
   function apply_switches() {
     for (const name in visible) for (const object of groups[name]) object.visible = visible[name];
   }
-  for (const name in visible) {
-    if (groups[name].length === 0 || (name === "contacts" && data.contacts.length === 0)) continue;
+  function add_switch(id, text, checked, change) {
     const label = document.createElement("label"), box = document.createElement("input");
     box.type = "checkbox";
-    box.id = "show-" + name;
-    box.checked = visible[name];
-    box.onchange = () => { visible[name] = box.checked; apply_switches(); show(frame); };
-    label.append(box, " " + names[name]);
+    box.id = id;
+    box.checked = checked;
+    box.onchange = () => change(box.checked);
+    label.append(box, " " + text);
     find("switches").append(label);
   }
+  for (const name in visible) {
+    if (groups[name].length === 0 || (name === "contacts" && data.contacts.length === 0)) continue;
+    add_switch("show-" + name, names[name], visible[name], (on) => { visible[name] = on; apply_switches(); show(frame); });
+  }
+  let follows = travels;
+  if (n_frames > 1 && n_environments === 1)
+    add_switch("follow", "camera follows", follows, (on) => { follows = on; });
+  if (narrow) find("panel").open = find("plots").open = false;
   find("title").textContent = data.title;
   if (data.left_out) find("note").textContent = `${data.left_out} more environments are not shown.`;
 
@@ -255,14 +298,16 @@
   // -- curves ---------------------------------------------------------------------------------------------------------
 
   const curves = Object.entries(data.curves).map(([name, text]) => ({ name, values: floats(text) }));
-  const canvas = find("curves"), plot = { width: 300, height: 92 };
-  if (curves.length === 0 || n_frames < 2) canvas.style.display = "none";
+  const canvas = find("curves"), plot = { width: Math.min(300, window.innerWidth - 60), height: 84 };
+  if (curves.length === 0 || n_frames < 2) find("plots").style.display = "none";
   canvas.width = plot.width * 2;
   canvas.height = plot.height * 2 * curves.length;
   canvas.style.width = plot.width + "px";
   canvas.style.height = plot.height * curves.length + "px";
+  const short = (x) => x === 0 ? "0" : Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5 ? x.toExponential(1) : x.toPrecision(4);
   function show_curves(frame) {
-    const pen = canvas.getContext("2d");
+    const pen = canvas.getContext("2d"), style = window.getComputedStyle(document.documentElement);
+    const ink = (name) => style.getPropertyValue("--" + name);
     pen.setTransform(2, 0, 0, 2, 0, 0);
     pen.clearRect(0, 0, plot.width, plot.height * curves.length);
     pen.font = "11px system-ui, sans-serif";
@@ -274,16 +319,18 @@
       const top = row * plot.height + 20, height = plot.height - 30;
       const X = (k) => 10 + (plot.width - 20) * k / (n_frames - 1);
       const Y = (x) => top + height * (1 - (x - low) / (high - low));
-      pen.fillStyle = "#445";
-      pen.fillText(`${curve.name}: ${first[frame].toPrecision(4)}`, 10, top - 7);
-      const range = `${low.toPrecision(4)} to ${high.toPrecision(4)}`;
-      pen.fillStyle = "#889";
+      pen.fillStyle = ink("ink");
+      pen.fillText(`${curve.name}: ${short(first[frame])}`, 10, top - 7);
+      const range = `${short(low)} to ${short(high)}`;
+      pen.fillStyle = ink("faint");
       pen.fillText(range, plot.width - 10 - pen.measureText(range).width, top - 7);
-      pen.strokeStyle = "#2166ac";
+      pen.strokeStyle = ink("line");
+      pen.lineWidth = 1.5;
       pen.beginPath();
       for (let k = 0; k < n_frames; ++k) k ? pen.lineTo(X(k), Y(first[k])) : pen.moveTo(X(k), Y(first[k]));
       pen.stroke();
-      pen.strokeStyle = "#d7301f";
+      pen.strokeStyle = ink("mark");
+      pen.lineWidth = 1;
       pen.beginPath();
       pen.moveTo(X(frame), top);
       pen.lineTo(X(frame), top + height);
@@ -308,10 +355,13 @@
       environment.ball.position.set(centers[c], centers[c + 1], centers[c + 2]).add(environment.offset);
     });
     if (n_frames === 1) place_by_hand();
+    const base = 3 * frame;
+    if (follows) aim(new THREE.Vector3(centers[base], centers[base + 1], controls.target.z));
+    grid.position.set(Math.round(controls.target.x / tile) * tile, Math.round(controls.target.y / tile) * tile, level);
     show_contacts(frame);
     if (curves.length && n_frames > 1) show_curves(frame);
     find("scrub").value = frame;
-    find("clock").textContent = `${data.time[frame].toFixed(3)} s of ${data.time[n_frames - 1].toFixed(2)} s`;
+    find("clock").textContent = `${data.time[frame].toFixed(2)} / ${data.time[n_frames - 1].toFixed(2)} s`;
   }
   function play(on) {
     playing = on && n_frames > 1;
@@ -329,7 +379,7 @@
   find("back").onclick = () => to(frame - 1);
   find("forward").onclick = () => to(frame + 1);
   window.addEventListener("keydown", (event) => {
-    if (event.target.tagName === "INPUT" && event.target.type !== "range") return;
+    if (["SUMMARY", "SELECT", "BUTTON"].includes(event.target.tagName) || event.target.type === "checkbox") return;
     if (event.key === " ") event.preventDefault(), play(!playing);
     if (event.key === "ArrowLeft") to(frame - 1);
     if (event.key === "ArrowRight") to(frame + 1);
@@ -355,12 +405,15 @@
     renderer.render(scene, camera);
     window.requestAnimationFrame(draw);
   }
+  dark.addEventListener("change", () => { apply_theme(); show(frame); });
+  apply_theme();
   resize();
+  frame_everything();
   apply_switches();
   show(0);
   play(playing);
   // for tests and for the browser's console
-  window.featherweight = { data, scene, camera, show, to, play, get frame() { return frame; }, get playing() { return playing; },
+  window.featherweight = { data, scene, camera, controls, show, to, play, get frame() { return frame; }, get playing() { return playing; },
     position: (link, e = 0) => new THREE.Vector3().setFromMatrixPosition(shown[e].links[data.links.indexOf(link)].matrix).toArray() };
   window.requestAnimationFrame(draw);
 })();
