@@ -5,7 +5,9 @@
 //   ... + beta lambda'_T + gamma e = 0,   e . lambda'_T = mu lambda'_N   on tangents that slide along e:
 // along e their force stays on the cone, whatever velocity gamma that takes, and across e it is viscous. One
 // factorisation of G + eps + beta, one more solution per contact that slides, and a small system for the gammas. Rows
-// at a bound are not in the system. n^3 / 6 + n^2 n_sliding multiply-adds per step.
+// at a bound are not in the system. Rows along and about axes, of grams and of tons, are factorised in units in which
+// their mobilities are near one: what counts as nothing does so for each of them. n^3 / 6 + n^2 n_sliding multiply-adds
+// per step.
 //
 // eps is proximal: it changes no solution, so redundant rows (hyperstatic feet) need no special care. It follows the
 // residual, as in the method of Levenberg and Marquardt: impulses that hardly move anything change by no more than a
@@ -23,6 +25,8 @@ namespace featherweight::FW_ISA {
 
 struct NewtonWorkspace {
   NewtonRows free;
+  double* unit;       // of each row: a power of two, in which its mobility is near one
+  double* free_unit;  // the same of free rows
   double* A;          // system on the free rows, by columns
   double *X, *small;  // A^-1 e of each contact that slides; system of the gammas
   double* change;     // of lambda on the free rows
@@ -32,6 +36,8 @@ struct NewtonWorkspace {
 
   NewtonWorkspace(const ConeProblem& problem, Arena& scratch) : free(problem, scratch) {
     const std::size_t n = static_cast<std::size_t>(padded(problem.m)), k = static_cast<std::size_t>(problem.n_blocks);
+    unit = scratch.take<double>(n);
+    free_unit = scratch.take<double>(n);
     A = scratch.take<double>(n * n);
     X = scratch.take<double>(n * k);
     small = scratch.take<double>(k * (k + 1));
@@ -57,19 +63,38 @@ FW_INLINE void move_impulses(const ConeProblem& problem, ContactWorkspace& w, do
   }
 }
 
-// The lower triangle of G on the free rows, padded by the identity.
-inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A) {
+// The power of two next to x^(-1/2), for positive x; one where that is out of range.
+FW_INLINE double unit_of(double x) {
+  const int exponent = static_cast<int>(__builtin_bit_cast(std::uint64_t, x) >> 52) - 1023;
+  const int half = (exponent + (exponent < 0 ? 0 : 1)) / 2;
+  return exponent > -1000 && exponent < 1000 ? __builtin_bit_cast(double, static_cast<std::uint64_t>(1023 - half) << 52)
+                                             : 1.0;
+}
+inline void set_units(const ConeProblem& problem, const ContactWorkspace& w, NewtonWorkspace& v) {
+  for (int j = 0; j < problem.n_blocks; ++j) {
+    const Block& b = problem.blocks[j];
+    for (int r = 0; r < b.rows; ++r) v.unit[b.first + r] = w.moves(j) ? unit_of(w.D[j]) : 1;
+  }
+  for (int i = problem.m; i < padded(problem.m); ++i) v.unit[i] = 1;
+}
+
+// The lower triangle of G on the free rows in their units, padded by the identity.
+inline void gather(const ConeProblem& problem, NewtonWorkspace& v) {
+  const NewtonRows& free = v.free;
+  double* const A = v.A;
   const ContactMatrix& G = problem.G;
   const int n = padded(free.n_free);
+  for (int c = 0; c < n; ++c) v.free_unit[c] = c < free.n_free ? v.unit[free.rows[c]] : 1;
   const std::size_t ld = static_cast<std::size_t>(n);
   if (!G.start) {
     for (int c = 0; c < free.n_free; ++c) {
       const double* from = G.values + static_cast<std::size_t>(free.rows[c]) * static_cast<std::size_t>(G.stride);
       double* to = A + c * ld;
+      const double unit = v.free_unit[c];
       if (free.n_free == problem.m)
-        for (int r = c & ~3; r < n; r += 4) four(to + r) = four(from + r);
+        for (int r = c & ~3; r < n; r += 4) four(to + r) = four(from + r) * (unit * four(v.free_unit + r));
       else
-        for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]];
+        for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]] * (unit * v.free_unit[r]);
       for (int r = free.n_free; r < n; ++r) to[r] = 0;
     }
   } else {
@@ -81,7 +106,7 @@ inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A
         for (int c = 0; c < columns.rows; ++c)
           for (int r = 0; r < rows.rows; ++r, ++values) {
             const int column = free.slot[columns.first + c], row = free.slot[rows.first + r];
-            if (column >= 0 && row >= column) A[column * ld + row] = *values;
+            if (column >= 0 && row >= column) A[column * ld + row] = *values * (v.free_unit[column] * v.free_unit[row]);
           }
       }
   }
@@ -89,6 +114,13 @@ inline void gather(const ConeProblem& problem, const NewtonRows& free, double* A
     for (int r = c; r < n; ++r) A[c * ld + r] = 0;
     A[c * (ld + 1)] = 1;
   }
+}
+
+// x <- (G + eps + beta)^-1 x, knowing that x is zero before row `first`.
+inline void solve_free(int n, const NewtonWorkspace& v, double* x, int first = 0) {
+  for (int i = first; i < n; ++i) x[i] *= v.free_unit[i];
+  solve_dense(n, v.A, x, first);
+  for (int i = 0; i < n; ++i) x[i] *= v.free_unit[i];
 }
 
 // Adds to the change the forces along e that keep sliding contacts on their cones.
@@ -103,7 +135,7 @@ inline void keep_to_cones(NewtonWorkspace& v, const double* lambda) {
     fill(n, 0, X);
     X[t] = f.ex;
     if (f.rows == 2) X[t + 1] = f.ey;
-    solve_dense(n, v.A, X, t);
+    solve_free(n, v, X, t);
   }
   for (int k = 0; k < size; ++k) {
     const Friction& f = free.frictions[v.sliding[k]];
@@ -130,14 +162,17 @@ inline void newton_step(const ConeProblem& problem, ContactWorkspace& w, NewtonW
   v.n_sliding = 0;
   const int n = padded(free.n_free);
   if (n == 0) return;
+  const auto add = [&](int i, double x) {
+    v.A[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] += x * (v.free_unit[i] * v.free_unit[i]);
+  };
   // G + eps + beta, and -(sigma + beta lambda)
-  gather(problem, free, v.A);
+  gather(problem, v);
   for (int c = 0; c < n; ++c) v.change[c] = c < free.n_free ? -w.sigma[free.rows[c]] : 0;
   for (int j = 0; j < problem.n_blocks; ++j) {
     const Block& b = problem.blocks[j];
     for (int r = 0; r < b.rows; ++r) {
       const int i = free.slot[b.first + r];
-      if (i >= 0) v.A[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] += eps * w.D[j] + w.smallest;
+      if (i >= 0) add(i, eps * w.D[j]);
     }
   }
   for (int k = 0; k < free.n_frictions; ++k) {
@@ -146,12 +181,12 @@ inline void newton_step(const ConeProblem& problem, ContactWorkspace& w, NewtonW
     v.sliding[v.n_sliding++] = k;
     for (int r = 0; r < f.rows; ++r) {
       const int i = free.slot[f.first + r];
-      v.A[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] += f.beta;
+      add(i, f.beta);
       v.change[i] -= f.beta * lambda[f.first + r];
     }
   }
-  factorise_dense(n, w.floor, v.A);
-  solve_dense(n, v.A, v.change);
+  factorise_dense(n, MobilityTuning::immobile, v.A);
+  solve_free(n, v, v.change);
   if (v.n_sliding > 0) keep_to_cones(v, lambda);
   move_impulses(problem, w, lambda, [&](int i) { return free.slot[i] < 0 ? 0 : v.change[free.slot[i]]; });
 }
@@ -226,6 +261,7 @@ inline double newton(const ConeProblem& problem, int max_steps, ContactWorkspace
   const double affordable = most_operations(problem) / operations;
   if (affordable < max_steps) max_steps = static_cast<int>(affordable);
   v.free.start(problem, w);
+  set_units(problem, w, v);
   double residual = natural_residual(problem, w, lambda, w.sigma), best = residual, mark = residual;
   copy(problem.m, lambda, w.best);
   int turn = 0, since = 0;

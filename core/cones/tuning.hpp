@@ -47,9 +47,8 @@ struct MobilityTuning {
   // [m/s per N s] keeps the floor positive where nothing moves at all; close to the smallest normal number.
   // Test: test_newton_takes_few_steps (x 1e290).
   static constexpr double tiny = 1e-300;
-  // [1] floors that are added to the diagonals in Newton's method and ADMM, so that dependent rows have a pivot: 1e-9
-  // of the largest mobility.
-  // Tests: test_newton_converges_quadratically (/ 100), test_solutions_obey_the_laws (x 100).
+  // [1] floors that are added to the weights of ADMM, so that rows without mobility of their own have one: 1e-9 of the
+  // largest mobility. Newton's method adds to each row in its own unit. Test: test_solutions_obey_the_laws (x 100).
   static constexpr double regularisation = 1e6;
 };
 

@@ -15,7 +15,7 @@ struct ContactWorkspace {
   double* change;        // of the impulses of one block
   double* best;          // impulses with the smallest residual so far
   double floor;          // mobility below this counts as none
-  double smallest;       // added to diagonals that are factorised, for rows without mobility of their own
+  double smallest;       // added to weights of ADMM, for rows without mobility of their own
   double tolerance;      // of the natural residual [m/s]
   double aim;            // and below which Gauss-Seidel leaves a block alone
 

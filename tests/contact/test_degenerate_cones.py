@@ -135,3 +135,23 @@ def test_bad_arguments_are_named() -> None:
     raises("block 0 is not", blocks=[("point", 3)])
     raises("scale: expected a positive velocity", scale=0.0)
     raises("solver: unknown 'magic'", solver="magic")
+
+
+def nearly_contradictory(seed: int, unit: float) -> Cones:
+    """Twelve limits of six degrees of freedom. Six of them are in a smaller unit, three of these nearly repeat others."""
+    rng = np.random.default_rng(seed)
+    J = rng.standard_normal((12, 6))
+    J[6:9] = J[:3] + 1e-4 * rng.standard_normal((3, 6))
+    J[9:] = J[3:6] - 0.5 * J[:3]
+    J[:3] *= unit
+    J[6:9] *= unit
+    return Cones(J @ J.T, J @ rng.standard_normal(6), [UNILATERAL] * 12, 0.02)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-2, 1e-4])
+def test_rows_of_small_units_are_solved_as_well(unit: float) -> None:
+    """What is proximal in Newton's method is so in the unit of each row."""
+    for seed in range(40):
+        impulses, report = nearly_contradictory(seed, unit).solve(solver="newton")
+        assert report["converged"] and report["newton"] <= 40, (seed, report)
+        assert np.isfinite(impulses).all()
