@@ -138,7 +138,7 @@ def test_bad_arguments_are_named() -> None:
 
 
 def nearly_contradictory(seed: int, unit: float) -> Cones:
-    """Twelve limits of six degrees of freedom. Six of them are in a smaller unit, three of these nearly repeat others."""
+    """Twelve limits of six degrees of freedom. Six are in a smaller unit, three of these nearly repeat others."""
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((12, 6))
     J[6:9] = J[:3] + 1e-4 * rng.standard_normal((3, 6))
