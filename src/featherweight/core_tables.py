@@ -214,16 +214,10 @@ class ContactTable:
 # -- solutions under constraints -------------------------------------------------------------------------------------
 
 
-def constrained_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:
-    """(..., nv + n_rows + 3) of constrained and impulse dynamics by name."""
+def constrained_solution(result: Array, nv: int, n_rows: int) -> tuple[Array, Array, Array, Array, Array]:
+    """(..., nv + n_rows + 3) of constrained and impulse dynamics: motion, forces, residual, iterations, converged."""
     end = _width(result, nv + n_rows + 3) - 3
-    return {
-        "motion": result[..., :nv],
-        "forces": result[..., nv:end],
-        "residual": result[..., end],
-        "iterations": result[..., end + 1],
-        "converged": result[..., end + 2],
-    }
+    return result[..., :nv], result[..., nv:end], result[..., end], result[..., end + 1], result[..., end + 2]
 
 
 def inverse_solution(result: Array, nv: int, n_rows: int) -> dict[str, Array]:

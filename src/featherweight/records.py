@@ -10,9 +10,12 @@ import pickle
 import struct
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: The format of all pickles of the package; to be raised whenever the contents of one of them change.
 PICKLE_FORMAT = 4
@@ -26,6 +29,13 @@ class Record:
 
     Arrays that were read-only arrive read-only. The hash leaves arrays out: some of them may still be written to.
     """
+
+    @classmethod
+    def _of(cls, **values: Any) -> Self:
+        """The record of these fields, all of them, at a third of the cost of its constructor."""
+        record = object.__new__(cls)
+        record.__dict__.update(values)
+        return record
 
     def __eq__(self, other: object) -> bool:
         return same_fields(self, other) if type(other) is type(self) else NotImplemented

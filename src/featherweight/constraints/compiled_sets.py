@@ -30,11 +30,11 @@ def compiled_for(model: Model, constraints: Sequence[AnyConstraint] | Constraint
         key = (id(model), *[each.fingerprint for each in constraints])
     except (AttributeError, TypeError):
         return ConstraintSet(model, constraints)  # which says what is wrong with them
-    with _lock:
-        found = _kept.get(key)
-        if found is not None:
-            _kept.move_to_end(key)
-            return found
+    try:
+        _kept.move_to_end(key)  # each is a single operation, which needs no lock
+        return _kept[key]
+    except KeyError:  # unknown, or dropped in between
+        pass
     compiled = ConstraintSet(model, constraints)
     with _lock:
         compiled = _kept.setdefault(key, compiled)

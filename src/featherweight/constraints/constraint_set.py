@@ -48,10 +48,11 @@ class _Held(Record):
         return repr(getattr(self, "frame", None))
 
     @cached_property
-    def fingerprint(self) -> tuple[type, str]:
+    def fingerprint(self) -> str:
         """The same for constraints of one kind with the same values, bit for bit, and for no others."""
         values = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
-        return type(self), repr([(x.shape, x.tobytes()) if isinstance(x, np.ndarray) else x for x in values])
+        own = [(x.shape, x.tobytes()) if isinstance(x, np.ndarray) else x for x in values]
+        return f"{type(self).__name__} {own!r}"  # one string, which remembers its hash
 
 
 def _kept(value: Any) -> Any:

@@ -99,13 +99,13 @@ def constrained_dynamics(
         model, q, v, tau, compiled, row_targets(model, q, v, compiled, num_threads), activity(active), f_ext,
         resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
-    found = constrained_solution(result, model.nv, compiled.n_rows)
-    return ConstrainedSolution(
-        a=found["motion"],
-        forces=found["forces"],
-        residual=found["residual"],
-        iterations=found["iterations"].astype(np.int64),
-        converged=found["converged"] > 0.5,
+    a, forces, residual, iterations, converged = constrained_solution(result, model.nv, compiled.n_rows)
+    return ConstrainedSolution._of(
+        a=a,
+        forces=forces,
+        residual=residual,
+        iterations=iterations.astype(np.int64),
+        converged=converged.astype(np.bool_),
         constraints=compiled,
     )
 

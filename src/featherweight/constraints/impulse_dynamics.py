@@ -86,13 +86,13 @@ def impulse_dynamics(
         model, q, compiled, -(1.0 + e) * before, activity(active),
         resolved(method, compiled), float(tolerance), max_iterations, num_threads,
     )  # fmt: skip
-    found = constrained_solution(result, model.nv, compiled.n_rows)
+    jump, impulses, residual, iterations, converged = constrained_solution(result, model.nv, compiled.n_rows)
     return ImpulseSolution(
-        v=np.asarray(v, dtype=np.float64) + found["motion"],
-        impulses=found["forces"],
-        residual=found["residual"],
-        iterations=found["iterations"].astype(np.int64),
-        converged=found["converged"] > 0.5,
+        v=np.asarray(v, dtype=np.float64) + jump,
+        impulses=impulses,
+        residual=residual,
+        iterations=iterations.astype(np.int64),
+        converged=converged.astype(np.bool_),
         constraints=compiled,
     )
 
