@@ -50,10 +50,12 @@ FW_INLINE void absorb_row(const S& sigma, const S& reach, const Mask& may_push, 
   own.nearness = select((is_upper | is_lower | is_inside) & (own.mistaken < S(0)), S(1), S(-1));
 }
 // Friction of a joint that rests, but for what the solver left of its velocity: so much inertia that it goes on
-// resting.
+// resting. One that creeps slips, however slowly: friction was on the bound where it would be again.
 template <class S, class Mask>
 FW_INLINE void lock_row(const S& v, const Mask& may_weigh, IntervalRow<S>& own) {
-  const auto rests = (abs(v) <= S(AbsorbTuning::slowest)) & may_weigh;
+  const auto is_other = (own.last < own.impulse) | (own.last > own.impulse);
+  const auto may_rest = (own.nearness <= S(0)) | (own.inertia > S(0)) | is_other;
+  const auto rests = (abs(v) <= S(AbsorbTuning::slowest)) & may_rest & may_weigh;
   own.inertia = select(rests, own.upper * (1 / AbsorbTuning::creep), own.inertia);
   own.impulse = select(rests, S(0), own.impulse);
   own.nearness = select(rests, S(1), own.nearness);
@@ -64,11 +66,19 @@ void set_whole_rows(const Scene& scene, const FreeMotion<S>& motion) {
   set_interval_laws(scene, motion);
   for (int k = 0; k < scene.n_joint_rows; ++k) motion.intervals[k].keep_whole();
 }
-// In a new step none is known to be mistaken.
+// In a new step none is known to be mistaken, and impulses are still those of the last one.
 template <class S>
 void start_absorbing(const Scene& scene, StepWorkspace<S>& w) {
   w.mispredicted = S(-1);
-  for (int k = 0; k < scene.n_joint_rows && w.absorbs; ++k) w.motion.intervals[k].mistaken = S(-1);
+  for (int k = 0; k < scene.n_joint_rows && w.absorbs; ++k) {
+    const JointRow& row = scene.joint_rows[k];
+    IntervalRow<S>& own = w.motion.intervals[k];
+    own.mistaken = S(-1);
+    own.last = S(0);
+    const S& v = w.v[row.term.dof];
+    if (row.kind != JointRow::dry_friction || !any(v, abs(v) <= S(AbsorbTuning::slowest))) continue;
+    for (int lane = 0; lane < width_of<S>; ++lane) ScalarTraits<S>::set(own.last, lane, w.last_impulses[lane][k]);
+  }
 }
 
 // Where trees turn fast nothing is absorbed: forces come before the turn there, and impulses after it (tumble.hpp).

@@ -19,6 +19,7 @@ struct IntervalRow {
   S impulse, inertia;  // what of it is in the prediction: see absorb.hpp
   S nearness;          // negative where it is a row of the cone problem,
   S mistaken;          // positive where it has to be one in this step
+  S last;              // impulse of the step before, of joints that hardly move
 
   // All of it is in the cone problem.
   FW_INLINE void keep_whole() { impulse = inertia = S(0), nearness = S(-1); }

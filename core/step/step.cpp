@@ -110,6 +110,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   constexpr int width = width_of<S>;
   const Tree<double>& tree = job.scene->tree;
   const int n_laws = job.scene->n_laws(), n_activations = job.scene->n_activations;
+  const std::size_t n_kept = static_cast<std::size_t>(job.scene->n_joint_rows + job.scene->held.n_rows);
   Arena arena(memory.workspace);
   StepWorkspace<S> w(*job.scene, job.options, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);
@@ -124,6 +125,8 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     load(Input<double>{job.v_start, tree.nv}, pack, tree.nv, w.kept_v, v_watch);
     load(Input<double>{job.activation, n_activations}, pack, n_activations, w.activation, v_watch);
     load_physics(job, pack, w);
+    for (int lane = 0; lane < width; ++lane)
+      w.last_impulses[lane] = job.joint_impulses + (first + (lane < pack.count ? lane : pack.count - 1)) * n_kept;
     if (job.gain_scale)
       load(Input<double>{job.gain_scale, n_laws}, pack, n_laws, w.gain_scale, q_watch);
     else

@@ -45,17 +45,18 @@ struct StepWorkspace {
   S* half_tau;           // joint forces as they are given, then those of its first half
   Force<S>* dry_forces;  // on links without those of the medium, where a step in halves is in one; else null
   bool tumbles = false;
-  bool absorbs;         // joint rows may be part of the prediction: see absorb.hpp
-  S* last_v;            // velocities at the start of the step before
-  S* driven;            // joint forces with those of rows that are absorbed
-  S* own_rotors;        // of links, without inertia that is absorbed
-  S weighs;             // positive where some rows are inertia
-  S mispredicted;       // positive where no row may be,
-  bool predicts_again;  // and somewhere that was just found
-  bool is_last_look;    // impulses are not looked at again
-  S *kept_q, *kept_v;   // at the start of the step, for environments that fail in it
-  Force<S>* f_ext;      // given; null: none
-  Force<S>* forces;     // on links, with those of the scene; null: none
+  bool absorbs;                              // joint rows may be part of the prediction: see absorb.hpp
+  S* last_v;                                 // velocities at the start of the step before
+  S* driven;                                 // joint forces with those of rows that are absorbed
+  S* own_rotors;                             // of links, without inertia that is absorbed
+  const double* last_impulses[width_of<S>];  // of joint rows, in each environment
+  S weighs;                                  // positive where some rows are inertia
+  S mispredicted;                            // positive where no row may be,
+  bool predicts_again;                       // and somewhere that was just found
+  bool is_last_look;                         // impulses are not looked at again
+  S *kept_q, *kept_v;                        // at the start of the step, for environments that fail in it
+  Force<S>* f_ext;                           // given; null: none
+  Force<S>* forces;                          // on links, with those of the scene; null: none
   S* f_scratch;
   Motion<S> world;            // its acceleration, which stands in for gravity
   Vec3<S>* up;                // minus gravity in the axes of links, where there are lifts
