@@ -79,6 +79,7 @@ class Settling {
   bool solves[width_of<S>] = {};  // with their contacts
 
   // Whether any does. error: of what is held [m or rad]; change: of velocities; speed: what that is small against.
+  // Velocities that contacts see need be no better known than their solver promises.
   bool goes_on(int iteration, const S& error, const S& change, const S& speed) {
     const double same = job_.scene->is_verlet() ? TumbleTuning::same_kick : ClosureTuning::same_products;
     const double moved = ClosureTuning::closed_speed * job_.dt;
@@ -87,7 +88,9 @@ class Settling {
     for (int lane = 0; lane < pack_.count; ++lane) {
       const LaneOf<S> here{lane};
       const bool is_held = w_.is_held[lane];
-      const bool settled = here(error) <= closed && here(change) <= same * here(speed);
+      const double promised = w_.assembled[lane] ? job_.options.tolerance * w_.assembled[lane]->rows.scale : 0;
+      const double known = same * here(speed) > promised ? same * here(speed) : promised;
+      const bool settled = here(error) <= closed && here(change) <= known;
       const bool improves = here(error) < ClosureTuning::least_progress * last_error_[lane] ||
                             here(change) < ClosureTuning::least_progress * last_change_[lane];
       const int most_stalls = is_held ? ClosureTuning::most_stalls : 0;

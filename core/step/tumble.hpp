@@ -200,7 +200,7 @@ template <class S, class Mask>
 }
 
 // Trees that turn far: x = -H^-1 c(q, v + dt/2 x) by relaxed fixed-point iterations, in the lanes where `going`; the
-// others get x at v.
+// others get a first guess, which settle.hpp goes on from: x at the middle velocity, if it changes as in the last step.
 template <class S, class Mask>
 void settle_products(const Scene& scene, const S& dt, const S& angle, Mask going, const S* v, StepWorkspace<S>& w) {
   const Tree<double>& tree = scene.tree;
@@ -208,7 +208,10 @@ void settle_products(const Scene& scene, const S& dt, const S& angle, Mask going
   // step, and this share of it shrinks errors however fast that is.
   const S half = angle * S(0.5), share = S(1) / (S(1) + half * half);
   S speed(0);
-  for (int f = 0; f < tree.nv; ++f) w.middle[f] = v[f], speed = larger(abs(v[f]), speed);
+  for (int f = 0; f < tree.nv; ++f) {
+    w.middle[f] = scene.held.n_rows ? v[f] + (v[f] - w.last_v[f]) * S(0.5) : v[f];
+    speed = larger(abs(v[f]), speed);
+  }
   products_of_middle(scene, w);
   for (int f = 0; f < tree.nv; ++f) w.x[f] = w.x_next[f];
   for (int iteration = 1; iteration < TumbleTuning::most_evaluations && any(dt, going); ++iteration) {
