@@ -71,7 +71,7 @@ struct Arrays {
 nb::tuple riccati(Numbers A, Numbers B, Numbers Q, Numbers R, std::optional<Numbers> S, std::optional<Numbers> q,
                   std::optional<Numbers> r, std::optional<Numbers> c, std::optional<Numbers> start,
                   std::optional<Numbers> E, std::optional<Numbers> D, std::vector<int> blocks, double regularisation,
-                  nb::handle num_threads) {
+                  std::optional<Numbers> lower, std::optional<Numbers> upper, nb::handle num_threads) {
   if (A.ndim() != 4 || B.ndim() != 4) throw std::invalid_argument("A, B: expected (batch, nodes, rows, columns)");
   const std::size_t batch = A.shape(0), N = A.shape(1), n = A.shape(2), m = B.shape(3), half = n / 2;
   if (E.has_value() != D.has_value() || (E && n % 2)) throw std::invalid_argument("E, D: expected both or none");
@@ -79,11 +79,13 @@ nb::tuple riccati(Numbers A, Numbers B, Numbers Q, Numbers R, std::optional<Numb
     throw std::invalid_argument("blocks: expected to begin at 0 and end at the number of coordinates");
   for (std::size_t k = 1; k < blocks.size(); ++k)
     if (blocks[k] <= blocks[k - 1]) throw std::invalid_argument("blocks: expected rising numbers");
+  if (lower.has_value() != upper.has_value()) throw std::invalid_argument("lower, upper: expected both or none");
   const bool Q_is_diagonal = Q.ndim() == 3, R_is_diagonal = R.ndim() == 3;
   const Given in_A("A", A, {N, n, n}, batch), in_B("B", B, {N, n, m}, batch), in_S("S", S, {N, m, n}, batch),
       in_Q("Q", Q, Q_is_diagonal ? std::vector{N + 1, n} : std::vector{N + 1, n, n}, batch),
       in_R("R", R, R_is_diagonal ? std::vector{N, m} : std::vector{N, m, m}, batch), in_q("q", q, {N + 1, n}, batch),
-      in_r("r", r, {N, m}, batch), in_c("c", c, {N, n}, batch), in_start("x0", start, {n}, batch);
+      in_r("r", r, {N, m}, batch), in_c("c", c, {N, n}, batch), in_start("x0", start, {n}, batch),
+      in_lower("lower", lower, {N, m}, batch), in_upper("upper", upper, {N, m}, batch);
   const bool is_shared = E && E->ndim() == 2;  // by all nodes of all problems
   const auto integration = [&](const char* name, const std::optional<Numbers>& array) {
     if (!is_shared) return Given(name, array, {N, half, half}, batch);
@@ -118,7 +120,9 @@ nb::tuple riccati(Numbers A, Numbers B, Numbers Q, Numbers R, std::optional<Numb
                                     .E_stride = is_shared ? 0 : static_cast<int>(half * half),
                                     .n_blocks = static_cast<int>(blocks.size()) - 1,
                                     .blocks = blocks.data(),
-                                    .regularisation = regularisation};
+                                    .regularisation = regularisation,
+                                    .lower = in_lower[k],
+                                    .upper = in_upper[k]};
       if (interrupted(static_cast<double>(N * (n + m) * (n + m) * n))) return;
       const FlushDenormals flush;
       try {
@@ -140,16 +144,19 @@ void bind_control(nb::module_& m) {
   m.def(
       "riccati", riccati, nb::arg("A"), nb::arg("B"), nb::arg("Q"), nb::arg("R"), nb::arg("S").none(),
       nb::arg("q").none(), nb::arg("r").none(), nb::arg("c").none(), nb::arg("start").none(), nb::arg("E").none(),
-      nb::arg("D").none(), nb::arg("blocks"), nb::arg("regularisation"), nb::arg("num_threads").none(),
+      nb::arg("D").none(), nb::arg("blocks"), nb::arg("regularisation"), nb::arg("lower").none(),
+      nb::arg("upper").none(), nb::arg("num_threads").none(),
       nb::sig("def riccati(A: numpy.typing.NDArray[numpy.float64], B: numpy.typing.NDArray[numpy.float64], "
               "Q: numpy.typing.NDArray[numpy.float64], R: numpy.typing.NDArray[numpy.float64], "
               "S: numpy.typing.NDArray[numpy.float64] | None, q: numpy.typing.NDArray[numpy.float64] | None, "
               "r: numpy.typing.NDArray[numpy.float64] | None, c: numpy.typing.NDArray[numpy.float64] | None, "
               "start: numpy.typing.NDArray[numpy.float64] | None, E: numpy.typing.NDArray[numpy.float64] | None, "
-              "D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, "
-              "num_threads: int | None) -> tuple[typing.Any, ...]"),
+              "D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, lower: "
+              "numpy.typing.NDArray[numpy.float64] | "
+              "None, upper: numpy.typing.NDArray[numpy.float64] | None, num_threads: int | None) -> tuple[typing.Any, "
+              "...]"),
       "Gains, feed-forward, states, controls, value and its slope of the first state, and of each problem the node at "
-      "which it failed or -1.");
+      "which it failed or -1. lower, upper: of feed-forward.");
 }
 
 }  // namespace featherweight::bindings

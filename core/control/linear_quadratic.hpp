@@ -19,14 +19,15 @@ struct LinearQuadratic {
   const double *A, *B;  // (N, n, n), (N, n, m)
   const double *Q, *R;  // (N + 1, n, n), (N, m, m); or their diagonals
   int Q_is_diagonal, R_is_diagonal;
-  const double* S;          // (N, m, n)
-  const double *q, *r, *c;  // (N + 1, n), (N, m), (N, n)
-  const double* start;      // (n), the first state
-  const double *E, *D;      // (n / 2, n / 2): dq' = E dq + D dv'; both null: no row follows from others
-  int E_stride;             // numbers from node to node in E and D; 0: all nodes share them
-  int n_blocks;             // on the diagonals of E and D
-  const int* blocks;        // (n_blocks + 1), where they start
-  double regularisation;    // joins the diagonal of R
+  const double* S;              // (N, m, n)
+  const double *q, *r, *c;      // (N + 1, n), (N, m), (N, n)
+  const double* start;          // (n), the first state
+  const double *E, *D;          // (n / 2, n / 2): dq' = E dq + D dv'; both null: no row follows from others
+  int E_stride;                 // numbers from node to node in E and D; 0: all nodes share them
+  int n_blocks;                 // on the diagonals of E and D
+  const int* blocks;            // (n_blocks + 1), where they start
+  double regularisation;        // joins the diagonal of R
+  const double *lower, *upper;  // (N, m), bounds on feedforward: u at x = 0; null: none
 };
 
 // u = feedforward + gain x in every node, what comes of it, and the value 1/2 x^T P x + p^T x of the first state.

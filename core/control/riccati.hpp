@@ -10,6 +10,7 @@
 // joint. Factors instead of matrices keep P symmetric and positive. O(N n^3).
 // Oracle: the KKT system, dense.
 #pragma once
+#include "control/box.hpp"
 #include "control/linear_quadratic.hpp"
 #include "linalg/partial_cholesky.hpp"
 #include "memory/arena.hpp"
@@ -34,7 +35,8 @@ class Riccati {
         next_slope_(arena.take<double>(stride_)),
         turned_(arena.take<double>(stride_)),
         diagonal_e_(arena.take<double>(stride_)),
-        diagonal_d_(arena.take<double>(stride_)) {}
+        diagonal_d_(arena.take<double>(stride_)),
+        box_(problem.lower ? m_ : 0, arena) {}
 
   // See ControlKernels.
   int solve(const LinearQuadraticSolution& out) {
@@ -58,6 +60,7 @@ class Riccati {
   double *P_, *Z_, *F_, *W_, *M_;
   double *slope_, *next_slope_, *turned_;  // p; p + P c, then in (y', z)
   double *diagonal_e_, *diagonal_d_;       // of E and D
+  Box box_;
 
   double* take(Arena& arena, int rows) const {
     return arena.take<double>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride_));
@@ -234,6 +237,7 @@ class Riccati {
 
   // Gains of this node, and its value. False if some control is free, or its cost negative.
   bool eliminate_controls(int k, const LinearQuadraticSolution& out) {
+    if (given_.lower && !hold_controls(k)) return false;
     if (partial_cholesky(m_, m_ + n_, 0, M_, stride_) > 0) return false;
     for (int i = 0; i < m_; ++i) {
       const double* const u = row(M_, i);
@@ -252,11 +256,26 @@ class Riccati {
       const double* const own = row(M_, i) + m_;
       copy_exactly(dense_, -1, own, gain + follow_);
       copy_exactly(follow_, -1, own + dense_, gain);
-      out.feedforward[at(k, m_) + i] = -slope_[i];
+      out.feedforward[at(k, m_) + i] = given_.lower && box_.is_held(i) ? box_.x(i) : -slope_[i];
     }
     keep_value();
     for (int i = 0; i < n_; ++i) slope_[i] = slope_[m_ + i];
     for (int i = n_; i < stride_; ++i) slope_[i] = 0;
+    return true;
+  }
+
+  // Controls that are best at a bound stay there, whatever the state: what they do joins the slope, and the rest of the
+  // matrix knows nothing of them.
+  bool hold_controls(int k) {
+    if (!box_.solve(M_, stride_, slope_, given_.lower + at(k, m_), given_.upper + at(k, m_))) return false;
+    for (int i = 0; i < m_; ++i) {
+      if (!box_.is_held(i)) continue;
+      double* const own = row(M_, i);
+      const double x = box_.x(i);
+      for (int j = 0; j < i; ++j) slope_[j] += x * row(M_, j)[i], row(M_, j)[i] = 0;
+      for (int j = i + 1; j < m_ + n_; ++j) slope_[j] += x * own[j], own[j] = 0;
+      own[i] = 1, slope_[i] = 0;
+    }
     return true;
   }
 

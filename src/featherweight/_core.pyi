@@ -282,9 +282,9 @@ def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: num
     Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
-def riccati(A: numpy.typing.NDArray[numpy.float64], B: numpy.typing.NDArray[numpy.float64], Q: numpy.typing.NDArray[numpy.float64], R: numpy.typing.NDArray[numpy.float64], S: numpy.typing.NDArray[numpy.float64] | None, q: numpy.typing.NDArray[numpy.float64] | None, r: numpy.typing.NDArray[numpy.float64] | None, c: numpy.typing.NDArray[numpy.float64] | None, start: numpy.typing.NDArray[numpy.float64] | None, E: numpy.typing.NDArray[numpy.float64] | None, D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, num_threads: int | None) -> tuple[Any, ...]:
+def riccati(A: numpy.typing.NDArray[numpy.float64], B: numpy.typing.NDArray[numpy.float64], Q: numpy.typing.NDArray[numpy.float64], R: numpy.typing.NDArray[numpy.float64], S: numpy.typing.NDArray[numpy.float64] | None, q: numpy.typing.NDArray[numpy.float64] | None, r: numpy.typing.NDArray[numpy.float64] | None, c: numpy.typing.NDArray[numpy.float64] | None, start: numpy.typing.NDArray[numpy.float64] | None, E: numpy.typing.NDArray[numpy.float64] | None, D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, lower: numpy.typing.NDArray[numpy.float64] | None, upper: numpy.typing.NDArray[numpy.float64] | None, num_threads: int | None) -> tuple[Any, ...]:
     """
-    Gains, feed-forward, states, controls, value and its slope of the first state, and of each problem the node at which it failed or -1.
+    Gains, feed-forward, states, controls, value and its slope of the first state, and of each problem the node at which it failed or -1. lower, upper: of feed-forward.
     """
 
 def constraint_jacobian(model: Model, q: numpy.typing.ArrayLike, constraints: ConstraintSet, num_threads: int | None) -> numpy.typing.NDArray[numpy.float64]:
@@ -538,6 +538,11 @@ def relax_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArr
 
 def ground_shapes(simulation: Simulation) -> list[int]:
     """Shapes of the world, in the order of the columns of 'heights'."""
+
+def follow_plan(environments: Environments, substeps: int, q: numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float64], control: numpy.typing.NDArray[numpy.float64], feedforward: numpy.typing.NDArray[numpy.float64], gain: numpy.typing.NDArray[numpy.float64], lengths: numpy.typing.NDArray[numpy.float64], lower: numpy.typing.NDArray[numpy.float64], upper: numpy.typing.NDArray[numpy.float64], mixing: numpy.typing.NDArray[numpy.float64] | None, offset: numpy.typing.NDArray[numpy.float64] | None, options: SolverOptions, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]:
+    """
+    Rolls environments out under u = clip(control + length feedforward + gain (x - plan)), each with its length. Returns q (environments, nodes + 1, nq), v likewise, and controls (environments, nodes, nu).
+    """
 
 def solver_defaults() -> dict[str, Any]:
     """

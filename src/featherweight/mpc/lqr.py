@@ -94,6 +94,8 @@ def lqr(
         ready.get("D"),
         _blocks(ready["E"], ready["D"]) if "E" in ready else [0],
         _share(regularisation),
+        None,
+        None,
         num_threads,
     )
     solution = LqrSolution(*(x if problem.batch else x[0] for x in found))

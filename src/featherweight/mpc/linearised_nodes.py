@@ -1,0 +1,85 @@
+"""Nodes of a plan, linearised: several steps each, and averages over changes at random.
+
+Contacts have kinks, where the derivative on one side says nothing about the other; an average of derivatives over a
+small neighbourhood does. The same changes are used in every update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import _core
+from ..arrays import Array
+from ..records import Record
+from ..simulation import derivatives
+from ..simulation.simulator import Simulator
+
+
+@dataclass(frozen=True)
+class Smoothing(Record):
+    """Derivatives are averages over so many samples, one of them as it is, the others changed at random.
+
+    >>> fw.mpc.Smoothing(std=0.01, samples=4)
+    Smoothing(std=0.01, samples=4, seed=0)
+    """
+
+    std: float  # standard deviation of q and v, in tangent space, and of controls, in their units
+    samples: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.std) and self.std >= 0.0):
+            raise ValueError(f"std: expected a number of at least 0, got {self.std!r}")
+        for name, least in (("samples", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
+
+
+class LinearisedNodes:
+    """A, (nodes, 2 nv, 2 nv), and B, (nodes, 2 nv, nu), of plans of one length."""
+
+    def __init__(self, sim: Simulator, nodes: int, substeps: int, smoothing: Smoothing) -> None:
+        derivatives.check_smooth(sim)
+        self._sim, self._nodes, self._substeps = sim, nodes, substeps
+        self._samples = smoothing.samples
+        nv, nu = sim.model.nv, sim.nu
+        e = np.random.default_rng(smoothing.seed).standard_normal((smoothing.samples, nodes, 2 * nv + nu))
+        e[0] = 0.0
+        self._q, self._v, self._control = np.split(smoothing.std * e.reshape(-1, 2 * nv + nu), [nv, 2 * nv], axis=1)
+        self._columns = derivatives.Columns(sim, ("q", "v", "control"))
+
+    def __call__(self, q: Array, v: Array, control: Array) -> tuple[Array, Array]:
+        """At the first states of nodes, (nodes, n)."""
+        sim, n = self._sim, self._samples
+        if n > 1:
+            q = sim.model.integrate(np.tile(q, (n, 1)), self._q)
+            v = np.tile(v, (n, 1)) + self._v
+            control = np.tile(control, (n, 1)) + self._control
+        core = sim._environments(len(q))
+        core.q[...], core.v[...], core.q_start[...], core.v_start[...] = q, v, q, v
+        told = sim._actuation.controls(control[:, None])
+        for k in range(self._substeps):
+            kept = _core.KeptSolutions(sim._core, core.batch)
+            core.rollout(0, 1, None, told, None, sim._options, sim.num_threads, None, kept, False)
+            drive = None, None if told is None else told[:, 0], None
+            matrix, _, _ = derivatives.differentiate(sim, core, kept, drive, self._columns, "jacobian", None)
+            A, B = self._split(matrix)
+            if k == 0:
+                total_A, total_B = A, B
+            else:
+                total_A, total_B = A @ total_A, A @ total_B + B
+        return self._averaged(total_A), self._averaged(total_B)
+
+    def _averaged(self, x: Array) -> Array:
+        """From (samples nodes, ...) to (nodes, ...)."""
+        if self._samples == 1:
+            return np.ascontiguousarray(x)
+        return np.asarray(x.reshape(self._samples, self._nodes, *x.shape[1:]).mean(axis=0))
+
+    def _split(self, matrix: Array) -> tuple[Array, Array]:
+        """Columns of the state and of controls."""
+        n = 2 * self._sim.model.nv
+        return matrix[:, :, :n], self._columns.split(matrix)["control"]

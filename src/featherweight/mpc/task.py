@@ -1,0 +1,261 @@
+"""Tasks: what a motion should be, as a sum of residuals with weights, norms and targets in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Array
+from ..records import Record
+from ..simulation.simulator import Simulator
+from .norms import SHAPES, Norm
+from .residuals import Nodes, Residual, numbers_of
+
+#: One number or one per row of the residual; or a function of times (n,) that returns (n, rows).
+Target: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
+
+
+class Term:
+    """One residual of a task. Weight and target may be set at any time; the next update follows them."""
+
+    def __init__(self, name: str, residual: Residual, norm: Norm) -> None:
+        self.name, self.residual, self.norm = name, residual, norm
+        self._weight: Array = np.ones(residual.rows)
+        self._target: Callable[[Array], ArrayLike] | Array = np.zeros((1, residual.width))
+
+    @property
+    def weight(self) -> Array:
+        """(rows,): one over the deviation that counts as one, which costs a half."""
+        return self._weight
+
+    @weight.setter
+    def weight(self, value: ArrayLike) -> None:
+        array = numbers_of(f"{self.name}: weight", value)
+        if array.shape not in ((), (self.residual.rows,)) or (array < 0.0).any():
+            raise ValueError(
+                f"{self.name}: weight: expected a number or ({self.residual.rows},), not negative, got {value!r}"
+            )
+        self._weight = np.broadcast_to(array, (self.residual.rows,)).copy()
+
+    @property
+    def target(self) -> Target:
+        """What the residual is compared with: an array, or a function of times."""
+        return self._target[0] if isinstance(self._target, np.ndarray) else self._target
+
+    @target.setter
+    def target(self, value: Target) -> None:
+        if callable(value):
+            self._target = value
+            self.targets(np.zeros(2))  # of the right shape
+        else:
+            self._target = self._rows(numbers_of(f"{self.name}: target", value), 1)
+
+    def follow(self, times: ArrayLike, values: ArrayLike) -> None:
+        """Targets at rising times, (n, width), on straight lines between them; at the ends, they stay."""
+        at, points = numbers_of(f"{self.name}: times", times), numbers_of(f"{self.name}: target", values)
+        if at.ndim != 1 or not len(at) or (np.diff(at) <= 0.0).any():
+            raise ValueError(f"{self.name}: times: expected rising numbers (n,), got {times!r}")
+        if points.shape != (len(at), self.residual.width):
+            raise ValueError(
+                f"{self.name}: target: expected shape ({len(at)}, {self.residual.width}), "
+                f"one row for each of the times, got {points.shape}"
+            )
+        self._target = lambda t: np.stack([np.interp(t, at, column) for column in points.T], axis=1)
+
+    def targets(self, times: Array) -> Array:
+        """(n or 1, width)."""
+        if isinstance(self._target, np.ndarray):
+            return self._target
+        value = numbers_of(f"{self.name}: target", self._target(times))
+        return self._rows(value, len(times))
+
+    def _rows(self, value: Array, n: int) -> Array:
+        width = self.residual.width
+        if value.ndim == 0 and width == self.residual.rows:
+            return np.full((1, width), value)
+        if value.shape == (width,):
+            return value.reshape(1, width)
+        if n > 1 and value.shape == (n, width):
+            return value
+        expected = f"({width},)" if n == 1 else f"({width},) or, for {n} times, ({n}, {width})"
+        raise ValueError(f"{self.name}: target: expected shape {expected}, got {value.shape}")
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticCost(Record):
+    """A task at nodes, to second order, as Gauss and Newton have it. n states, m controls; the last node has none."""
+
+    value: float
+    q: Array  # (nodes + 1, n) slopes by states
+    Q: Array  # (nodes + 1, n, n)
+    r: Array  # (nodes, m) slopes by controls
+    R: Array  # (nodes, m, m)
+
+
+class Task:
+    """A sum of named residuals. The cost of a node is the sum of norms of weighted residuals.
+
+    sim: the simulator that plans; names of frames and joints are those of its model. terminal: how many nodes the last
+    one counts as.
+
+    >>> scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    >>> robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.3))
+    >>> actuators = scene.servo(robot, kp=60, kd=1.5)
+    >>> task = fw.mpc.Task(fw.Simulator(scene, dt=0.02, integrator="implicit"))
+    >>> height = task.add("height", fw.mpc.frame_position("robot/trunk", "z"), target=0.29, weight=15)
+    >>> task.add("posture", fw.mpc.joint_position("robot"), weight=0.6).residual.rows
+    12
+    >>> height.weight = 20.0
+    """
+
+    def __init__(self, sim: Simulator, *, terminal: float = 1.0) -> None:
+        if not isinstance(sim, Simulator):
+            raise ValueError(f"sim: expected a Simulator, got {sim!r}")
+        if not (np.isfinite(terminal) and terminal >= 0.0):
+            raise ValueError(f"terminal: expected a number of at least 0, got {terminal!r}")
+        self.sim, self.terminal = sim, float(terminal)
+        self._terms: dict[str, Term] = {}
+
+    def add(
+        self,
+        name: str,
+        residual: Residual,
+        *,
+        target: Target = 0.0,
+        weight: ArrayLike = 1.0,
+        norm: Norm = "quadratic",
+        times: ArrayLike | None = None,
+    ) -> Term:
+        """Adds a residual, and returns its term, whose weight and target may be changed later.
+
+        target: one number, one per row, a quaternion for orientations; or a function of times (n,) that returns
+        (n, rows), such as :func:`trot`; or with ``times`` rows at those times, with straight lines between them.
+        weight: a number or one per row: one over the deviation that counts as one. norm, of what is weighted:
+        "quadratic", "smooth_abs", which grows like its absolute value beyond one, or "one_sided", for upper bounds.
+        """
+        if name in self._terms:
+            raise ValueError(f"task: there is a term {name!r} already")
+        if not isinstance(residual, Residual):
+            raise ValueError(f"{name}: expected a residual such as fw.mpc.control(), got {residual!r}")
+        if norm not in get_args(Norm):
+            raise ValueError(f"{name}: norm must be one of {', '.join(get_args(Norm))}, got {norm!r}")
+        try:
+            term = Term(name, residual.bound(self.sim), norm)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        term.weight = weight
+        if times is not None:
+            term.follow(times, target)  # type: ignore[arg-type]
+        elif term.residual.width != term.residual.rows and np.isscalar(target):
+            term.target = (0.0, 0.0, 0.0, 1.0)
+        else:
+            term.target = target
+        self._terms[name] = term
+        return term
+
+    def __getitem__(self, name: str) -> Term:
+        if name not in self._terms:
+            raise ValueError(f"task: no term {name!r}; there are {', '.join(self._terms)}")
+        return self._terms[name]
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(self._terms.values())
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def costs(self, q: Array, v: Array, control: Array, times: Array) -> dict[str, Array]:
+        """Costs of plans by name of the term, (batch,) each.
+
+        q, v: (batch, nodes + 1, n); control: (batch, nodes, nu); times: (nodes + 1,) [s]. Where a plan starts costs
+        nothing, since nothing can be done about it.
+        """
+        batch, N = control.shape[:2]
+        nodes = self._nodes(q, v, control)
+        share = self._shares(N)
+        found = {}
+        for term in self:
+            y = term.weight * term.residual.value(nodes, np.tile(self._targets(term, times), (batch, 1)))
+            cost = SHAPES[term.norm](y)[0].sum(axis=1).reshape(batch, N)
+            found[term.name] = cost.sum(axis=1) if term.residual.uses_control else cost @ share
+        return found
+
+    def quadratic(self, q: Array, v: Array, control: Array, times: Array) -> QuadraticCost:
+        """The cost of one plan to second order, with curvatures of norms but not of residuals.
+
+        Shapes as in :meth:`costs`, without a batch.
+        """
+        N, nu = control.shape
+        nv, share = self.sim.model.nv, self._shares(N)
+        nodes = self._nodes(q[None], v[None], control[None])
+        by_x, by_u = _Quadratic(N, 2 * nv), _Quadratic(N, nu)
+        first = {"q": 0, "v": nv, "control": 0}
+        value = 0.0
+        for term in self:
+            target = self._targets(term, times)
+            cost, slope, curvature = SHAPES[term.norm](term.weight * term.residual.value(nodes, target))
+            of_node = np.ones(N) if term.residual.uses_control else share
+            value += float(of_node @ cost.sum(axis=1))
+            slope, curvature = (of_node[:, None] * x for x in (slope * term.weight, curvature * term.weight**2))
+            to = by_u if term.residual.uses_control else by_x
+            to.add({first[by]: J for by, J in term.residual.slopes(nodes, target).items()}, slope, curvature)
+        start, Start = np.zeros((1, 2 * nv)), np.zeros((1, 2 * nv, 2 * nv))
+        return QuadraticCost(
+            value,
+            np.concatenate([start, by_x.slope]),
+            np.concatenate([Start, by_x.matrix()]),
+            by_u.slope,
+            by_u.matrix(),
+        )
+
+    def _nodes(self, q: Array, v: Array, control: Array) -> Nodes:
+        """States after the first, and controls, of all plans."""
+        q, v = (np.ascontiguousarray(x[:, 1:]).reshape(-1, x.shape[-1]) for x in (q, v))
+        return Nodes(self.sim.model, q, v, control.reshape(-1, control.shape[-1]), self.sim.num_threads)
+
+    def _targets(self, term: Term, times: Array) -> Array:
+        """(nodes, width): of states after the first, or of controls."""
+        at = times[:-1] if term.residual.uses_control else times[1:]
+        rows = term.targets(at)
+        return np.broadcast_to(rows, (len(at), rows.shape[1]))
+
+    def _shares(self, nodes: int) -> Array:
+        share = np.ones(nodes)
+        share[-1] = self.terminal
+        return share
+
+
+class _Quadratic:
+    """A slope and a curvature per node, summed term by term."""
+
+    def __init__(self, nodes: int, n: int) -> None:
+        self.slope, self._diagonal = np.zeros((nodes, n)), np.zeros((nodes, n))
+        self._rows: list[Array] = []  # (nodes, rows, n): of square roots
+
+    def add(self, slopes: dict[int, Any], by_row: Array, curvature: Array) -> None:
+        """slopes: by the first column of each block; by_row, curvature: (nodes, rows) of the norm."""
+        if all(J.ndim == 1 for J in slopes.values()):  # each row is one coordinate
+            for first, columns in slopes.items():
+                self.slope[:, first + columns] += by_row
+                self._diagonal[:, first + columns] += curvature
+            return
+        nodes, rows = by_row.shape
+        both = np.zeros((nodes, rows, self.slope.shape[1]))
+        for first, J in slopes.items():
+            both[:, :, first : first + J.shape[2]] = J
+        self.slope += (by_row[:, None, :] @ both)[:, 0]
+        self._rows.append(np.sqrt(curvature)[:, :, None] * both)
+
+    def matrix(self) -> Array:
+        """(nodes, n, n)."""
+        nodes, n = self._diagonal.shape
+        total = np.zeros((nodes, n, n))
+        if self._rows:
+            rows = np.concatenate(self._rows, axis=1)
+            total = rows.swapaxes(1, 2) @ rows
+        total[:, np.arange(n), np.arange(n)] += self._diagonal
+        return total
