@@ -8,6 +8,7 @@ through the steps of a simulator, contacts included. Beneath it is a linear-quad
 array([[-0.61803399]])
 """
 
+from .closed_loop import ClosedLoop, run
 from .gaits import Gait, trot, walk
 from .ilqr import ILQR
 from .linearised_nodes import Smoothing
@@ -29,6 +30,7 @@ from .task import Task, Term
 
 __all__ = [
     "ILQR",
+    "ClosedLoop",
     "Gait",
     "LqrSolution",
     "Plan",
@@ -46,6 +48,7 @@ __all__ = [
     "joint_position",
     "joint_velocity",
     "lqr",
+    "run",
     "trot",
     "walk",
 ]
