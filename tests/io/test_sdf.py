@@ -31,6 +31,16 @@ def joint(name: str, parent: str, child: str, kind: str = "revolute", content: s
     return f'<joint name="{name}" type="{kind}">{ends}{content or "<axis><xyz>0 1 0</xyz></axis>"}</joint>'
 
 
+def gearbox(driving: str, driven: str, reference: str, *axes: str, ratio: float = 4.0) -> str:
+    ratio_and_body = (
+        f"<gearbox_ratio>{ratio}</gearbox_ratio><gearbox_reference_body>{reference}</gearbox_reference_body>"
+    )
+    content = ratio_and_body + "".join(
+        f"<{tag}><xyz>{xyz}</xyz></{tag}>" for tag, xyz in zip(("axis", "axis2")[: len(axes)], axes, strict=True)
+    )
+    return joint("gear", driving, driven, "gearbox", content)
+
+
 def model(content: str, version: str = "1.9", attributes: str = "") -> str:
     return f'<sdf version="{version}"><model name="m"{attributes}>{content}</model></sdf>'
 
@@ -40,7 +50,11 @@ def loaded(content: str, **options: object) -> fw.Model:
 
 
 def place(of: fw.Model, name: str) -> Array:
-    return np.asarray(reference.frame_placement(of.description, of.q0, name))
+    return place_at(of, of.q0, name)
+
+
+def place_at(of: fw.Model, q: Array, name: str) -> Array:
+    return np.asarray(reference.frame_placement(of.description, q, name))
 
 
 # -- the same robot --------------------------------------------------------------------------------------------------
@@ -464,6 +478,28 @@ def test_what_is_not_there_is_left_out() -> None:
         loaded(content)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_gearbox_turns_links_by_angles_in_a_ratio(sign: int) -> None:
+    """As seen from the reference body, in whichever direction its joints lead, and whichever way their axes point."""
+    content = link("box") + link("motor") + link("arm")
+    content += joint("spins", "box", "motor") + joint("swings", "arm", "box")  # which is turned around
+    content += gearbox("motor", "arm", "box", "0 1 0", f"0 {sign} 0")
+    robot = fw.loads(model(content), "sdf", strict=True)
+    sim = fw.Simulator(robot, dt=1e-3)
+    state, tau = sim.state(), np.zeros(robot.nv)
+    tau[robot.joint("spins").v_slice] = 1.0
+    for _ in range(100):
+        state = sim.step(state, tau)
+
+    def angle(of: str) -> float:
+        """About y of the box."""
+        R = (np.linalg.inv(place_at(robot, state.q, "box")) @ place_at(robot, state.q, of))[:3, :3]
+        return float(np.arctan2(R[0, 2], R[0, 0]))
+
+    assert abs(angle("motor")) > 1e-3
+    assert_close(sign * angle("arm"), -4.0 * angle("motor"), 1e-12)
+
+
 # -- what is reported and refused ------------------------------------------------------------------------------------
 
 
@@ -472,7 +508,7 @@ def test_what_is_not_there_is_left_out() -> None:
     [
         link("a", "<kinematic>true</kinematic>"),
         link("a", "<velocity_decay><linear>0.1</linear></velocity_decay>"),
-        link("a") + link("b") + joint("j", "a", "b", "gearbox"),
+        link("a") + link("b") + gearbox("a", "b", "world"),  # without hinges to couple
         link("a", "<mystery/>"),
     ],
 )

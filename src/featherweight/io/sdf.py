@@ -24,6 +24,7 @@ from .joint_graph import GraphJoint, acts_on_motion, grow
 from .meshes import MeshFinder, PackageDirs
 from .reader import MOTION, NOTHING, PICTURE
 from .sdf_frames import Placed, Scope
+from .sdf_gearboxes import Gearbox
 from .sdf_joints import JointReader
 from .sdf_left_out import judge
 from .sdf_links import add_link
@@ -262,8 +263,13 @@ class _File:
         at = {name: scope.absolute(element.attributes["name"]) for name, (scope, element) in parts.links.items()}
         still = {name for name, (scope, _) in parts.links.items() if scope.static}
         graph: list[GraphJoint] = []
+        gearboxes: dict[str, Gearbox] = {}
         for name, (scope, element) in parts.joints.items():
-            edge = JointReader(scope, element, name, at).read()
+            reader = JointReader(scope, element, name, at)
+            if reader.is_gearbox:
+                gearboxes[name] = reader.read_gearbox()
+                continue
+            edge = reader.read()
             if edge is None:
                 continue
             if {edge.parent, edge.child} & still:
@@ -292,6 +298,8 @@ class _File:
             rows, X_child, X_parent, _ = joint.closure()
             link, to = joint.child, joint.parent
             builder.close(joint.name, link, to, placement=X_child, to_placement=X_parent, rows=rows)
+        for name, gearbox in gearboxes.items():
+            self._add_gearbox(builder, parts, name, gearbox.coupling(tree.carrying, at))
 
     @staticmethod
     def _add_joint(builder: ModelBuilder, joint: GraphJoint) -> None:
@@ -309,6 +317,20 @@ class _File:
             axis2=joint.axis2,
             pitch=joint.pitch,
             **options,
+        )
+
+    @staticmethod
+    def _add_gearbox(builder: ModelBuilder, parts: _Parts, name: str, coupling: tuple[str, str, float] | None) -> None:
+        scope, element = parts.joints[name]
+        what = f"joint {name!r}"
+        if coupling is None:
+            message = "a gearbox without hinges about its axes between its links and its reference body: left out"
+            scope.reader.note(element, what, message, MOTION)
+            return
+        joint, to, factor = coupling
+        builder.couple(name, joint, to, (0.0, factor))
+        scope.reader.note(
+            element, what, f"{joint!r} follows {to!r}: scenes hold it, functions of the model do not", NOTHING
         )
 
     def _report_tree(self, parts: _Parts, turned: list[str], closing: list[GraphJoint]) -> None:

@@ -14,6 +14,7 @@ from ..model.description import WORLD, JointType, Mimic
 from .joint_graph import GraphJoint
 from .reader import MOTION, NOTHING
 from .sdf_frames import MODEL, Scope
+from .sdf_gearboxes import Gearbox
 from .xml import Element
 
 TYPES: dict[str, JointType] = {
@@ -38,14 +39,25 @@ class JointReader:
         self._scope, self._reader, self._joint, self._link_poses = scope, scope.reader, joint, link_poses
         self._name, self._what = name, f"joint {name!r}"
 
+    @property
+    def is_gearbox(self) -> bool:
+        """Whether it holds no links together, but couples the joints of two with a third."""
+        return self._joint.attributes.get("type") == "gearbox"
+
+    def read_gearbox(self) -> Gearbox:
+        reader, joint = self._reader, self._joint
+        reader.attribute(joint, "type")
+        X = self._scope.absolute(joint.attributes["name"])
+        driving, driven, reference = (
+            self._scope.link_of(self.end(joint, role)) for role in ("parent", "child", "gearbox_reference_body")
+        )
+        first, second = (X[:3, :3] @ self._axis(reader.one(joint, tag), X, "z") for tag in ("axis", "axis2"))
+        return Gearbox(reference, driving, driven, (first, second), reader.value(joint, "gearbox_ratio", 1.0))
+
     def read(self) -> GraphJoint | None:
         """The joint, or None if it is not one that holds two links together."""
         reader, joint = self._reader, self._joint
         declared = reader.attribute(joint, "type")
-        if declared == "gearbox":
-            joint.settle()
-            reader.note(joint, self._what, "gearboxes couple joints, which is not supported: left out", MOTION)
-            return None
         if declared not in TYPES:
             raise reader.error(
                 joint, self._what, f"unknown type {declared!r}, the types are {', '.join(TYPES)}, gearbox"
