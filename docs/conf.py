@@ -46,7 +46,7 @@ api_pages.write(ROOT / "docs" / "api")
 CONTENTS = {
     "Tutorials": (
         *("first-hour", "quickstart", "tutorials/own-urdf", "tutorials/pick-a-cube", "learning"),
-        *("tutorials/closed-loops", "tutorials/gradients"),
+        *("tutorials/closed-loops", "tutorials/gradients", "cluster"),
     ),
     "User guide": (
         *("notation", "importing", "scene", "simulator", "actuators", "mechanisms", "viewing", "control"),

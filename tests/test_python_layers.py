@@ -28,6 +28,7 @@ LAYERS = [
     "sensors",
     "mpc",
     "gym",
+    "cluster",
     "torch",
     "jax",
     "reference",

@@ -76,7 +76,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
 #: Modules on a page with others, named like the package that they need.
 OPTIONAL = ("torch", "jax")
 #: Modules with pages of their own.
-MODULES = {"gym": "Learning", "reference": "NumPy twins"}
+MODULES = {"gym": "Learning", "cluster": "On several machines", "reference": "NumPy twins"}
 
 
 def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -94,9 +94,11 @@ def write(folder: Path) -> None:
     pages = groups()
     for page, (title, names) in pages.items():
         (folder / f"{page}.md").write_text(_page(title, [name for name in names if name in fw.__all__]))
-    (folder / "gym.md").write_text(_module_page(MODULES["gym"], "featherweight.gym", fw.gym.__all__))
+    for name in ("gym", "cluster"):
+        module = getattr(fw, name)
+        (folder / f"{name}.md").write_text(_module_page(MODULES[name], f"featherweight.{name}", module.__all__))
     index = ["# API reference", "", "Everything is reached as `fw.name` after `import featherweight as fw`.", ""]
-    index += ["```{toctree}", *pages, "gym", "```", ""]
+    index += ["```{toctree}", *pages, "gym", "cluster", "```", ""]
     (folder / "index.md").write_text("\n".join(index))
 
 

@@ -145,7 +145,7 @@ from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
 from .smoothing.relaxed import Relaxed, RelaxedRollout, RelaxedStep, relaxed, relaxed_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import gym, jax, mpc, reference, torch
+    from . import cluster, gym, jax, mpc, reference, torch
     from .viewer.draw import draw
     from .viewer.live import LiveView
     from .viewer.view import view
@@ -252,6 +252,7 @@ __all__ = [
     "centroidal_momentum",
     "centroidal_momentum_derivatives",
     "close_loops",
+    "cluster",
     "constrained_dynamics",
     "constrained_dynamics_derivatives",
     "constrained_inverse_dynamics",
@@ -339,7 +340,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name in ("gym", "jax", "mpc", "reference", "torch"):
+        if name in ("cluster", "gym", "jax", "mpc", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
         if name in _VIEWS:
             value = getattr(importlib.import_module(_VIEWS[name], __name__), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,11 @@ class StepFigures(Record):
     newton: Array  # factorisations
     admm: Array  # iterations
     unconverged: Array  # steps that missed the tolerance
+
+    @classmethod
+    def joined(cls, parts: Sequence[StepFigures]) -> StepFigures:
+        """Of the environments of all parts, in order."""
+        return _figures(np.concatenate([_FIGURES.joined(vars(part)) for part in parts]))
 
 
 class StepReports:

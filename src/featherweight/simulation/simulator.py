@@ -216,9 +216,9 @@ class Simulator:
         """One step and its derivatives, with contacts that stick, slide or open as they did in it.
 
         Arguments as in :meth:`step`. wrt: names of what to differentiate by: "q", "v", "tau", "control"; "f_ext", six
-        columns per link; "activation"; factors as in :meth:`State.randomised`, "friction" (1), "gains" (nu) and "masses" (n_links);
-        "gravity" (3); "heights", one column per shape of the world, in the order of ``scene.shapes``; "restitution",
-        what is added to all coefficients (1). An environment that failed has zeros.
+        columns per link; "activation"; factors as in :meth:`State.randomised`, "friction" (1), "gains" (nu) and
+        "masses" (n_links); "gravity" (3); "heights", one column per shape of the world, in the order of
+        ``scene.shapes``; "restitution", what is added to all coefficients (1). An environment that failed has zeros.
 
         >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
         >>> ball = scene.add(fw.sphere(0.1), pose=(0, 0, 1.0))

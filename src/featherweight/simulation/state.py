@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from ..arrays import Array, real_numbers
 from ..checks import frozen
 from ..core_tables import ContactTable, StepFigures, StepReports
 from ..records import Packed, packed, same_values, unpacked
-from . import saved
+from . import saved, selection
 from .actuation import tendon_violation
 from .alarms import limit_violations
 from .contacts import Contacts
@@ -292,6 +292,38 @@ class State:
             core.forgive(environment)
         fresh = chosen if self._fresh is None else chosen | self._fresh
         return self._with(core, reports=self._reports.without(chosen), fresh=fresh)
+
+    def __getitem__(self, index: Any) -> State:
+        """Some of the environments, by an integer, a slice, or (n,) integers or booleans; an integer selects one alone.
+
+        They continue bit for bit as they would have in the batch.
+
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> state = sim.state(batch=4)
+        >>> state[1].q.shape, state[1:].q.shape, state[[0, 2]].q.shape
+        ((1,), (3, 1), (2, 1))
+        """
+        rows, single = selection.rows_of(self.batch_size, index)
+        if not len(rows):
+            raise IndexError("a state has at least one environment")
+        return self._from_arrays(self.simulator, selection.selected(self._arrays(), rows, single))
+
+    @classmethod
+    def join(cls, states: Sequence[State]) -> State:
+        """The environments of several states of one simulator, at the same time, as one batch.
+
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> fw.State.join([sim.state(q=[0.1]), sim.state(batch=2)]).q.shape
+        (3, 1)
+        """
+        if not states:
+            raise ValueError("join: no states")
+        simulator = states[0].simulator
+        if any(state.simulator != simulator for state in states):
+            raise ValueError("join: states of different simulators")
+        if any(state.time != states[0].time for state in states):
+            raise ValueError(f"join: states at different times, {', '.join(f'{state.time:g}' for state in states)} s")
+        return cls._from_arrays(simulator, selection.joined(states))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save everything, bit for bit, as an .npz file that :meth:`load` reads."""
