@@ -39,22 +39,25 @@ def test_slider_arrives_though_it_is_heavier_and_the_controller_late() -> None:
     assert len(log.time) == 1000 and len(log.update_time) == 100
     assert log.time[-1] == pytest.approx(2.0) and log.rate > 0
     assert np.array_equal(log.control[3], log.control[3]) and log.control.shape == (1000, 1)
-    assert log.update_time[1] == pytest.approx(0.03)  # for when it will be ready
+    assert log.update_time[:2] == pytest.approx([0.0, 0.03])  # for when it will be ready
     assert "Hz" in repr(log) and log.animation() is not None
 
 
-def test_known_delay_of_a_known_plant_changes_only_the_first_plan() -> None:
-    """The prediction is exact where plant and plan are one: nothing jumps when plans come late."""
+def test_known_delay_of_a_known_plant_hardly_matters() -> None:
+    """The prediction is exact where plant and plan are one; without it the cart would be 1 to 3 cm elsewhere."""
     plant = slider()
     early = fw.mpc.run(controller(slider()), plant, plant.state(), 1.0)
     late = fw.mpc.run(controller(slider()), plant, plant.state(), 1.0, delay=DT)
-    assert np.allclose(early.q, late.q, atol=1e-6)
+    assert np.allclose(early.q, late.q, rtol=0, atol=1e-3)
 
 
 def test_feedback_answers_a_push_before_the_next_update() -> None:
     plant = slider(dt=0.002)
     push = lambda t, s: plant.push(s, "slider/cart", (30.0, 0, 0)) if 0.5 <= t < 0.51 else None  # noqa: E731
-    logs = [fw.mpc.run(controller(slider()), plant, plant.state(), 0.6, push=p, period=0.1) for p in (push, None)]
+    logs = [
+        fw.mpc.run(controller(slider()), plant, plant.state(), 0.6, push=p, period=0.1, feedback=1.0)
+        for p in (push, None)
+    ]
     asked = np.abs(logs[0].control - logs[1].control)[:, 0]
     assert not asked[:251].any()
     assert asked[252:300].min() > 0.1  # in the period in which it was pushed
@@ -115,6 +118,7 @@ def test_bad_arguments_are_refused_by_name() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"seconds": 0.011}, "seconds: expected a whole number of the plant's steps"),
         ({"seconds": np.nan}, "seconds: expected a whole number"),
+        ({"feedback": 2.0}, "feedback: expected a share from 0 to 1"),
         ({"delay": 0.04}, "delay: expected at most the period"),
         ({"state": plant.state(batch=2)}, "state: expected one of a single environment"),
         ({"state": slider(dt=0.001).state()}, "state: expected one of a single environment of the plant"),

@@ -1,7 +1,8 @@
 """Model predictive control: optimal control over a horizon of nodes, solved again and again as time goes on.
 
 A :class:`Task` says what a motion should be, by residuals such as :func:`frame_position`; :class:`ILQR` plans for it
-through the steps of a simulator, contacts included. Beneath it is a linear-quadratic problem: :func:`lqr`.
+through the steps of a simulator, contacts included; :class:`MPPI` and its siblings sample; :func:`run` closes the
+loop. Beneath it is a linear-quadratic problem: :func:`lqr`.
 
 >>> solution = fw.mpc.lqr(A=np.eye(1), B=np.eye(1), Q=np.eye(1), R=np.eye(1), nodes=20, x0=[1.0])
 >>> solution.gain[0]  # of the golden ratio, as it should be
@@ -26,15 +27,21 @@ from .residuals import (
     joint_position,
     joint_velocity,
 )
+from .sampling import CEM, DIAL, MPPI, PredictiveSampling, Sampling
 from .task import Task, Term
 
 __all__ = [
+    "CEM",
+    "DIAL",
     "ILQR",
+    "MPPI",
     "ClosedLoop",
     "Gait",
     "LqrSolution",
     "Plan",
+    "PredictiveSampling",
     "Residual",
+    "Sampling",
     "Smoothing",
     "Task",
     "Term",

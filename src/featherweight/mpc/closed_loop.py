@@ -94,6 +94,7 @@ def run(
     push: Push | None = None,
     delay: float = 0.0,
     period: float | None = None,
+    feedback: float = 0.0,
     until: Callable[[State], bool] | None = None,
     progress: bool = False,
     show: Callable[[State], object] | None = None,
@@ -103,11 +104,12 @@ def run(
     state: of a single environment of the plant, with parameters of its own if it was ``randomised``. push: forces on
     links at a time, for instance ``lambda t, s: plant.push(s, "robot/trunk", (0, 50, 0)) if 1 < t < 1.1 else None``.
     period: [s] between updates, by default a node. delay: [s] from a state to the plan that was made for it; the
-    controller knows it, and plans from where its own simulator says the state will be by then. Between updates, every
-    step of the plant gets the feedback of the plan.
-    until: ends the run as a failure where it returns True, for instance once a robot has fallen. An update that raises
-    ValueError is counted, and the last plan followed further; the first one must not. show: called with states of the
-    plant 25 times a second, for instance that of ``fw.LiveView``.
+    controller knows it, and plans from where its own simulator says the state will be by then. feedback: share of the
+    plan's gains with which every step of the plant is answered between updates, 0 to 1. Gains are those for controls
+    that are held for a node: of robots with contacts, all of them at a higher rate are too much.
+    until: ends the run as a failure where it returns True, for instance once a robot has fallen. An update that
+    raises ValueError is counted, and the last plan followed further; the first one must not. show: called with states
+    of the plant 25 times a second, for instance that of ``fw.LiveView``.
 
     Nothing in the motion depends on how fast the machine is.
     """
@@ -120,7 +122,9 @@ def run(
     late = _whole("delay", delay, plant.dt)
     if late > between:
         raise ValueError(f"delay: expected at most the period of {period:g} s, got {delay:g}")
-    loop = _Loop(mpc, plant, state, late)
+    if not 0.0 <= feedback <= 1.0:
+        raise ValueError(f"feedback: expected a share from 0 to 1, got {feedback!r}")
+    loop = _Loop(mpc, plant, state, late, feedback)
     with progress_bar(steps, "controlling", enabled=progress) as advance:
         for k in range(steps):
             loop.take_up()
@@ -147,8 +151,8 @@ def _whole(name: str, seconds: float, dt: float) -> int:
 class _Loop:
     """A run as far as it is."""
 
-    def __init__(self, mpc: Controller, plant: Simulator, state: State, late: int) -> None:
-        self.mpc, self.plant, self.state, self._late = mpc, plant, state, late
+    def __init__(self, mpc: Controller, plant: Simulator, state: State, late: int, feedback: float) -> None:
+        self.mpc, self.plant, self.state, self._late, self._feedback = mpc, plant, state, late, feedback
         self._predictor = Simulator(mpc.sim.scene, plant.dt, solver=plant.solver, integrator=plant.integrator)
         self._done = 0
         self._in_force: Plan | None = None
@@ -170,8 +174,9 @@ class _Loop:
 
     def plan(self) -> None:
         """From the present state, for when the plan will be ready."""
-        ready = self._done + self._late
-        state = self._expected() if self._late and self._in_force is not None else self.state
+        late = self._late if self._in_force is not None else 0
+        ready = self._done + late
+        state = self._expected() if late else self.state
         began = clock.perf_counter()
         try:
             made = self.mpc.update(state, ready * self.plant.dt)
@@ -181,7 +186,7 @@ class _Loop:
             self._refused += 1
             return
         self._updates.append((made.time, clock.perf_counter() - began, made.cost, made.length))
-        if self._in_force is None or not self._late:
+        if not late:
             self._in_force = made
         else:
             self._next = ready, made
@@ -189,7 +194,7 @@ class _Loop:
     def step(self, push: Push | None) -> None:
         """One step of the plant."""
         assert self._in_force is not None
-        control = self._in_force.feedback(self.state, self.time)
+        control = self._in_force.feedback(self.state, self.time, self._feedback)
         force = None if push is None else push(self.time, self.state)
         if force is not None:
             force = real_numbers("push", force)
@@ -203,7 +208,7 @@ class _Loop:
         state = self._predictor.state(q=self.state.q, v=self.state.v)
         for k in range(self._late):
             time = (self._done + k) * self.plant.dt
-            state = self._predictor.step(state, control=self._in_force.feedback(state, time))
+            state = self._predictor.step(state, control=self._in_force.feedback(state, time, self._feedback))
         return state
 
     def result(self) -> ClosedLoop:

@@ -27,8 +27,8 @@ LENGTHS = (1.0, 0.7, 0.5, 0.3, 0.15, 0.07, 0.03, 0.0)
 #: Of the share of its largest curvature that is added to that of controls: bounds, and factors after a good update and
 #: a bad one.
 LEAST, MOST, LESS, MORE = 1e-8, 1e6, 0.3, 8.0
-#: Lengths from which on a step counts as good.
-GOOD = 0.5
+#: Lengths from which on a step counts as good, and the share of the cost by which a first plan must still improve.
+GOOD, SETTLED = 0.5, 1e-3
 
 
 class ILQR:
@@ -37,7 +37,8 @@ class ILQR:
     sim: the simulator that plans, with actuators; a plan has ``nodes`` of ``dt`` seconds, whole numbers of its steps.
     smoothing: derivatives are averages, which help where feet leave the ground. bounds: (lower, upper) of controls,
     within those of the actuators. control: (nu,) or (nodes, nu), what the first plan begins with; by default zero.
-    iterations: Gauss-Newton steps in an update.
+    iterations: Gauss-Newton steps in an update; first_iterations: at most, in one that has no plan to begin
+    with; it ends where the cost falls by less than a thousandth.
 
     Results depend on the states it was given, not on threads or on time.
 
@@ -68,14 +69,16 @@ class ILQR:
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
         control: ArrayLike | None = None,
         iterations: int = 1,
+        first_iterations: int = 10,
         lengths: Sequence[float] = LENGTHS,
         regularisation: float = 1e-4,
     ) -> None:
         self.horizon = Horizon(sim, task, nodes, dt, bounds)
-        if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-            raise ValueError(f"iterations: expected a positive integer, got {iterations!r}")
+        for name, count in (("iterations", iterations), ("first_iterations", first_iterations)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name}: expected a positive integer, got {count!r}")
         self._nodes = LinearisedNodes(sim, nodes, self.horizon.substeps, smoothing or Smoothing(std=0.0, samples=1))
-        self._iterations = iterations
+        self._iterations, self._first_iterations = iterations, max(iterations, first_iterations)
         self._lengths = np.array(lengths, dtype=np.float64)
         if self._lengths.ndim != 1 or not len(self._lengths) or not ((self._lengths >= 0) & (self._lengths <= 1)).all():
             raise ValueError(f"lengths: expected numbers from 0 to 1, got {lengths!r}")
@@ -121,7 +124,8 @@ class ILQR:
         lap("rollout")
         total = first = None
         length = 0.0
-        for _ in range(self._iterations):
+        is_first = self._plan is None
+        for _ in range(self._first_iterations if is_first else self._iterations):
             A, B = self._nodes(q[:-1], v[:-1], control)
             lap("derivatives")
             cost = self.task.quadratic(q, v, control, times)
@@ -143,6 +147,8 @@ class ILQR:
                     raise ValueError("state: everything that could be planned from it fails")
                 q, v, control = (x[best] for x in paths[:3])
                 total = {name: float(x[best]) for name, x in terms.items()}
+            if is_first and cost.value - totals[best] < SETTLED * cost.value:
+                break
         assert total is not None and first is not None
         self._plan = Plan(
             float(time), horizon.dt, q, v, control, gain, horizon.lower, horizon.upper, sum(total.values()), total,

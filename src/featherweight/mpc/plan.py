@@ -40,22 +40,25 @@ class Plan(Record):
         n = int(np.floor((time - self.time) / self.dt + 1e-9))
         return min(max(n, 0), len(self.control) - 1)
 
-    def feedback(self, state: State, time: float | None = None) -> Array:
-        """The control (nu,) for a state as it is, ([batch,] nu): that of the plan and its gain times what is missed.
+    def feedback(self, state: State, time: float | None = None, share: float = 1.0) -> Array:
+        """The control for a state as it is, ([batch,] nu): that of the plan and its gain times what is missed.
 
         time: [s], by default that of the first node. Between nodes, states are compared with those on the way.
+        share: of the gains, 0 to 1.
         """
         time = self.time if time is None else float(time)
         k = self.node(time)
-        share = min(max((time - self.time) / self.dt - k, 0.0), 1.0)
+        if share == 0.0:
+            return np.broadcast_to(self.control[k], (*np.shape(state.q)[:-1], len(self.lower))).copy()
+        way = min(max((time - self.time) / self.dt - k, 0.0), 1.0)
         step = np.asarray(self.model.difference(self.q[k], self.q[k + 1]))
-        q = self.model.integrate(self.q[k], share * step)
-        v = (1.0 - share) * self.v[k] + share * self.v[k + 1]
+        q = self.model.integrate(self.q[k], way * step)
+        v = (1.0 - way) * self.v[k] + way * self.v[k + 1]
         shape = np.shape(state.q)[:-1]
         missed = np.concatenate(
             [self.model.difference(np.broadcast_to(q, (*shape, len(q))), state.q), state.v - v], axis=-1
         )
-        return np.asarray(np.clip(self.control[k] + missed @ self.gain[k].T, self.lower, self.upper))
+        return np.asarray(np.clip(self.control[k] + share * (missed @ self.gain[k].T), self.lower, self.upper))
 
     def __repr__(self) -> str:
         return f"<Plan: {len(self.control)} nodes of {self.dt:g} s from t = {self.time:g} s, cost {self.cost:.4g}>"
