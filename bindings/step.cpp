@@ -3,6 +3,8 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -176,6 +178,21 @@ nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
   add("predicted", [](const SolvedRow& r) { return r.predicted; });
   add("absorbed", [](const SolvedRow& r) { return r.absorbed; });
   return rows;
+}
+
+// Of several steps the largest of the first n_worst count, and the sums of the others.
+constexpr std::size_t n_worst = 6;
+std::array<double, 10> columns_of(const StepFigures& f) {
+  return {f.residual,
+          f.primal,
+          f.dual,
+          f.complementarity,
+          f.penetration,
+          f.closure_error,
+          double(f.gauss_seidel),
+          double(f.newton),
+          double(f.admm),
+          double(f.unconverged)};
 }
 
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig>;
@@ -383,9 +400,7 @@ void bind_step(nb::module_& m) {
             std::vector<double> values;
             for (const StepReport& r : self.reports()) {
               for (const StepFigures& f : {r.last, r.total})
-                for (double x : {f.residual, f.primal, f.dual, f.complementarity, f.penetration, f.closure_error,
-                                 double(f.gauss_seidel), double(f.newton), double(f.admm), double(f.unconverged)})
-                  values.push_back(x);
+                for (double x : columns_of(f)) values.push_back(x);
               values.push_back(r.contacts);
               values.push_back(r.failed);
               values.push_back(r.failed_dof);
@@ -398,6 +413,27 @@ void bind_step(nb::module_& m) {
           "newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and "
           "of "
           "those that failed in it the degree of freedom and the step.")
+      .def_prop_ro(
+          "any_failed",
+          [](Environments& self) {
+            for (const StepReport& r : self.reports())
+              if (r.failed) return true;
+            return false;
+          },
+          "Whether velocities of some environment lost their meaning.")
+      .def(
+          "add_totals",
+          [](Environments& self, nb::ndarray<double, nb::shape<-1, 10>, nb::c_contig, nb::device::cpu> totals) {
+            if (totals.shape(0) != self.batch())
+              throw std::invalid_argument("totals: expected a row for each environment");
+            double* row = totals.data();
+            for (const StepReport& r : self.reports()) {
+              const auto more = columns_of(r.total);
+              for (std::size_t k = 0; k < more.size(); ++k, ++row)
+                *row = k < n_worst ? std::max(*row, more[k]) : *row + more[k];
+            }
+          },
+          nb::arg("totals"), "Adds those of the last call: the worst of the first six columns of reports, and sums.")
       .def(
           "set_reports",
           [](Environments& self, nb::ndarray<const double, nb::ndim<1>, nb::c_contig> failed,

@@ -502,6 +502,15 @@ class Environments:
         (batch, 24): residual (relative), primal, dual, complementarity, penetration, closure_error, gauss_seidel, newton, admm, unconverged of the last step; the same over all steps of the last call; contacts, failed, and of those that failed in it the degree of freedom and the step.
         """
 
+    @property
+    def any_failed(self) -> bool:
+        """Whether velocities of some environment lost their meaning."""
+
+    def add_totals(self, totals: Annotated[NDArray[numpy.float64], dict(shape=(None, 10), order='C', device='cpu')]) -> None:
+        """
+        Adds those of the last call: the worst of the first six columns of reports, and sums.
+        """
+
     def set_reports(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
         """What steps and reading depend on."""
 

@@ -90,12 +90,19 @@ class StepFigures(Record):
 class StepReports:
     """What the core reports about a call of :meth:`Environments.rollout`, read when it is asked for."""
 
-    def __init__(self, table: Array) -> None:
-        self._table = table
+    def __init__(self, source: Array | _core.Environments) -> None:
+        """source: the table, or environments that are not stepped again as long as somebody may ask."""
+        self._source = source
 
     @classmethod
     def of(cls, core: _core.Environments) -> StepReports:
-        return cls(core.reports())
+        return cls(core)
+
+    @property
+    def _table(self) -> Array:
+        if isinstance(self._source, _core.Environments):
+            self._source = self._source.reports()
+        return self._source
 
     @property
     def last(self) -> StepFigures:
@@ -145,12 +152,11 @@ class StepTotals:
     def __init__(self, batch: int) -> None:
         self._table = np.zeros((batch, _FIGURES.width))
 
-    def plus(self, reports: StepReports) -> StepTotals:
-        n, total = len(_WORST), _REPORTS.part(reports._table, "total")
+    def plus(self, core: _core.Environments) -> StepTotals:
+        """With those of the last call."""
         both = StepTotals(0)
-        both._table = np.concatenate(
-            [np.maximum(self._table[:, :n], total[:, :n]), self._table[:, n:] + total[:, n:]], 1
-        )
+        both._table = self._table.copy()
+        core.add_totals(both._table)
         return both
 
     def figures(self) -> StepFigures:

@@ -68,6 +68,6 @@ def test_totals_are_the_worst_and_the_sums() -> None:
     totals = StepTotals(2)
     for _ in range(2):
         state = state.simulator.step(state)
-        totals = totals.plus(StepReports.of(state._core))
+        totals = totals.plus(state._core)
     assert totals.figures() == two
     assert (two.gauss_seidel >= one.gauss_seidel).all() and (two.residual >= one.residual).all()

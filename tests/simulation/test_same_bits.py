@@ -197,3 +197,36 @@ def test_listed_and_swept_pairs(margin: float, monkeypatch: pytest.MonkeyPatch) 
     ]
     assert loaded[0] == loaded[1] and len(loaded[0]) > 50
     assert np.abs(a.q - b.q).max() < 1e-6 and np.abs(a.v - b.v).max() < 1e-5
+
+
+def test_what_a_policy_keeps_stays_as_it_was() -> None:
+    """A rollout steps in place only what its policy let go of."""
+    sim = fw.Simulator(fw.models.quadruped(), dt=2e-3)
+    start, tau = started(sim, 3)
+    want = sim.rollout(start, tau[:, 0], n_steps=12)
+    kept: dict[int, tuple[fw.State | None, np.ndarray, np.ndarray]] = {}
+
+    def policy(state: fw.State) -> np.ndarray:
+        step = round(state.time / sim.dt)
+        if step % 4 == 1:
+            kept[step] = state, state.q, state.q.copy()
+        elif step % 4 == 2:
+            kept[step] = None, state.v, state.v.copy()
+        return tau[:, 0]
+
+    got = sim.rollout(start, policy=policy, n_steps=12)
+    assert_same_bits(got.q, want.q)
+    assert_same_bits(got.final.v, want.final.v)
+    assert got.iterations["gauss_seidel"].tolist() == want.iterations["gauss_seidel"].tolist()
+    assert len(kept) == 6
+    for state, view, copy in kept.values():
+        assert_same_bits(view, copy)
+        if state is not None:
+            assert_same_bits(state.q, copy)
+
+
+def test_a_policy_that_keeps_nothing_gets_the_same_memory() -> None:
+    sim = fw.Simulator(fw.models.pendulum())
+    places: list[int] = []
+    sim.rollout(sim.state(), policy=lambda state: places.append(state.q.ctypes.data), n_steps=20)
+    assert len(set(places[1:])) <= 2

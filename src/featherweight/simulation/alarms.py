@@ -77,12 +77,23 @@ class Alarms:
         )
 
 
-def tell_failures(simulator: Simulator, before: StepReports, after: StepReports, time: float) -> None:
-    """Names the first of the environments that failed in a call that began at ``time``, and how many did."""
-    failed = after.failed
-    if not failed.any():
+def failures_of(core: _core.Environments) -> NDArray[np.bool_] | None:
+    """(batch,) environments that have failed; None: none."""
+    return StepReports.of(core).failed if core.any_failed else None
+
+
+def tell_failures(
+    simulator: Simulator, before: NDArray[np.bool_] | None, core: _core.Environments, time: float
+) -> None:
+    """Names the first of the environments that failed in a call that began at ``time``, and how many did.
+
+    before: those that had failed before it.
+    """
+    failed = failures_of(core)
+    if failed is None:
         return
-    new = np.flatnonzero(failed & ~before.failed)
+    after = StepReports.of(core)
+    new = np.flatnonzero(failed if before is None else failed & ~before)
     if not len(new):
         return
     dof, step = after.failure(int(new[0]))

@@ -11,6 +11,7 @@ True
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -29,7 +30,7 @@ from ..scene.compiled import CompiledScene
 from ..scene.scene import Scene
 from . import derivatives, driving
 from .actuation import Actuation
-from .alarms import Alarms, tell_failures
+from .alarms import Alarms, failures_of, tell_failures
 from .core_arguments import Integrator, check_smooth, core_arguments
 from .derivatives import Linearisation, Pullback, Pushforward, RolloutGradient, StepDerivatives, Tape
 from .inputs import count_steps, flat_forces
@@ -42,6 +43,8 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
 
+#: References to environments that only a rollout has: of its progress, and of who counts.
+_UNSEEN = 2
 #: What a simulator is made of.
 _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
@@ -336,7 +339,8 @@ class Simulator:
 
         tau: (steps, nv) or (batch, steps, nv); with ``n_steps`` also (nv,) or (batch, nv), the same in every step;
         control and f_ext likewise. Without any of them, ``n_steps`` run without forces.
-        policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it.
+        policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it. What it does not
+        keep is stepped in place: nothing is copied.
         record: keep q, v and diagnostics of every step; record_contacts: keep its contacts as well.
         every: record only every Nth step, and the last; diagnostics are the worst since the previous record.
         progress: show a progress bar. on_interrupt: whether Ctrl-C raises KeyboardInterrupt, or ends the rollout and
@@ -380,28 +384,30 @@ class Simulator:
         )  # a start is judged by its first step
         starts: list[tuple[int, _core.Environments]] = []
         between = 1 if tape == "all" or policy is not None else max(1, math.isqrt(max(steps, 1))) if tape else steps
-        at = _Progress(0, state._core, state._reports, StepTotals(state.batch_size))
+        at = _Progress(0, state._core, StepTotals(state.batch_size))
         interrupted = False
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
                 for n in stretches(steps, most=between, watched=watched, first=first):
                     if policy is not None:
-                        now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
+                        now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports_after(state))
                         parts = self._asked(policy(now), state)
+                        del now
                     if tape:
                         starts.append((at.done, at.core))
-                    core = at.core.copy()
+                    failed = failures_of(at.core)
+                    core = at.core if at.is_unseen and on_interrupt == "raise" else at.core.copy()
                     self._run(core, at.done, n, parts, records)
-                    reports = StepReports.of(core)
-                    self._judge(state, at.reports, reports, core, at.done)
+                    self._judge(state, failed, core, at.done)
                     # in one assignment: Ctrl-C finds all of it or nothing
-                    at = _Progress(at.done + n, core, reports, at.totals.plus(reports))
+                    at = _Progress(at.done + n, core, at.totals.plus(core))
+                    del core
                     advance(n)
             except KeyboardInterrupt:
                 if on_interrupt == "raise":
                     raise
                 interrupted = True
-        final = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports)
+        final = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports_after(state))
         shown = at.done if record else 0
         recorded = recording.arrays(shown)
         if state.single:
@@ -568,12 +574,12 @@ class Simulator:
         drive = self._inputs("tau", tau, self.model.nv, state, steps=None)
         commands = self._inputs("control", control, self.nu, state, steps=None)
         forces = self._inputs("f_ext", flat_forces(f_ext, self.model.n_links), 6 * self.model.n_links, state, None)
+        failed = failures_of(state._core)
         core = state._core.copy()
         inputs = drive, self._actuation.controls(commands), forces
         self._run(core, 0, 1, inputs, None, keep, read=read)
-        reports = StepReports.of(core)
-        self._judge(state, state._reports, reports, core, 0)
-        return state._with(core, time=state.time + self.dt, reports=reports), inputs
+        self._judge(state, failed, core, 0)
+        return state._with(core, time=state.time + self.dt, reports=StepReports.of(core)), inputs
 
     def _ready(
         self, state: State, tau: ArrayLike | None, control: ArrayLike | None, f_ext: ArrayLike | None
@@ -599,13 +605,14 @@ class Simulator:
             raise ValueError("trajectory: has no tape, roll out with tape=True")
         return trajectory._tape, self._own(trajectory.final)
 
-    def _judge(
-        self, start: State, before: StepReports, after: StepReports, core: _core.Environments, done: int
-    ) -> None:
-        """Warns of what went wrong: in the first step from a new start, and of environments that failed since."""
+    def _judge(self, start: State, failed: NDArray[np.bool_] | None, core: _core.Environments, done: int) -> None:
+        """Warns of what went wrong: in the first step from a new start, and of environments that failed since.
+
+        failed: those that had before.
+        """
         if done == 0 and start._fresh is not None and not self._alarms.over:
             self._alarms.look(self, np.atleast_2d(start.q), start._fresh, core)
-        tell_failures(self, before, after, start.time + done * self.dt)
+        tell_failures(self, failed, core, start.time + done * self.dt)
 
     def _run(
         self,
@@ -628,8 +635,15 @@ class _Progress:
 
     done: int  # steps
     core: _core.Environments
-    reports: StepReports
     totals: StepTotals
+
+    def reports_after(self, start: State) -> StepReports:
+        return StepReports.of(self.core) if self.done else start._reports
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether nobody else has the environments, or an array of theirs: they may be stepped in place."""
+        return self.done > 0 and sys.getrefcount(self.core) == _UNSEEN
 
 
 @dataclass(frozen=True)
