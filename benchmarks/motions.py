@@ -99,7 +99,7 @@ LEGGED = {
     "Talos": _talos(),
 }
 STACKED = 10
-#: Robots that run as the documentation of the simulator says, too. (Shapes of the humanoid overlap each other.)
+#: Robots that run as the documentation of the simulator says, too: those that stand on spheres.
 DOCUMENTED = ("quadruped",)
 
 
@@ -229,7 +229,14 @@ def _on_servos(
         replace(joint, velocity_limit=None, friction=joint.friction if dry else None) for joint in description.joints
     )
     servos = tuple(_servos(model, stance, legged))
-    plain = ModelDescription(description.name, links, joints, gravity=description.gravity, actuators=servos)
+    plain = ModelDescription(
+        description.name,
+        links,
+        joints,
+        gravity=description.gravity,
+        actuators=servos,
+        excludes=description.excludes,
+    )
     return fw.ModelBuilder.from_description(plain, allow_nonphysical=True).build()  # it was judged when it was loaded
 
 

@@ -8,6 +8,10 @@
 // pole. mu lambda_N / |lambda_T| is nearly linear in beta, so Newton takes one to three steps.
 //
 // Everything is written in changes: sigma is the velocity with the present impulses. Rows without mobility keep theirs.
+//
+// A contact of a link that turns on one or two hinges has impulses without effect. Those in its cone may be of any size
+// (a door stopper), and what has been driven in by chance would never come out, from step to step: so of all impulses
+// that stick, the least is taken. A normal that cannot move at all pushes nothing.
 // Oracle: the natural map, dense.
 #pragma once
 #include "cones/residuals.hpp"
@@ -23,11 +27,21 @@ struct BlockFactor {
   double w0, w1;      // G_TN / G_NN
   double a, b, c;     // Ghat = [a b; b c]
   double ia, ib, ic;  // its inverse
+  int rank;           // of the block, of a point: 3, or the directions in which impulses have an effect
+  double u, v;        // of rank 2: tangents of a unit impulse, normal aside, without one
   double* F;          // equality: factor of G (semidefinite_ldl.hpp)
 };
 
 // Numbers that F of a block takes.
 constexpr int factor_size(const Block& block) { return block.law == Law::equality ? block.rows * block.rows : 0; }
+
+// Which tangents have no effect: the eigenvector of the smaller eigenvalue of Ghat, or all of them.
+inline void find_idle_tangent(double shift, BlockFactor& f) {
+  f.rank = f.a + f.c > shift / BlockTuning::dependent * BlockTuning::idle ? 2 : 1;
+  const bool first = f.a < f.c;
+  const double x = first ? f.c : -f.b, y = first ? -f.b : f.a, length = root(x * x + y * y);
+  f.u = x / length, f.v = y / length;
+}
 
 // floor: mobility below this counts as none.
 inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
@@ -39,16 +53,18 @@ inline void prepare_block(const Block& block, double floor, BlockFactor& f) {
   } else if (block.rows == 1) {
     f.inverse = inverse_or_zero(G(0, 0), floor);
   } else {
-    f.a = G(0, 0), f.b = G(0, 1), f.c = G(1, 1);
+    f.a = G(0, 0), f.b = G(0, 1), f.c = G(1, 1), f.rank = 3;
     if (block.law == Law::point) {
       f.inverse = inverse_or_zero(G(2, 2), floor);
       f.w0 = G(0, 2) * f.inverse, f.w1 = G(1, 2) * f.inverse;
       f.a -= G(0, 2) * f.w0, f.b -= G(0, 2) * f.w1, f.c -= G(1, 2) * f.w1;
     }
     double determinant = f.a * f.c - f.b * f.b;
-    if (!(determinant > BlockTuning::dependent * f.a * f.c) || !(f.a > floor)) {
+    // what the normal takes of the diagonals leaves their rounding
+    if (!(determinant > BlockTuning::dependent * (G(0, 0) * f.c + G(1, 1) * f.a)) || !(f.a > floor)) {
       // tangents that depend on each other or on the normal: the shift is proximal and changes no solution
       const double shift = floor + BlockTuning::dependent * (G(0, 0) + G(1, 1));
+      find_idle_tangent(shift, f);
       f.a += shift, f.c += shift;
       determinant = f.a * f.c - f.b * f.b;
     }
@@ -99,14 +115,34 @@ struct PointImpulse {
   double x, y, z;
 };
 
+// Of impulses that stick, the least with the same effect, or as near to it as the cone lets one come straight.
+inline PointImpulse least_sticking(double mu, const BlockFactor& f, const PointImpulse& p) {
+  PointImpulse idle;
+  if (f.rank == 2) {
+    const double w = -(f.w0 * f.u + f.w1 * f.v), share = (p.x * f.u + p.y * f.v + p.z * w) / (1 + w * w);
+    idle = {share * f.u, share * f.v, share * w};
+  } else {
+    const double share = (p.x * f.w0 + p.y * f.w1 + p.z) / (f.w0 * f.w0 + f.w1 * f.w1 + 1);
+    idle = {p.x - share * f.w0, p.y - share * f.w1, p.z - share};
+  }
+  // (mu n)^2 - |t|^2 = c - 2 b s + d s^2 with a share s of it gone
+  const double m2 = mu * mu, c = m2 * p.z * p.z - p.x * p.x - p.y * p.y;
+  const double b = m2 * p.z * idle.z - p.x * idle.x - p.y * idle.y;
+  const double d = m2 * idle.z * idle.z - idle.x * idle.x - idle.y * idle.y;
+  const double discriminant = b * b - c * d, divisor = b + (discriminant > 0 ? root(discriminant) : 0);
+  const double share = discriminant > 0 && divisor > c ? c / divisor : 1;
+  return {p.x - share * idle.x, p.y - share * idle.y, p.z - share * idle.z};
+}
+
 // The impulse of a frictional point: open, sticking or sliding.
 FW_INLINE PointImpulse solve_point(double mu, BlockFactor& f, const double* l, const double* s) {
+  if (!(f.inverse > 0)) return {0, 0, 0};
   const double n0 = l[2] + f.w0 * l[0] + f.w1 * l[1] - s[2] * f.inverse;  // the normal without friction
   if (!(n0 > 0)) return {0, 0, 0};
   const double sx = s[0] - f.w0 * s[2], sy = s[1] - f.w1 * s[2];
   const double x = l[0] - (f.ia * sx + f.ib * sy), y = l[1] - (f.ib * sx + f.ic * sy);
   const double z = n0 - f.w0 * x - f.w1 * y, cone = mu * max_of(z, 0);
-  if (x * x + y * y <= cone * cone) return {x, y, z};
+  if (x * x + y * y <= cone * cone) return f.rank == 3 ? PointImpulse{x, y, z} : least_sticking(mu, f, {x, y, z});
   if (!(mu * n0 > 0)) return {0, 0, n0};
   double t[2];
   slide(f, mu, n0, sx - f.a * l[0] - f.b * l[1], sy - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), t);

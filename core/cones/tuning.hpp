@@ -57,6 +57,9 @@ struct BlockTuning {
   // [1] of the product of the diagonals: tangents with a smaller determinant depend on each other, since what is left
   // of it is rounding. Test: test_a_block_that_hardly_moves_in_some_direction (/ 100).
   static constexpr double dependent = 1e-12;
+  // [1] of the same diagonals: tangents that move less than this beside the normal do not move at all.
+  // Test: test_a_contact_of_a_link_on_a_hinge_pushes_no_more_than_it_must.
+  static constexpr double idle = 1e-9;
   // [1] excess of the squared impulse over the squared cone below which Newton's step needs no square root.
   // Test: test_a_block_that_hardly_moves_in_some_direction (x 100).
   static constexpr double near_root = 0.5;

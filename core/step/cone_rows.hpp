@@ -189,7 +189,15 @@ class ConeRows {
       leave_out_immobile(quartet);
     }
   }
-  // The same of rows that are walked to look at something, in room for one quartet.
+  // A point whose normal passes the hinges of a link, which hardly give way along it, has no impulse: any that acts
+  // would be limited by rounding, and of any size.
+  void leave_out_if_idle(Quartet& quartet, int normal) {
+    const Block4 mobility = couple(scene_, quartet, quartet);
+    double most = 0;
+    for (int r = 0; r < normal; ++r) most = mobility.columns[r][r] > most ? mobility.columns[r][r] : most;
+    if (mobility.columns[normal][normal] < LawTuning::idle_normal * most) leave_out(quartet, normal, most);
+  }
+  // What is held reacts to rows that are walked to look at something, in room for one quartet.
   FW_INLINE void hold_spare(Quartet& quartet) const {
     if (scene_.held.n_rows == 0) return;
     held_.find_rows(quartet, quartet.held_first, quartet.held_end);
@@ -258,15 +266,21 @@ class ConeRows {
       if (!(taken[r] > 0)) continue;
       rows[quartet.first + r].compliance += ClosureTuning::yields * open;
       is_soft = true;
-      if (mobility.columns[r][r] > ClosureTuning::immobile * open) continue;
-      for (int e = 0; e < quartet.n_ends; ++e)
-        for (int k = 0; k < quartet.ends[e].count; ++k) quartet.ends[e].y[k][r] = 0;
-      for (int k = 0; k < quartet.held_end - quartet.held_first; ++k) quartet.held[k][r] = 0;
-      ConeRow& row = rows[quartet.first + r];
-      g[quartet.first + r] = row.velocity = row.shift = 0;
-      row.compliance += open;
-      row.separates = false;
+      if (!(mobility.columns[r][r] > ClosureTuning::immobile * open)) leave_out(quartet, r, open);
     }
+  }
+  // Row r of a quartet has no impulse.
+  void leave_out(Quartet& quartet, int r, double mobility) {
+    for (int e = 0; e < quartet.n_ends; ++e) {
+      for (int k = 0; k < quartet.ends[e].count; ++k) quartet.ends[e].y[k][r] = 0;
+      for (int k = 0; forces && k < 6; ++k) forces[2 * (&quartet - quartets) + e].e[k][r] = 0;
+    }
+    for (int k = 0; k < quartet.held_end - quartet.held_first; ++k) quartet.held[k][r] = 0;
+    ConeRow& row = rows[quartet.first + r];
+    g[quartet.first + r] = row.velocity = row.shift = 0;
+    row.compliance += mobility;
+    row.separates = false;
+    is_soft = true;
   }
 
   const Scene& scene_;

@@ -203,6 +203,12 @@ class ContactRows {
       rows_.add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
     note_strike(c, material, normal, first, bound);
+    if (slides && may_be_idle(links[0], links[1])) rows_.leave_out_if_idle(quartet, n_rows - 1);
+  }
+  // Whether hinges alone may be what resists: within a tree, or of one that is bolted down.
+  FW_INLINE bool may_be_idle(int a, int b) const {
+    if (a >= 0 && b >= 0) return scene_.root[a] == scene_.root[b];
+    return scene_.tree.links[scene_.root[a < 0 ? b : a]].kind != JointKind::free;
   }
   FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row) {
     if (!scene_.has_restitution || motion_.holds || normal.softness != 0) return;

@@ -96,6 +96,9 @@ struct LawTuning {
   // Gaps of loaded contacts of single bodies up to this share of g dt^2 stay open [1]: closing them contradicts
   // sticking (docs/adr/0017). tests/simulation/test_settling.py.
   static constexpr double closed_share = 0.01;
+  // Normals that give way by less than this share of what tangents do [1] pass the hinges of their link, by a
+  // ten-thousandth of their arm. tests/simulation/test_robustness.py.
+  static constexpr double idle_normal = 1e-8;
 };
 
 // tests/physics/test_impacts.py notices all of them.
@@ -136,6 +139,9 @@ struct SeparateTuning {
   // less than four degrees; and stay as they are beyond the second number: one degree. There a share of the motion is
   // left that moves nothing [1]. tests/simulation/test_separation.py.
   static constexpr double free_detour = 16, vain_detour = 64, least_share = 1e-50;
+  // Normals that move less than this, against the lighter link alone, are held by hinges on both sides [1].
+  // tests/simulation/test_separation.py.
+  static constexpr double held = 1e-12;
   // Shapes are larger than this only if they have no end [m]. tests/simulation/test_separation.py.
   static constexpr double endless = 1e100;
   // Iterations at most, and the share of the first change at which they end [1]: the next step takes the rest.

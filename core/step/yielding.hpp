@@ -8,8 +8,9 @@
 // so that no link moves faster than 1.1 k times what its overlap asks for, and from K on not at all: it would be in
 // vain, and go on for ever.
 // The energy of a motion that gives the normal unit velocity is 1 / (2 G), of which a link of mass m has its part:
-// where m G > 1 / k^2 there is no such detour, and nothing to look at. Cost: O(depth) for each contact that is looked
-// at. Oracle: the twin.
+// where m G > 1 / k^2 there is no such detour, and nothing to look at. A normal that hinges hold on both sides has a
+// mobility of rounding, which tells no detour: it does not move. Cost: O(depth) for each contact that is looked at.
+// Oracle: the twin.
 #pragma once
 #include "step/cone_matrix.hpp"
 
@@ -24,8 +25,10 @@ class Yielding {
   // Rows in rising order.
   double of(int row, double G) {
     const int contact = rows_.rows[row].contact;
-    if (contact < 0 || rows_.rows[row].slack >= 0) return 0;  // limits move what they are on; gaps need nothing
+    if (contact < 0) return 0;  // limits move what they are on
     while (row >= quartet_->first + quartet_->rows) ++quartet_;
+    if (is_held(G)) return endless;
+    if (rows_.rows[row].slack >= 0) return 0;  // gaps need nothing
     constexpr double k2 = SeparateTuning::free_detour * SeparateTuning::free_detour;
     double most = 0;
     for (int e = 0; G > 0 && e < quartet_->n_ends; ++e) {
@@ -40,9 +43,20 @@ class Yielding {
   }
 
  private:
+  static constexpr double endless = SeparateTuning::endless;
   const Scene& scene_;
   const ConeRows<S>& rows_;
   const Quartet* quartet_;  // of the last row
+
+  // Whether nothing moves along the normal, but for rounding.
+  bool is_held(double G) const {
+    double least = endless;
+    for (int e = 0; e < quartet_->n_ends; ++e) {
+      const double mass = scene_.tree.links[quartet_->ends[e].link].mass;
+      least = mass > 0 && mass < least ? mass : least;
+    }
+    return G * least < SeparateTuning::held;
+  }
 
   double y(const QuartetEnd& end, int k, int row) const {
     if (quartet_->ball < 0) return end.y[k][row];
@@ -70,7 +84,7 @@ class Yielding {
     }
     const int own = scene_.shapes[c.a].link == end.link ? c.a : c.b;
     const double radius = scene_.shapes[own].shape.radius;
-    if (!(radius < SeparateTuning::endless)) return size[0];  // a plane that moves
+    if (!(radius < endless)) return size[0];  // a plane that moves
     return size[1] * radius > size[0] ? size[1] * radius : size[0];
   }
 };

@@ -59,6 +59,28 @@ def test_a_block_that_hardly_moves_in_some_direction(tilt: float) -> None:
     assert np.quantile(residuals, 0.75) <= 1e-10
 
 
+@pytest.mark.parametrize("hinges", [1, 2])
+def test_a_contact_of_a_link_on_a_hinge_pushes_no_more_than_it_must(hinges: int) -> None:
+    """It can be driven in like a door stopper, with any impulse without effect: such a one does not stay, wherever its
+    normal passes the hinge. On two hinges those with the same effect are a line, of which the least is taken; on one a
+    plane, and what is taken is about as small."""
+    rng, seen, mu = np.random.default_rng(5), 0, 0.8
+    for _ in range(400):
+        A = rng.normal(size=(3, hinges)) * 10.0 ** rng.uniform(-1, 0, hinges)
+        A[2] *= 10.0 ** rng.uniform(-3, -1)  # the normal passes near the hinge
+        g = A @ rng.normal(size=hinges)
+        problem = Cones(A @ A.T, g, [point(mu)], float(np.abs(g).max()))
+        cold, _ = problem.solve(**ONCE | {"max_gauss_seidel": 3})
+        without = np.array([0.0, 0.0, 1.0]) - A @ np.linalg.pinv(A)[:, 2]  # effect
+        if np.hypot(*cold[:2]) > 0.999 * mu * cold[2] or np.hypot(*without[:2]) > 0.9 * mu * without[2]:
+            continue
+        driven, _ = problem.solve(lambda0=cold + 1e4 * without, **ONCE)
+        assert problem.residual(driven) < 1e-6
+        assert np.linalg.norm(driven) < (1 + 1e-4 if hinges == 2 else 10) * np.linalg.norm(cold) + 1e-6
+        seen += 1
+    assert seen > 40
+
+
 @pytest.mark.parametrize(
     "block", [UNILATERAL, interval(-0.3, 0.5), interval(0.2, 0.2), equality(1), equality(3), equality(6)]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,21 @@ def test_overlaps_are_named_with_their_depths() -> None:
     final = sim.rollout(sim.state(), n_steps=400).final
     assert not sim.overlaps(final, 1e-6)
     assert np.abs(final.v).max() < 1e-3, "nothing was thrown"
+
+
+@pytest.mark.filterwarnings("ignore:environment . starts with")
+def test_links_that_overlap_across_a_hinge_jam_and_are_not_thrown() -> None:
+    """A humanoid whose thighs and shoulders, drawn into each other, count as touching: normals pass the hinges, and
+    friction locks them with impulses of any size."""
+    description = fw.models.humanoid().description
+    scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    jammed = replace(description, excludes=())
+    robot = scene.add(fw.ModelBuilder.from_description(jammed).build(), name="robot", pose=(0, 0, 0.9))
+    scene.servo(robot, kp=100.0, kd=2.0)
+    sim = fw.Simulator(scene, dt=2e-3, integrator="implicit")
+    n = 4
+    v = 0.3 * np.random.default_rng(0).normal(size=(n, sim.model.nv))
+    motion = sim.rollout(sim.state(n, v=v), control=np.zeros((n, 120, sim.nu)))
+    assert not motion.final.failed.any()
+    assert np.abs(motion.v).max() < 60.0
+    assert motion.final.contacts.impulse.max() < 1e3
