@@ -2,8 +2,8 @@
 
 Each run has a plant of its own: friction 0.6 to 1.0, links 10 % heavier than in the plan, steps of 2 ms instead of 20,
 and 10 ms from a state to the plan that was made for it. The quadruped trots at 0.8 m/s, turns, and is pushed by 200 N
-for 0.1 s from a random side; the humanoid walks at 0.4 m/s, and steps in place while it is pushed by 400 N for 0.1 s from
-one of eight sides. Updates are timed alone, on one core.
+for 0.1 s from a random side; the humanoid walks at 0.4 m/s, and steps in place while it is pushed by 400 N for 0.1 s
+from one of eight sides. Updates are timed alone, on one core.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Walker:
     trunk: str
 
     @classmethod
-    def of(cls, robot: str, samples: int) -> Walker:
+    def of(cls, robot: str, samples: int, iterations: int) -> Walker:
         motion = legged_motion(robot, getattr(fw.models, robot)(), LEGGED[robot], 1, 1)
         assert motion.control is not None
         sim = fw.Simulator(motion.scene, dt=NODE, integrator="implicit", num_threads=1)
@@ -53,7 +53,7 @@ class Walker:
         trunk = "robot/trunk" if robot == "quadruped" else "robot/torso"
         task = _trot(sim, standing, posture) if robot == "quadruped" else _walk(sim, standing, posture)
         smoothing = fw.mpc.Smoothing(std=0.01, samples=samples)
-        mpc = fw.mpc.ILQR(sim, task, nodes=25, smoothing=smoothing, control=posture)
+        mpc = fw.mpc.ILQR(sim, task, nodes=25, smoothing=smoothing, control=posture, iterations=iterations)
         return cls(robot, mpc, plant, standing, trunk)
 
     def has_fallen(self, state: fw.State) -> bool:
@@ -153,13 +153,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10, help="(default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each run (default: %(default)s)")
     parser.add_argument("--samples", type=int, default=4, help="of the smoothing (default: %(default)s)")
+    parser.add_argument("--iterations", type=int, default=2, help="of an update (default: %(default)s)")
     options = parser.parse_args(argv)
     stay_on_one_core()
     for robot in options.robots:
         if robot not in FEET:
             parser.error(f"robots: expected some of {', '.join(FEET)}, got {robot!r}")
         rows = {"quadruped": quadruped, "humanoid": humanoid}[robot](
-            Walker.of(robot, options.samples), options.seeds, options.seconds
+            Walker.of(robot, options.samples, options.iterations), options.seeds, options.seconds
         )
         up = sum(row["stays up"] == "yes" for row in rows)
         print(f"{robot}: {up} of {len(rows)} stay up\n\n{markdown_table(rows)}\n")

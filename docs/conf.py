@@ -49,7 +49,7 @@ CONTENTS = {
         *("tutorials/closed-loops", "tutorials/gradients", "cluster"),
     ),
     "User guide": (
-        *("notation", "importing", "scene", "simulator", "actuators", "mechanisms", "viewing", "control"),
+        *("notation", "importing", "scene", "simulator", "actuators", "mechanisms", "viewing", "control", "mpc"),
         *("constraints", "which-algorithm", "delassus", "derivatives", "step_derivatives", "smoothing"),
         *("reliability", "coming-from-mujoco", "coming-from-pinocchio", "file_format", "api/index"),
     ),

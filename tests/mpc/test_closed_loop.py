@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,12 @@ def test_plans_are_followed_further_where_there_is_no_new_one() -> None:
     never.count = 1
     with pytest.raises(ValueError, match="no"):
         fw.mpc.run(never, plant, plant.state(), 1.0)
+
+
+def test_runs_are_saved_as_web_pages(tmp_path: Path) -> None:
+    plant = slider()
+    fw.mpc.run(controller(slider()), plant, plant.state(), 0.1).html(tmp_path / "run.html")
+    assert (tmp_path / "run.html").stat().st_size > 10_000
 
 
 def test_states_are_shown_25_times_a_second() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,18 @@ class ClosedLoop(Record):
         from ..viewer.world import World
 
         return Animation(World.of(self.plant.scene), self.plant.model.name, self.time, self.q[None])
+
+    def html(self, path: str | os.PathLike[str], *, fps: float = 50.0) -> None:
+        """Save the motion as a web page, see :meth:`Trajectory.html`."""
+        from ..viewer.page import save_page
+
+        save_page(self.animation(), path, fps=fps)
+
+    def video(self, path: str | os.PathLike[str], *, fps: float = 30.0, size: tuple[int, int] = (1280, 720)) -> None:
+        """Save the motion as an MP4 file, or as images, see :meth:`Trajectory.video`."""
+        from ..viewer.film import save_video
+
+        save_video(self.animation(), path, fps=fps, size=size)
 
     def __repr__(self) -> str:
         end = "" if self.failed_at is None else f", failed at {self.failed_at:.2f} s"
