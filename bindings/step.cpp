@@ -138,6 +138,40 @@ void mark_pushed(Environments& self, nb::ndarray<const std::int64_t, nb::ndim<1>
   }
 }
 
+host::Vec3<double> vector(const double* x) { return {x[0], x[1], x[2]}; }
+
+// What contacts do to some shapes: linear and angular impulse about a point, of each environment, in world axes.
+nb::object contact_wrenches(Environments& self, nb::ndarray<const double, nb::shape<-1, 6>, nb::c_contig> impulses,
+                            nb::ndarray<const bool, nb::ndim<1>, nb::c_contig> shapes,
+                            nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig> origins) {
+  using namespace host;
+  std::size_t n = 0;
+  for (const ContactList& list : self.contacts()) n += static_cast<std::size_t>(list.count);
+  if (impulses.shape(0) != n || shapes.shape(0) != static_cast<std::size_t>(self.simulation().scene().n_shapes) ||
+      origins.shape(0) != self.batch())
+    throw std::invalid_argument(
+        "contact_wrenches: expected impulses of all contacts, a flag for each shape, and an "
+        "origin for each environment");
+  NewArray wrenches({self.batch(), 6}, 'd');
+  double* out = static_cast<double*>(wrenches.data());
+  const double* x = impulses.data();
+  for (std::size_t e = 0; e < self.batch(); ++e, out += 6) {
+    const Vec3<double> origin = vector(origins.data() + 3 * e);
+    Vec3<double> force = zero3<double>(), moment = force;
+    for (const Contact* c = self.contacts()[e].data; c != self.contacts()[e].data + self.contacts()[e].count;
+         ++c, x += 6) {
+      const double sign = static_cast<double>(shapes.data()[c->a]) - static_cast<double>(shapes.data()[c->b]);
+      if (sign == 0) continue;
+      const Vec3<double> t1 = vector(c->frame), t2 = vector(c->frame + 3), normal = vector(c->frame + 6);
+      const Vec3<double> push = (t1 * x[0] + t2 * x[1] + normal * x[2]) * sign;
+      force += push;
+      moment += (t1 * x[3] + t2 * x[4] + normal * x[5]) * sign + cross(vector(c->position) - origin, push);
+    }
+    for (int k = 0; k < 3; ++k) out[k] = force[k], out[3 + k] = moment[k];
+  }
+  return wrenches.take();
+}
+
 // One number of each solved row of all environments.
 template <class Value>
 nb::object column(const KeptSolutions& kept, const Value& value) {
@@ -382,6 +416,12 @@ void bind_step(nb::module_& m) {
       .def("closure_errors", &get_closure_errors,
            nb::sig("def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]"),
            "How far rows of closures are from closed, (batch, rows) [m, rad].")
+      .def("contact_wrenches", &contact_wrenches, nb::arg("impulses"), nb::arg("shapes"), nb::arg("origins"),
+           nb::sig("def contact_wrenches(self, impulses: numpy.typing.NDArray[numpy.float64], shapes: "
+                   "numpy.typing.NDArray[numpy.bool_], origins: numpy.typing.NDArray[numpy.float64]) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           "What contacts do to the shapes that are flagged, with impulses (n, 6) as they are read: (batch, 6), linear "
+           "and about origins (batch, 3), world axes [N s, N m s].")
       .def("mark_pushed", &mark_pushed, nb::arg("columns"), nb::arg("flags"),
            "Sets flags (batch, n) of the columns of shapes that a contact pushed in the last step; others stay.")
       .def(

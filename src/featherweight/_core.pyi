@@ -487,6 +487,11 @@ class Environments:
     def closure_errors(self) -> numpy.typing.NDArray[numpy.float64]:
         """How far rows of closures are from closed, (batch, rows) [m, rad]."""
 
+    def contact_wrenches(self, impulses: numpy.typing.NDArray[numpy.float64], shapes: numpy.typing.NDArray[numpy.bool_], origins: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        What contacts do to the shapes that are flagged, with impulses (n, 6) as they are read: (batch, 6), linear and about origins (batch, 3), world axes [N s, N m s].
+        """
+
     def mark_pushed(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', writable=False)], flags: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu')]) -> None:
         """
         Sets flags (batch, n) of the columns of shapes that a contact pushed in the last step; others stay.

@@ -43,19 +43,16 @@ class ContactForceSensor(Record):
             raise ValueError(f"unknown link or shape {self.of!r}{close_names(self.of, known)}")
         link = scene.shapes[shapes[0]].link if shapes else -1
         q, _, _ = last_step(state)
-        origin = np.zeros((len(q), 3)) if link < 0 else np.asarray(_core.forward_kinematics(model, q))[:, link, :3, 3]
+        at = None if link < 0 else model.link_names[link]
+        origin = np.zeros((len(q), 3)) if at is None else np.asarray(_core.frame_placement(model, q, at))[:, :3, 3]
         force, torque = contact_wrench(state, shapes, origin)
         return WrenchReading(squeezed(force, state), squeezed(torque, state))
 
 
 def contact_wrench(state: State, shapes: list[int], origin: Array) -> tuple[Array, Array]:
     """Force and torque about ``origin`` (batch, 3) on the shapes, (batch, 3) each, world axes."""
-    contacts = state.contacts
-    sign = np.isin(contacts.shape_a, shapes).astype(float) - np.isin(contacts.shape_b, shapes).astype(float)
-    F = sign[:, None] * contacts.force_world
-    spin = np.einsum("nij,ni->nj", contacts.frame, contacts.impulse[:, 3:] / contacts.dt)
-    T = sign[:, None] * spin + np.cross(contacts.position - origin[contacts.environment], F)
-    force, torque = np.zeros(origin.shape), np.zeros(origin.shape)
-    np.add.at(force, contacts.environment, F)
-    np.add.at(torque, contacts.environment, T)
-    return force, torque
+    flags = np.zeros(len(state.simulator.scene.shapes), dtype=np.bool_)
+    flags[shapes] = True
+    wrench = state._core.contact_wrenches(state._read.contacts, flags, np.ascontiguousarray(origin))
+    wrench /= state.simulator.dt
+    return wrench[:, :3], wrench[:, 3:]

@@ -42,4 +42,4 @@ class IMU(Record):
         classical = np.asarray(_core.frame_acceleration(model, q, v, a, self.frame, classical=True))[..., :3]
         R = np.asarray(_core.frame_placement(model, q, self.frame))[..., :3, :3]
         proper = classical - np.einsum("...ji,...j->...i", R, gravity_of(state))
-        return ImuReading(np.array(velocity[..., 3:]), squeezed(proper, state))
+        return ImuReading(np.asarray(velocity)[..., 3:], squeezed(proper, state))
