@@ -49,6 +49,7 @@ class LinearisedNodes:
         e = np.random.default_rng(smoothing.seed).standard_normal((smoothing.samples, nodes, 2 * nv + nu))
         e[0] = 0.0
         self._q, self._v, self._control = np.split(smoothing.std * e.reshape(-1, 2 * nv + nu), [nv, 2 * nv], axis=1)
+        self._kept = _core.KeptSolutions(sim._core, nodes * smoothing.samples)
         self._columns = derivatives.Columns(sim, ("q", "v", "control"))
 
     def __call__(self, q: Array, v: Array, control: Array) -> tuple[Array, Array]:
@@ -62,10 +63,11 @@ class LinearisedNodes:
         core.q[...], core.v[...], core.q_start[...], core.v_start[...] = q, v, q, v
         told = sim._actuation.controls(control[:, None])
         for k in range(self._substeps):
-            kept = _core.KeptSolutions(sim._core, core.batch)
-            core.rollout(0, 1, None, told, None, sim._options, sim.num_threads, None, kept, False)
+            core.rollout(0, 1, None, told, None, sim._options, sim.num_threads, None, self._kept, False)
             drive = None, None if told is None else told[:, 0], None
-            matrix, _, _ = derivatives.differentiate(sim, core, kept, drive, self._columns, "jacobian", None)
+            matrix, _, _ = derivatives.differentiate(sim, core, self._kept, drive, self._columns, "jacobian", None)
+            if self._substeps == 1:
+                return self._split(self._averaged(matrix))
             A, B = self._split(matrix)
             if k == 0:
                 total_A, total_B = A, B
@@ -76,10 +78,10 @@ class LinearisedNodes:
     def _averaged(self, x: Array) -> Array:
         """From (samples nodes, ...) to (nodes, ...)."""
         if self._samples == 1:
-            return np.ascontiguousarray(x)
+            return x
         return np.asarray(x.reshape(self._samples, self._nodes, *x.shape[1:]).mean(axis=0))
 
     def _split(self, matrix: Array) -> tuple[Array, Array]:
         """Columns of the state and of controls."""
         n = 2 * self._sim.model.nv
-        return matrix[:, :, :n], self._columns.split(matrix)["control"]
+        return np.ascontiguousarray(matrix[:, :, :n]), np.ascontiguousarray(self._columns.split(matrix)["control"])
