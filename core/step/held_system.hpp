@@ -6,7 +6,8 @@
 // mechanism's own matrix: with c = D^-1/2 L^-1 Y y of each of their rows, y_a . y_b - c_a . c_b (held_lane.hpp).
 //
 // Rows that depend on earlier ones get no impulse. What counts as dependent is decided by the scale of the mechanism,
-// since frames in files are rounded, and rows that repeat each other then differ by that.
+// since frames in files are rounded, and rows that repeat each other then differ by that; and by how easily its links
+// move apart from each other, since none of the turns that hinges in a plane hold may be one that it can make.
 // Cost: m rows that all meet take m^3/6 + m^2 (their degrees of freedom)/2 operations on lanes; m rows of which each
 // meets b before it, m b^2 / 2. Oracle: the twin, dense.
 #pragma once
@@ -34,6 +35,7 @@ class HeldSystem {
     y_ = arena.take<S>(plan_.n_numbers);
     F_ = arena.take<S>(plan_.n_factors);
     floors_ = arena.take<S>(plan_.n_scales);
+    apart_ = arena.take<S>(plan_.n_scales);
     weights_ = arena.take<S>(plan_.n_rows);
     guides_ = arena.take<Guide<S>>(plan_.guides ? plan_.n_rows : 0);
     dense_ = arena.take<S>(plan_.n_rows ? scene.tree.nv : 0);
@@ -56,6 +58,7 @@ class HeldSystem {
 
   void factorise(const FreeMotion<S>& motion) {
     for (std::size_t k = 0; k < plan_.n_numbers; ++k) y_[k] = S(0);
+    for (int s = 0; s < plan_.n_scales; ++s) apart_[s] = S(0);
     for (int c = 0; c < scene_.n_closures; ++c) walk(scene_.closures[c], plan_.parts[c], motion);
     for (int c = 0; c < scene_.n_couplings; ++c) walk(scene_.couplings[c], plan_.parts[scene_.n_closures + c], motion);
     couple();
@@ -99,6 +102,7 @@ class HeldSystem {
   const HeldPlan& plan_;
   S *y_, *F_;  // rows of L, with inverses of D on its diagonal
   S* floors_;  // of each scale: smaller pivots are none
+  S* apart_;   // and how easily links move that its rows hold together, each by itself
   S* weights_;
   Guide<S>* guides_;
   S *dense_, *path_;
@@ -121,6 +125,16 @@ class HeldSystem {
     for (int k = 0; k < count; ++k) y[end.at[k]] = y[end.at[k]] + path_[k];
   }
 
+  // How easily a link travels at p, and turns, in any direction: within the number of its joints.
+  void see_end(int link, const Vec3<S>& p, const FreeMotion<S>& motion, S& travels, S& turns) const {
+    for (int f = scene_.last_dof[link]; f >= 0; f = scene_.tree.dof_parent[f]) {
+      const Dof<S>& d = motion.dofs[f];
+      const Vec3<S> u = velocity_at(d.axis, p);
+      travels = travels + dot(u, u) * (d.weight * d.weight);
+      turns = turns + dot(d.axis.ang, d.axis.ang) * (d.weight * d.weight);
+    }
+  }
+
   // Two frames stay together, along and about the axes of the first. Both sides are pushed at the origin of the second
   // frame, where the first may be elsewhere: so their forces balance, and the velocity of a row is the rate of its
   // error however far they are apart.
@@ -130,6 +144,12 @@ class HeldSystem {
     for (int side = 0, e = 0; side < 2; ++side) {
       if (links[side] < 0) continue;
       const Vec3<S> p = b.p - motion.pose[scene_.root[links[side]]].p;
+      S travels(0), turns(0);
+      see_end(links[side], p, motion, travels, turns);
+      for (int r = 0; r < closure.n_rows; ++r) {
+        S& apart = apart_[plan_.rows[part.first + r].scale];
+        apart = larger(closure.axes[r] < 3 ? travels : turns, apart);
+      }
       for (int r = 0; r < closure.n_rows; ++r) {
         const bool turns = closure.axes[r] >= 3;
         const Vec3<S> along = closure.length > 0 ? line_between(a, b).direction : column(a.R, closure.axes[r] % 3);
@@ -184,7 +204,8 @@ class HeldSystem {
       S& floor = floors_[own.scale];
       floor = larger(inverse_pivot(row), floor);  // its mobility, so far
     });
-    for (int s = 0; s < plan_.n_scales; ++s) floors_[s] = floors_[s] * S(ClosureTuning::dependent);
+    for (int s = 0; s < plan_.n_scales; ++s)
+      floors_[s] = larger(floors_[s] * S(ClosureTuning::dependent), apart_[s] * S(ClosureTuning::rounded));
   }
 
   // Rows that are guided yield. What acts at the end of the step or kick, h long, is on the other side of the equation.

@@ -170,6 +170,9 @@ struct ClosureTuning {
   // Rows whose mobility, apart from what earlier rows move, is below this share of the largest of their kind repeat
   // them [1]: frames that are rounded to 1e-5 of a link. tests/simulation/test_closures_hold.py.
   static constexpr double dependent = 1e-10;
+  // So do rows whose mobility is below this share of what the links that they hold have each by itself [1]: rounding,
+  // and axes that are parallel to a microradian. tests/simulation/test_closures_hold.py.
+  static constexpr double rounded = 1e-12;
   // Contacts and limits whose mobility is this share of what it would be with nothing held have none [1].
   // tests/simulation/test_step_oracle.py.
   static constexpr double immobile = 1e-6;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.loops import parallelograms
 
 import featherweight as fw
 
@@ -57,3 +58,28 @@ def test_closures_between_bodies() -> None:
     point = (X["right"] @ [-0.1, 0, 0, 1]) - (X["plate"] @ [0.1, 0, 0, 1])
     assert np.abs(point).max() < 1e-9
     assert not trajectory.final.failed.any()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-7])
+def test_hinges_of_bars_in_a_plane_hold_no_more_than_their_pins(tilt: float) -> None:
+    """Of a hinge's five rows three have nothing to move, the turns all of them: what they see is rounding."""
+    mechanism = parallelograms(0.7)
+    v = mechanism.velocity(np.random.default_rng(0))
+    runs = []
+    for hinges in (False, True):
+        scene = fw.Scene(gravity=(0.0, 0.0, 0.0))
+        scene.add(mechanism.model, name="m", q=mechanism.q, self_collision=False)
+        for pin in mechanism.constraints:
+            assert isinstance(pin, fw.HingeConstraint)
+            ends = f"m/{pin.frame}", np.asarray(pin.offset), f"m/{pin.to}", np.asarray(pin.to_offset)
+            frame, offset, to, to_offset = ends
+            if hinges:
+                offset = offset @ fw.pose((0.0, 0.0, 0.0), rpy=(tilt, tilt, 0.0))
+                scene.constrain(fw.HingeConstraint(frame, to, axis="z", offset=offset, to_offset=to_offset))
+            else:
+                scene.constrain(fw.PointConstraint(frame, ("x", "y"), offset[:3, 3], to=to, to_offset=to_offset[:3, 3]))
+        sim = fw.Simulator(scene, dt=1e-3)
+        runs.append(sim.rollout(sim.state(v=v), n_steps=300))
+    pins, hinges_ = runs
+    assert hinges_.unconverged == 0 and not hinges_.final.failed
+    np.testing.assert_allclose(hinges_.q, pins.q, rtol=0, atol=1e-9 + 10 * tilt)
