@@ -1,12 +1,12 @@
-"""The same on a Ray cluster of two nodes on this machine; one worker is killed at work."""
+"""The same on a Ray cluster of two nodes on this machine, of which some workers are killed at work."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import signal
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,17 @@ pytest.importorskip("ray")  # the extra `cluster`; there are no wheels for some 
 cluster = fw.cluster
 
 
-@pytest.fixture(scope="module", autouse=True)
+def test_work_on_two_nodes(tmp_path: Path) -> None:
+    """One test for all of it: starting a cluster takes as long as everything that is done with it."""
+    with two_nodes():
+        bits_do_not_depend_on_workers()
+        results_of_workers_are_kept(tmp_path / "results")
+        lost_workers_are_replaced(tmp_path)
+        errors_come_back_with_their_cause()
+        what_cannot_be_sent_is_named()
+
+
+@contextmanager
 def two_nodes() -> Iterator[None]:
     """On the loopback interface, without messages to anybody else's machine."""
     with pytest.MonkeyPatch.context() as patch:
@@ -31,93 +41,58 @@ def two_nodes() -> Iterator[None]:
         Cluster: Any = importlib.import_module("ray.cluster_utils").Cluster
         node: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.1"}
         nodes = Cluster(initialize_head=True, head_node_args=node | {"include_dashboard": False})
-        nodes.add_node(**node)
-        ray.init(address=nodes.address, log_to_driver=False)
-        yield
-        ray.shutdown()
-        nodes.shutdown()
+        try:
+            nodes.add_node(**node)
+            ray.init(address=nodes.address, log_to_driver=False)
+            yield
+        finally:
+            ray.shutdown()
+            nodes.shutdown()
 
 
-@pytest.fixture(scope="module")
-def sim() -> fw.Simulator:
+def bits_do_not_depend_on_workers() -> None:
     scene = fw.Scene(ground=fw.Plane(friction=0.6))
     scene.add(fw.box((0.2, 0.2, 0.2)), name="crate", pose=(0, 0, 0.3))
-    return fw.Simulator(scene, dt=2e-3)
+    sim = fw.Simulator(scene, dt=2e-3)
+    state = sim.state(30, v=np.random.default_rng(1).standard_normal((30, 6)))
+    whole = sim.rollout(state, n_steps=200)
+    for workers in (None, 1, 4):
+        assert cluster.rollouts(sim, state, n_steps=200, size=8, workers=workers) == whole
 
-
-def thrown(sim: fw.Simulator, n: int) -> fw.State:
-    return sim.state(n, v=np.random.default_rng(1).standard_normal((n, sim.model.nv)))
-
-
-@pytest.mark.parametrize("workers", [None, 1, 2, 4])
-def test_bits_do_not_depend_on_workers(workers: int | None, sim: fw.Simulator) -> None:
-    state = thrown(sim, 30)
-    assert cluster.rollouts(sim, state, n_steps=200, size=8, workers=workers) == sim.rollout(state, n_steps=200)
-
-
-def test_generators_do_not_depend_on_workers() -> None:
     def draw(item: int, rng: np.random.Generator) -> float:
         return item + float(rng.random())
 
     assert cluster.map(draw, range(9), seed=2, workers=2) == cluster.map(draw, range(9), seed=2, workers=0)
 
 
-def test_evaluations_do_not_depend_on_workers() -> None:
-    task = fw.gym.tasks.cart_pole()
+def results_of_workers_are_kept(directory: Path) -> None:
+    def threads(item: int) -> tuple[int, str]:
+        return os.getpid(), os.environ["FEATHERWEIGHT_THREADS"]
 
-    def lean(seen: Any) -> Any:
-        return np.sign(seen[:, 1:2])
-
-    whole = cluster.evaluate(task, lean, episodes=12, size=4, workers=0)
-    assert cluster.evaluate(task, lean, episodes=12, size=4, workers=2) == whole
+    first = cluster.map(threads, range(4), workers=1, directory=directory)
+    assert {share for _, share in first} == {"2"} and os.getpid() not in dict(first)
+    assert cluster.map(threads, range(4), workers=1, directory=directory) == first
 
 
-def test_a_lost_worker_is_replaced(tmp_path: Path) -> None:
-    def end_once(item: int) -> int:
-        mark = tmp_path / "ended"
-        if item == 3 and not mark.exists():
+def lost_workers_are_replaced(place: Path) -> None:
+    def end(item: int) -> int:
+        mark = place / "ended"
+        if item == 1 or (item == 3 and not mark.exists()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return item * item
 
-    assert cluster.map(end_once, range(6), workers=2) == [0, 1, 4, 9, 16, 25]
-    assert (tmp_path / "ended").exists()
-
-
-def test_an_item_that_ends_every_worker_is_named() -> None:
-    def end(item: int) -> int:
-        if item == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return item
-
-    zero, lost, two = cluster.map(end, range(3), workers=2, on_error="return")
-    assert (zero, two) == (0, 2)
+    zero, lost, *others = cluster.map(end, range(5), workers=2, on_error="return")
+    assert (zero, others) == (0, [4, 9, 16])
     assert str(lost) == "item 1: WorkerLostError: its worker ended 3 times"
 
 
-def test_errors_come_back_with_their_cause() -> None:
+def errors_come_back_with_their_cause() -> None:
     with pytest.raises(cluster.ItemError, match="item 1: ZeroDivisionError") as caught:
         cluster.map(lambda x: 1 / x, [1, 0], workers=1)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_what_cannot_be_sent_is_named() -> None:
+def what_cannot_be_sent_is_named() -> None:
     with pytest.raises(ValueError, match="item 1: cannot be sent to a worker"):
         cluster.map(lambda x: x, [0, (i for i in range(3))], workers=1)
-
-
-def test_workers_have_their_share_of_the_cores() -> None:
-    def threads(_: int) -> str:
-        return os.environ["FEATHERWEIGHT_THREADS"]
-
-    assert cluster.map(threads, range(2), workers=None) == ["1", "1"]
-    assert cluster.map(threads, range(2), workers=1) == ["2", "2"]
-
-
-def test_results_of_workers_are_kept(tmp_path: Path) -> None:
-    def slow(item: int) -> float:
-        time.sleep(0.01)
-        return time.monotonic()
-
-    first = cluster.map(slow, range(4), workers=2, directory=tmp_path)
-    assert cluster.map(slow, range(4), workers=2, directory=tmp_path) == first

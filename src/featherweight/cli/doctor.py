@@ -26,6 +26,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gym": ("Gymnasium environments", ("gymnasium",)),
     "torch": ("gradients in PyTorch", ("torch",)),
     "jax": ("gradients in JAX", ("jax",)),
+    "cluster": ("work on several machines", ("ray",)),
 }
 
 
