@@ -21,7 +21,12 @@ inline void record_contacts(const StepRows& rows, std::size_t environment, int r
   ContactList& list = rows.contacts[environment];
   if (row == 0) starts[0] = 0;
   list.count = starts[row];
-  reserve(list, list.count + touched.count);
+  // Room for the rows that are left if as much touches in them, within reason: new pages cost more than what is
+  // written.
+  const double wanted = list.count + touched.count;
+  const double likely = wanted + static_cast<double>(touched.count) * (rows.n_rows - row - 1);
+  if (wanted * sizeof(Contact) > static_cast<double>(list.memory.size))
+    reserve(list, static_cast<int>(likely < 4 * wanted ? likely : 4 * wanted));
   for (int k = 0; k < touched.count; ++k) list.data[list.count++] = touched.data[k];
   starts[row + 1] = list.count;
 }
