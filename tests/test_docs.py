@@ -27,6 +27,7 @@ def test_python_blocks_run(
 ) -> None:
     """In order, in one namespace, beside a file robot.urdf; indented lines after a block that prints are its output."""
     pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.setattr("webbrowser.open", lambda *_: True)
     monkeypatch.chdir(tmp_path)
     Path("robot.urdf").write_text(ROBOT)
     names: dict[str, Any] = {"fw": fw, "np": np, "text": ROBOT}

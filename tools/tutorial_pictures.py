@@ -2,7 +2,8 @@
 
 python -m tools.tutorial_pictures [words of their names]
 
-The one of the quadruped that trots needs the policy that ``python examples/learning/trot.py`` leaves in ``out/trot``.
+Those of the quadruped that trots, among them ``trot.gif`` of the README, need the policy that
+``python examples/learning/trot.py`` leaves in ``out/trot``.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Any
 import matplotlib.image
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 import featherweight as fw
+from featherweight.viewer.film import render
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Page, picture, and what it shows side by side: motions by name in the program of the page, and times [s].
@@ -60,15 +63,20 @@ def throw(names: dict[str, Any], file: Path) -> None:
     figure.savefig(file, dpi=110)
 
 
-def trot(policy: Path, file: Path) -> None:
-    """A few frames of one period of the trot."""
+def trot(policy: Path, file: Path, animation: Path) -> None:
+    """A few frames of one period of the trot, and two seconds of it, moving."""
     sys.path.insert(0, str(DOCS.parent / "examples" / "learning"))
     trot, ppo = importlib.import_module("trot"), importlib.import_module("ppo")
     learnt = ppo.Policy(*trot.sizes(), ppo.Settings())
     learnt.load(policy)
-    motion, _ = trot.show(learnt, seconds=1.6)
-    frames = [film(motion, time, (960, 720))[240:520, 300:780] for time in (0.9, 1.1, 1.3)]
+    motion, _ = trot.show(learnt, seconds=3.0)
+    frames = [film(motion, time) for time in (0.9, 1.1, 1.3)]
     matplotlib.image.imsave(file, np.concatenate(frames, axis=1))
+    moving = list(render(motion.animation().frames(25.0, 1000), size=(640, 360)))[-50:]
+    # one palette for all frames, without dithering: what stands still compresses to nothing
+    palette = Image.fromarray(np.concatenate(moving[::10])).quantize(96)
+    pictures = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in moving]
+    pictures[0].save(animation, save_all=True, append_images=pictures[1:], duration=40, loop=0)
 
 
 def main(words: list[str]) -> None:
@@ -83,7 +91,7 @@ def main(words: list[str]) -> None:
         if all(word in "gradients" for word in words):
             throw(program_of(DOCS / "tutorials" / "gradients.md"), images / "tutorial_throw.png")
         if all(word in "trot" for word in words) and policy.exists():
-            trot(policy, images / "tutorial_trot.png")
+            trot(policy, images / "tutorial_trot.png", images / "trot.gif")
         os.chdir(DOCS)
 
 

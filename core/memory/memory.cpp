@@ -1,9 +1,10 @@
 #include "memory/memory.hpp"
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include "memory/platform.hpp"
 
 namespace featherweight {
 namespace {
@@ -14,16 +15,16 @@ std::atomic<long> growths = 0;
 
 void grow(Memory& memory, std::size_t size, std::size_t keep) {
   const std::size_t rounded = (size + size / 2 + 63) / 64 * 64;
-  void* const data = std::aligned_alloc(64, rounded);
+  void* const data = platform::aligned_allocate(64, rounded);
   if (!data) throw std::bad_alloc();
   if (keep) std::memcpy(data, memory.data, keep);
-  std::free(memory.data);
+  platform::aligned_free(memory.data);
   memory = {data, rounded, 0};
   ++growths;
 }
 
 void release(Memory& memory) {
-  std::free(memory.data);
+  platform::aligned_free(memory.data);
   memory = {};
 }
 

@@ -1,7 +1,5 @@
 #include "runtime/thread_pool.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "memory/platform.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/interrupt.hpp"
 
@@ -95,11 +94,11 @@ class ThreadPool {
 ThreadPool& pool() {
   static std::mutex mutex;
   static ThreadPool* instance = nullptr;
-  static pid_t owner = 0;
+  static long owner = 0;
   std::lock_guard lock(mutex);
-  if (!instance || owner != getpid()) {
+  if (!instance || owner != platform::process_number()) {
     instance = new ThreadPool;
-    owner = getpid();
+    owner = platform::process_number();
   }
   return *instance;
 }

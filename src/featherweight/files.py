@@ -61,18 +61,25 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     folder = os.path.dirname(target)
     partial = os.path.join(folder, f".featherweight-{secrets.token_hex(8)}.partial")
     try:
-        with open(partial, "xb") as file:
+        with _opened(partial, target) as file:
             yield file
             file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
             os.fsync(file.fileno())
+        if mode is not None:
+            os.chmod(partial, stat.S_IMODE(mode))
         os.replace(partial, target)
     except BaseException:
         with suppress(OSError):  # what went wrong before is what matters
             os.unlink(partial)
         raise
     _sync_folder(folder)
+
+
+def _opened(partial: str, target: str) -> IO[bytes]:
+    try:
+        return open(partial, "xb")
+    except OSError as error:  # about the file that was asked for, not about its stand-in
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", target) from None
 
 
 def _sync_folder(folder: str) -> None:

@@ -471,3 +471,36 @@ def test_bash_completes_commands_options_and_models(capsys: pytest.CaptureFixtur
     assert completed("featherweight", "info", "quad") == {"quadruped"}
     for shell in ("zsh", "fish"):
         assert "simulate" in run(capsys, "completion", shell)[1]
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys)
+    assert code == 2
+    assert "examples:" in err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("view", "missing.npz"), "missing.npz: No such file or directory"),
+        (("view", "junk.npz"), "junk.npz: not a motion saved by featherweight simulate --out"),
+        (("simulate", "quadruped", "--keyframe", "home"), "unknown keyframe 'home': the model has no keyframes"),
+        (("simulate", "arm", "--seconds", "0.01", "--html", "/proc/arm.html"), "/proc/arm.html: cannot be written"),
+        (("simulate", "arm", "--seconds", "0.01", "--video", "/proc/arm.mp4"), "/proc/arm.mp4: cannot be written"),
+    ],
+)
+def test_bad_files_are_one_sentence_that_names_them(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    if "/proc" in message and not Path("/proc").is_dir():
+        pytest.skip("no folder that nobody can write to")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "junk.npz").write_bytes(b"junk")
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1

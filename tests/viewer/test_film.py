@@ -90,6 +90,22 @@ def test_a_level_floor_has_a_grid_and_a_shadow_and_nothing_is_cut_off() -> None:
             assert not (red[0].any() or red[-1].any() or red[:, 0].any() or red[:, -1].any())
 
 
+def test_the_camera_and_the_shadow_go_with_what_travels() -> None:
+    scene = fw.Scene(ground=fw.Plane(), gravity=(0.0, 0.0, 0.0))
+    scene.add(fw.box((0.2, 0.2, 0.2), rgba=(1.0, 0.0, 0.0, 1.0)), name="crate", pose=(0.0, 0.0, 0.3))
+    sim = fw.Simulator(scene, 2e-3)
+    motion = sim.rollout(sim.state(v=np.array([10.0, 0.0, 0.0, 0.0, 0.0, 0.0])), n_steps=300)
+    pictures = list(render(motion.animation().frames(5.0, 100), size=(320, 180)))
+    first, last = redness(pictures[0]), redness(pictures[-1])
+    assert np.mean(first != last) < 5e-3
+
+    def shaded(picture: np.ndarray) -> int:
+        return int((np.abs(picture.astype(int) - (173, 176, 184)).max(axis=-1) < 4).sum())
+
+    assert shaded(pictures[0]) > 100
+    assert shaded(pictures[-1]) == pytest.approx(shaded(pictures[0]), rel=0.1)
+
+
 def test_bad_sizes_and_environments_are_named(tmp_path: Path) -> None:
     motion = thrown()
     (tmp_path / "x.mp4").write_bytes(b"kept")

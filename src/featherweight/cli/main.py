@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options, rest = parser.parse_known_args(argv)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return EXIT_BAD_INPUT
     if rest and options.command != "bench":
         parser.error(f"unknown arguments: {' '.join(rest)}")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -54,11 +57,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):  # the reader, `head` or a pager, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        print(f"featherweight {options.command}: {error}", file=sys.stderr)
+        print(f"featherweight {options.command}: {_sentence(error)}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def _sentence(error: Exception) -> str:
+    """Of the operating system's errors, the file and the reason, without their number."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     text = "Describe a robot: joints, the tree of links, loops, actuators, sensors, keyframes, import report."
     info = commands.add_parser("info", help="describe a robot", description=text)
@@ -259,6 +269,8 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(f"{path} is a directory, expected a file")
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"{path}: no permission to write to {path.parent}")
     if options.plot is not None:
         figure_class()
     if options.video is not None:

@@ -50,5 +50,5 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in ("time", "q", "residual", "robot") if name in file}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not a saved motion: {error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise ValueError(f"{path}: not a motion saved by featherweight simulate --out") from None

@@ -467,7 +467,8 @@ def _joined(parts: list[Array]) -> Array:
 def _look_up(kind: str, name: str, known: Mapping[str, _T]) -> _T:
     if name in known:
         return known[name]
-    raise ValueError(f"unknown {kind} {name!r}{close_names(str(name), known)}")
+    hint = close_names(str(name), known) if known else f": the model has no {kind}s"
+    raise ValueError(f"unknown {kind} {name!r}{hint}")
 
 
 def _core_link(link: Link) -> tuple[str, float, list[float], list[float]]:

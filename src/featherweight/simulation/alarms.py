@@ -72,8 +72,8 @@ class Alarms:
         self._told.add("overlaps")
         names = [simulator.scene.shapes[int(table.integers(side)[k])].name for side in ("shape_a", "shape_b")]
         _warn(
-            f"environment {at[k]} starts with {names[0]!r} {1e3 * depth[k]:.3g} mm inside {names[1]!r}; steps push "
-            "them apart. sim.overlaps(state) lists all that overlap"
+            f"environment {at[k]} starts with {names[0]!r} {1e3 * depth[k]:.3g} mm inside {names[1]!r}; "
+            "the following steps separate them. sim.overlaps(state) lists all overlaps"
         )
 
 

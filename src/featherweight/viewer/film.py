@@ -101,11 +101,19 @@ def save_video(
 
 def _video(path: Path, fps: float, size: tuple[int, int]) -> Any:
     ffmpeg = _module("imageio_ffmpeg")
-    writer = ffmpeg.write_frames(str(path), size, fps=fps, macro_block_size=2, quality=7)
+    try:
+        open(path, "ab").close()  # ffmpeg would not say why it cannot
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+    writer = ffmpeg.write_frames(str(path), size, fps=fps, macro_block_size=2, quality=7, ffmpeg_log_level="quiet")
     writer.send(None)
     try:
         while True:
             writer.send(np.ascontiguousarray((yield)))
+    except OSError:  # which repeats all that ffmpeg was told
+        raise OSError(
+            f"{path}: cannot be written as a video; use a name like motion.mp4 in a writable folder"
+        ) from None
     finally:
         writer.close()
 
@@ -315,6 +323,10 @@ class _Stage:
         flat[2] = (0.0, 0.0, 1e-4, floor + 1e-3)  # not quite flat: Panda3D inverts it
         shadow = self._root.attach_new_node("shadow")
         shadow.set_mat(self._matrix(flat))
+        shadow.node().set_bounds(
+            self._core.OmniBoundingVolume()
+        )  # that inverse is too coarse to decide what is in view
+        shadow.node().set_final(True)
         self._robot.instance_to(shadow)
         shadow.set_light_off(1)
         shadow.set_material_off(1)
