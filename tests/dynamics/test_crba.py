@@ -54,3 +54,22 @@ def test_trees_do_not_feel_each_other() -> None:
     of_dof = np.array([tree[joint.child] for joint in model.joints for _ in range(joint.nv)])
     assert len(set(of_dof)) > 1
     assert not H[of_dof[:, None] != of_dof[None, :]].any()
+
+
+def test_matrices_of_more_rows_than_are_written_at_once() -> None:
+    """Branches of a long chain do not couple; columns are what unit accelerations take."""
+    builder = fw.ModelBuilder("comb")
+    carrier = "world"
+    for k in range(70):
+        builder.link(f"link_{k}", mass=1.0, inertia=0.1 * np.ones(3))
+        builder.joint(f"joint_{k}", "revolute", carrier, f"link_{k}", placement=(0.1, 0, 0), axis="yz"[k % 2])
+        carrier = f"link_{k - k % 7}"
+    model = builder.build()
+    q = np.random.default_rng(0).normal(size=(3, model.nq))
+    rest = np.zeros(model.nv)
+    for own, H in zip(q, fw.crba(model, q), strict=True):
+        weight = fw.gravity_forces(model, own)
+        columns = [fw.rnea(model, own, rest, unit) - weight for unit in np.eye(model.nv)]
+        assert np.abs(H - columns).max() < 1e-11 * np.abs(H).max()
+        assert (H == H.T).all()
+    assert H[6, 5] == 0.0
