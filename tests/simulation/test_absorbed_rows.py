@@ -12,6 +12,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.arrays import Array
+from featherweight.cli.simulate import Drop
 from featherweight.simulation.core_arguments import Integrator
 from featherweight.simulation.solvers import Solver
 
@@ -161,3 +162,14 @@ def test_servos_and_slipping_joints_are_no_rows_of_the_cone_problem() -> None:
     motion = sim.rollout(sim.state(q=q, v=v), control=q[7:] + 0.015, n_steps=5)
     assert motion.iterations["gauss_seidel"] == motion.iterations["newton"] == 0
     assert np.all(np.abs(motion.final.forces.friction[6:]) == pytest.approx(0.1))
+
+
+def test_joints_that_creep_to_rest_are_absorbed() -> None:
+    """They slip more and more slowly; to take them for sticking would solve every step with all rows."""
+    drop = Drop(fw.models.quadruped(), dt=2e-3)
+    standing = drop.simulator.rollout(drop.start(), control=drop.control, n_steps=1800, record=False).final
+    assert 1e-10 < np.abs(standing.v).max() < 1e-8
+    later = drop.simulator.rollout(standing, control=drop.control, n_steps=50, record=False)
+    assert later.iterations["newton"].sum() < 25  # three in every step, otherwise
+    rows = drop.simulator.step_solution(later.final, control=drop.control).rows
+    assert rows.absorbed[np.isin(rows.source, ("servo", "dry_friction"))].all()
