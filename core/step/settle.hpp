@@ -79,16 +79,17 @@ class Settling {
   bool solves[width_of<S>] = {};  // with their contacts
 
   // Whether any does. error: of what is held [m or rad]; change: of velocities; speed: what that is small against.
-  // Velocities that contacts see need be no better known than their solver promises.
+  // Velocities that contacts see need be no better known than their solver promises. (Only where something is held do
+  // environments keep their problems.)
   bool goes_on(int iteration, const S& error, const S& change, const S& speed) {
     const double same = job_.scene->is_verlet() ? TumbleTuning::same_kick : ClosureTuning::same_products;
-    const double moved = ClosureTuning::closed_speed * job_.dt;
+    const double tolerance = job_.options.tolerance, moved = ClosureTuning::closed_speed * job_.dt;
     const double closed = moved < ClosureTuning::closed ? moved : ClosureTuning::closed;
     bool some = false;
     for (int lane = 0; lane < pack_.count; ++lane) {
       const LaneOf<S> here{lane};
       const bool is_held = w_.is_held[lane];
-      const double promised = w_.assembled[lane] ? job_.options.tolerance * w_.assembled[lane]->rows.scale : 0;
+      const double promised = is_held && w_.assembled[lane] ? tolerance * w_.assembled[lane]->rows.scale : 0;
       const double known = same * here(speed) > promised ? same * here(speed) : promised;
       const bool settled = here(error) <= closed && here(change) <= known;
       const bool improves = here(error) < ClosureTuning::least_progress * last_error_[lane] ||

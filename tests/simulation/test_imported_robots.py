@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,3 +122,81 @@ def on_the_ground(sim: fw.Simulator) -> Array:
         low, high = (middle, high) if touches.any() else (low, middle)
     q[2] = high
     return np.asarray(q)
+
+
+def finger(side: str, turn: float) -> str:
+    """Of an adaptive gripper: a driven bar and a sprung one, with a coupler and a follower whose tips meet."""
+
+    def body(name: str, at: str, joint: str, inside: str = "") -> str:
+        inertial = '<inertial mass="0.02" pos="0 0.01 0.02" diaginertia="1e-5 1e-5 1e-5"/>'
+        hinge = f'<joint name="{side} {name}" axis="1 0 0" {joint}/>'
+        return f'<body name="{side} {name}" pos="{at}">{inertial}{hinge}{inside}</body>'
+
+    pad = '<geom type="box" size="0.01 0.004 0.02" pos="0 -0.012 0.03" friction="1"/>'
+    coupler = body("coupler", "0 0.03 0.02", 'range="-1.6 0.2" limited="true"')
+    follower = body("follower", "0 0.03 0.03", 'stiffness="0.02" damping="1e-3"', pad)
+    bars = body("driver", "0 0.03 0.05", 'range="0 0.8" limited="true" armature="0.005" damping="0.1"', coupler)
+    bars += body("spring_link", "0 0.013 0.06", 'stiffness="0.05" damping="1e-3"', follower)
+    return f'<body name="{side}" euler="0 0 {turn}">{bars}</body>'
+
+
+GRIPPER = f"""<mujoco><compiler angle="radian"/><worldbody>
+<body name="palm" pos="0 0 0.5">{finger("left", 0.0)}{finger("right", np.pi)}</body></worldbody>
+<contact><exclude body1="left follower" body2="right follower"/></contact>
+<equality>
+<connect body1="left follower" body2="left coupler" anchor="0 -0.01 0.02"/>
+<connect body1="right follower" body2="right coupler" anchor="0 -0.01 0.02"/>
+<joint joint1="right driver" joint2="left driver" polycoef="0 1 0 0 0"/></equality>
+<tendon><fixed name="split"><joint joint="left driver" coef="0.5"/>
+<joint joint="right driver" coef="0.5"/></fixed></tendon>
+<actuator><general name="close" tendon="split" biastype="affine" gainprm="20" biasprm="0 -20 -2" ctrlrange="0 0.8"
+forcerange="-5 5"/></actuator></mujoco>"""
+
+
+def test_an_adaptive_gripper_closes_on_its_loops_coupling_and_tendon() -> None:
+    """As the grippers of two fingers that most arms carry: per finger one of two freedoms is left to a spring."""
+    model = fw.loads(GRIPPER, "mjcf", strict=True)
+    loops = fw.constraints_of(model)
+    assert int(fw.mobility(model, model.q0, loops).dof) == model.nv - 5
+    sim = fw.Simulator(model, dt=1e-3)
+    run = sim.rollout(sim.state(), control=[0.4], n_steps=1500)
+    assert run.unconverged == 0 and run.closure_error < 1e-11
+    left, right = (run.q[:, model.joint(f"{side} driver").q_slice.start] for side in ("left", "right"))
+    assert np.abs(left - right).max() < 1e-11
+    assert 0.3 < left[-1] < 0.45
+    pins = [fw.frame_placement(model, run.q, f"{side} follower")[:, :3, 3] for side in ("left", "right")]
+    assert np.abs(pins[0] * [1, -1, 1] - pins[1]).max() < 1e-9  # symmetric
+
+
+def cassies() -> list[Any]:
+    try:
+        root = Path(str(distribution("example-robot-data").locate_file("")))
+    except PackageNotFoundError:
+        return [pytest.param(None, id="none", marks=pytest.mark.skip(reason="example-robot-data is not installed"))]
+    files = root / "cmeel.prefix" / "share" / "example-robot-data" / "robots" / "cassie_description" / "robots"
+    return [pytest.param(path, id=path.stem) for path in sorted(files.glob("*.sdf"))]
+
+
+@pytest.mark.robots
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", cassies())
+def test_cassie_falls_on_its_feet_with_its_legs_closed(path: Path) -> None:
+    """Achilles rods, plantar rods, springs, gearboxes, as far as the file has them; all posed within their limits."""
+    model = fw.load(path)
+    bent = {"pitch-op": 0.4, "knee-op": -1.0, "shin-tarsus-joint": 1.2}
+    bent |= dict.fromkeys(("foot-op", "foot-ip", "tarsus-crank-joint"), -1.5)
+    q = model.q0.copy()
+    for joint in model.joints:
+        for name, angle in bent.items():
+            if joint.name.endswith(name):
+                q[joint.q_slice] = angle
+    free = [joint.name for joint in model.joints if joint.type == "free"]
+    q = fw.close_loops(model, q, fw.constraints_of(model), fixed=free).q
+    q[2] = 1.2
+    scene = fw.Scene(ground=fw.Plane())
+    scene.add(model, name="cassie")
+    sim = fw.Simulator(scene, dt=1e-3)
+    run = sim.rollout(sim.state(q=q), n_steps=1000)
+    assert np.isfinite(run.q).all() and not run.final.failed
+    assert run.unconverged <= 5
+    assert np.max(run.final.closure_error) < 1e-7  # some anchors in the files are off by rounding
