@@ -4,9 +4,13 @@
 //   x = -H^-1 c(q, (v + v_end) / 2),  v+ = turned(v, x) + dt a + H^-1 J^T lambda,  g(q (+) dt (v+ + bend)) = g(q)
 // With x' = A0 + A1 v+' the velocity obeys H (1 - turned_x A1) v+' = ..., which is no longer symmetric: it is solved
 // densely. Rows of closures see g at the end, and their impulses act along J at the start. Then coordinates alone move
-// along H^-1 J^T until g = 0. Products with vectors are taken from the matrix. Oracle: finite differences.
+// along H^-1 J^T until g = 0. Rows that are guided (step/guide.hpp) have instead
+//   (g(q+) - g(q)) / dt + softness lambda = keep (g(q) - g(q (+) -dt v)) / dt + push - pull g(q)
+// where g may be far from zero, so that its gradient is not that of small turns. Products with vectors are taken from
+// the matrix. Oracle: finite differences.
 #pragma once
 #include "rows/closure.hpp"
+#include "step_diff/dual.hpp"
 #include "step_diff/linearise.hpp"
 
 namespace featherweight::FW_ISA {
@@ -25,6 +29,10 @@ class ClosedLinearisation : public StepLinearisation {
     K_ = take_matrix(arena, most_rows, nv_), J_end_ = take_matrix(arena, scene_.held.n_rows, nv_);
     N_ = take_matrix(arena, nv_, scene_.held.n_rows), C_ = take_matrix(arena, nv_, nv_);
     D_ = take_matrix(arena, scene_.held.n_rows, nc_);
+    const int n_guided = scene_.held.guides ? scene_.held.n_rows : 0;
+    J_start_ = take_matrix(arena, n_guided, nv_), J_before_ = take_matrix(arena, n_guided, nv_);
+    q_before_ = arena.take<double>(tree_.nq), v_before_ = arena.take<double>(nv_);
+    before_ = arena.take<BallAdvance>(tree_.n_links);
     out_ = arena.take<double>(static_cast<std::size_t>(2) * nv_ * nc_);
     closure_row_ = arena.take<int>(most_rows);
   }
@@ -62,9 +70,11 @@ class ClosedLinearisation : public StepLinearisation {
   bool is_unique() const { return true; }
 
  private:
-  WorldTree end_;  // where the step ends
+  WorldTree end_;  // where the step ends, or a step before it begins
   ProximalLu dense_, project_;
-  double *x_, *middle_, *out_;
+  double *x_, *middle_, *out_, *q_before_, *v_before_;
+  Matrix J_start_, J_before_;  // of guided rows
+  BallAdvance* before_;
   Matrix A0_, A1_, full_, K_, J_end_, N_, C_, D_;
   int* closure_row_;  // rows of closures that are independent
   int n_closed_ = 0;
@@ -82,12 +92,13 @@ class ClosedLinearisation : public StepLinearisation {
              solution.rows[last].index == row.index)
         ++last;
       if (row.index < scene_.n_closures)
-        add_closure(row.index, solution.rows + first, last - first);
+        add_closure(row.index, solution.rows + first, last - first, first);
       else
-        add_coupling(row.index - scene_.n_closures, row);
+        add_coupling(row.index - scene_.n_closures, row, first);
     }
   }
-  void add_closure(int k, const SolvedRow* solved, int n) {
+  // held: which row of all that are held is the first.
+  void add_closure(int k, const SolvedRow* solved, int n, int held) {
     const Closure<double>& closure = scene_.closures[k];
     DiffContact& c = contacts_[n_contacts_];
     c.between = closure.length > 0 ? Between::rod : Between::closure;
@@ -102,17 +113,20 @@ class ClosedLinearisation : public StepLinearisation {
     c.rows = m_;
     for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
     for (int r = 0; r < n; ++r) {
-      if (solved[r].compliance > 0) continue;  // it depends on others
+      if (depends_on_others(solved[r], held + r)) continue;
       const int component = c.between == Between::rod ? 0 : closure.axes[solved[r].component];
       c.force[component] = solved[r].impulse, c.correction[component] = solved[r].correction;
-      add_row_that_holds(component, solved[r], is_integrable(closure, solved[r].component));
+      add_row_that_holds(component, solved[r], is_integrable(closure, solved[r].component), held + r);
     }
     if (c.rows == m_) return;
     add_path(c);
     ++n_contacts_;
   }
-  void add_coupling(int k, const SolvedRow& solved) {
-    if (solved.compliance > 0) return;
+  bool depends_on_others(const SolvedRow& solved, int held) const {
+    return solved.compliance > 0 && !(scene_.held.guides && scene_.held.guides[held].compliance > 0);
+  }
+  void add_coupling(int k, const SolvedRow& solved, int held) {
+    if (depends_on_others(solved, held)) return;
     DiffContact& c = contacts_[n_contacts_];
     c.between = Between::coupling;
     c.contact = nullptr;
@@ -120,10 +134,10 @@ class ClosedLinearisation : public StepLinearisation {
     c.link[0] = c.link[1] = -1;
     c.rows = m_, c.first = n_path_, c.count = 0;
     for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
-    add_row_that_holds(-1, solved, true);
+    add_row_that_holds(-1, solved, true, held);
     ++n_contacts_;
   }
-  void add_row_that_holds(int component, const SolvedRow& solved, bool is_integrable) {
+  void add_row_that_holds(int component, const SolvedRow& solved, bool is_integrable, int held) {
     closure_row_[n_closed_++] = m_;
     DiffRow& row = rows_[m_++];
     row = {};
@@ -133,6 +147,13 @@ class ClosedLinearisation : public StepLinearisation {
     row.gap_slope = is_integrable ? 1 : 0;
     row.share = 1;
     row.is_corrected = corrects_;
+    if (!scene_.held.is_guided(held)) return;
+    const GuideLaw& law = scene_.held.guides[held];
+    const double h = job_.dt;
+    row.is_guided = true;
+    row.compliance = row.give = solved.compliance;
+    row.keep = 1 / (1 + h * law.damping + h * h * law.stiffness), row.pull = row.keep * h * law.stiffness;
+    if (!is_integrable) row.bounce = -row.keep;
   }
   // Where the step begins: how couplings act, and how that changes with coordinates.
   void add_coupling_columns() {
@@ -244,15 +265,21 @@ class ClosedLinearisation : public StepLinearisation {
   void set_end_rows() {
     for (int r = 0; r < m_; ++r)
       for (int f = 0; f < nv_; ++f) K_(r, f) = J_(r, f);
-    end_.place(job_.q_end + environment_ * tree_.nq, smooth_.link_inertias());
+    const double* const q_end = job_.q_end + environment_ * tree_.nq;
+    end_.place(q_end, smooth_.link_inertias());
     set_zero(J_end_, n_closed_);
+    for (int i = 0; i < n_closed_; ++i) set_error_row(end_, q_end, rows_[closure_row_[i]], J_end_, i);
+    if (scene_.held.guides) set_guided_rows();
     for (int i = 0; i < n_closed_; ++i) {
       const int r = closure_row_[i];
       const DiffRow& row = rows_[r];
-      set_end_jacobian(row, i);
-      if (row.gap_slope == 0) continue;  // its velocity is held, not where it is
+      const bool is_rate = row.gap_slope != 0;
+      for (int p = 0; is_rate && p < T_.packs(); ++p) T_.pack(r, p) = Columns{};
+      if (row.is_guided) guide(row, r, i);
+      if (!is_rate) continue;  // its velocity is held, not where it is
+      const Matrix& start = row.is_guided ? J_start_ : J_;
+      const int at_start = row.is_guided ? i : r;
       for (int f = 0; f < nv_; ++f) K_(r, f) = 0;
-      for (int p = 0; p < T_.packs(); ++p) T_.pack(r, p) = Columns{};
       const double per_dt = 1 / job_.dt;
       for (int link = 0; link < tree_.n_links; ++link) {
         const Link<double>& l = tree_.links[link];
@@ -262,7 +289,7 @@ class ClosedLinearisation : public StepLinearisation {
             by_m += J_end_(i, l.v + j) * q_by_m(link, j, k), by_q += J_end_(i, l.v + j) * q_by_q(link, j, k);
           by_m *= per_dt, by_q *= per_dt;
           K_(r, l.v + k) += by_m;
-          if (has(Wrt::q)) T_(r, column(Wrt::q) + l.v + k) += by_q - per_dt * J_(r, l.v + k);
+          if (has(Wrt::q)) T_(r, column(Wrt::q) + l.v + k) += by_q - per_dt * start(at_start, l.v + k);
           if (!tumble_.tumbles(link)) continue;
           for (int j = 0; j < l.nv; ++j) {  // of bend
             if (has(Wrt::v)) T_(r, column(Wrt::v) + l.v + j) += by_m * tumble_.bend_slope(link, k, j);
@@ -275,26 +302,76 @@ class ClosedLinearisation : public StepLinearisation {
       }
     }
   }
-  void set_end_jacobian(const DiffRow& row, int i) {
+  // Gradients of guided errors where the step begins, and a step before along the velocity there.
+  void set_guided_rows() {
+    set_zero(J_start_, n_closed_), set_zero(J_before_, n_closed_);
+    for (int k = 0; k < tree_.nq; ++k) q_before_[k] = q_[k];
+    for (int f = 0; f < nv_; ++f) v_before_[f] = v_[f];
+    advance(tree_, world_.center, v_, -job_.dt, q_before_, v_before_);
+    end_.place(q_before_, smooth_.link_inertias());
+    for (int i = 0; i < tree_.n_links; ++i)
+      if (const Link<double>& l = tree_.links[i]; l.nv > 1)
+        differentiate_advance(l.nv - 3, world_.center[i], v_ + l.v, v_ + l.v, -job_.dt, before_[i]);
+    for (int i = 0; i < n_closed_; ++i) {
+      const DiffRow& row = rows_[closure_row_[i]];
+      if (!row.is_guided) continue;
+      set_error_row(world_, q_, row, J_start_, i);
+      set_error_row(end_, q_before_, row, J_before_, i);
+    }
+  }
+  // What its speed is to be: of rows whose velocity is no rate of an error, add_contact_columns has what they keep.
+  void guide(const DiffRow& row, int r, int i) {
+    const double keeps = row.gap_slope != 0 ? row.keep / job_.dt : 0;
+    for (int link = 0; link < tree_.n_links; ++link) {
+      const Link<double>& l = tree_.links[link];
+      for (int k = 0; k < l.nv; ++k) {
+        double by_q = 0, by_m = 0;
+        for (int j = 0; j < l.nv; ++j) {
+          const double e = J_before_(i, l.v + j);
+          by_q += e * (l.nv == 1 ? 1 : before_[link].q_q.e[j][k]);
+          by_m += e * (l.nv == 1 ? -job_.dt : before_[link].q_m.e[j][k]);
+        }
+        if (has(Wrt::q)) T_(r, column(Wrt::q) + l.v + k) += (row.pull - keeps) * J_start_(i, l.v + k) + keeps * by_q;
+        if (has(Wrt::v)) T_(r, column(Wrt::v) + l.v + k) += keeps * by_m;
+      }
+    }
+  }
+  // How the error of a row changes where links are at `at`, coordinates q.
+  void set_error_row(const WorldTree& at, const double* q, const DiffRow& row, const Matrix& to, int i) const {
     const DiffContact& c = contacts_[row.contact];
     if (c.between == Between::coupling) {
-      for_terms(c.held, job_.q_end + environment_ * tree_.nq,
-                [&](int f, const Expansion<double>& p) { J_end_(i, f) += p.slope; });
+      for_terms(c.held, q, [&](int f, const Expansion<double>& p) { to(i, f) += p.slope; });
       return;
     }
     const Closure<double>& closure = scene_.closures[c.held];
-    const Pose<double> a = frame_in_world(closure.a, end_.pose), b = frame_in_world(closure.b, end_.pose);
+    const Pose<double> a = frame_in_world(closure.a, at.pose), b = frame_in_world(closure.b, at.pose);
     const Vector point = b.p;
-    const Vector axis =
-        c.between == Between::rod ? line_between(a, b).direction : FW_ISA::column(a.R, row.component % 3);
+    Vector axis = c.between == Between::rod ? line_between(a, b).direction : FW_ISA::column(a.R, row.component % 3);
+    if (row.is_guided && row.component >= 3) axis = a.R * turn_slope(closure, a.R, b.R, row.component - 3);
     for (int side = 0; side < 2; ++side) {
       const double sign = side == 0 ? 1 : -1;
-      end_.for_path(c.link[side], [&](int k) FW_LAMBDA_INLINE {
-        const Twist& S = end_.axis[k];
-        const Vector r = point - end_.root(link_of_[k]);
-        J_end_(i, k) += sign * FW_ISA::dot(axis, row.component < 3 ? point_velocity(S, r) : S.ang);
+      at.for_path(c.link[side], [&](int k) FW_LAMBDA_INLINE {
+        const Twist& S = at.axis[k];
+        const Vector r = point - at.root(link_of_[k]);
+        to(i, k) += sign * FW_ISA::dot(axis, row.component < 3 ? point_velocity(S, r) : S.ang);
       });
     }
+  }
+  // Of the turn of a about its axis k, as it turns further about its own axes.
+  static Vector turn_slope(const Closure<double>& closure, const Matrix3& a, const Matrix3& b, int k) {
+    using D = Dual<3>;
+    int locked = 0;
+    for (int r = 0; r < closure.n_rows; ++r) locked |= closure.axes[r] < 3 ? 0 : 1 << (closure.axes[r] - 3);
+    Mat3<D> R_a, R_b;
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c) {
+        R_b.rows[r][c] = b(r, c);
+        D& x = R_a.rows[r][c] = a(r, c);  // times 1 + [turn]
+        const int next = (c + 1) % 3, last = (c + 2) % 3;
+        x.d[last] += a(r, next), x.d[next] -= a(r, last);
+      }
+    const D e = turn_error(R_a, R_b, locked)[k];
+    return {e.d[0], e.d[1], e.d[2]};
   }
 
   void solve_closed() {
@@ -376,7 +453,7 @@ class ClosedLinearisation : public StepLinearisation {
         add_row(S_, i, -J_(r, f), X2_, f);
         if (!is_held)
           add_row(S_, i, -J_(r, f), X_, f);
-        else if (has(Wrt::q))  // what is apart comes together in the step
+        else if (has(Wrt::q) && !rows_[r].is_guided)  // what is apart comes together in the step
           S_(i, column(Wrt::q) + f) -= J_(r, f) / job_.dt;
       }
       for (int j = 0; j < n_on_; ++j) {
@@ -404,9 +481,13 @@ class ClosedLinearisation : public StepLinearisation {
     if (has(Wrt::v)) X_(f, column(Wrt::v) + f) = hold_[f].lock_by_v;
   }
 
-  // Coordinates move along H^-1 J^T until closures are closed, and ball joints see velocities from there.
+  // Coordinates move along H^-1 J^T until closures are closed, and ball joints see velocities from there. Rows that are
+  // guided have nothing to come together, but resist.
   void project() {
-    if (n_closed_ == 0) return;
+    const auto row_of = [&](int i) -> const DiffRow& { return rows_[closure_row_[i]]; };
+    bool some_hold = false;
+    for (int i = 0; i < n_closed_; ++i) some_hold = some_hold || !row_of(i).is_guided;
+    if (!some_hold) return;
     set_zero(N_, nv_), set_zero(D_, n_closed_);
     for (int i = 0; i < n_closed_; ++i)
       for (int f = 0; f < nv_; ++f) N_(f, i) = J_(closure_row_[i], f);
@@ -414,11 +495,12 @@ class ClosedLinearisation : public StepLinearisation {
     plain_.solve(N_);
     for (int i = 0; i < n_closed_; ++i) {
       for (int j = 0; j < n_closed_; ++j) {
-        double sum = 0;
+        double sum = i == j && row_of(i).is_guided ? row_of(i).compliance : 0;
         for (int f = 0; f < nv_; ++f) sum += J_end_(i, f) * N_(f, j);
         project_.M(i, j) = sum;
       }
-      for (int f = 0; f < nv_; ++f) add_to(D_[i], J_end_(i, f), out_ + static_cast<std::size_t>(f) * nc_, nc_);
+      for (int f = 0; !row_of(i).is_guided && f < nv_; ++f)
+        add_to(D_[i], J_end_(i, f), out_ + static_cast<std::size_t>(f) * nc_, nc_);
     }
     project_.factorise(n_closed_);
     project_.solve(D_, nullptr, nc_);

@@ -28,6 +28,8 @@ struct DiffRow {
   double give;
   bool is_corrected;          // its position is asked for
   double by_restitution = 0;  // what it changes by as restitution does [m/s]
+  bool is_guided = false;     // by its constraint, instead of held (step/guide.hpp)
+  double keep = 0, pull = 0;  // what its speed takes from that before, and from its error [1/s]
 };
 
 // What joint rows do along their degrees of freedom.

@@ -298,12 +298,6 @@ def test_closed_legs_whose_feet_are_in_the_ground(slides: bool) -> None:
     assert_close(worst_errors(sim, shifted(standing, -2e-5, v)), q=2e-2, v=2e-5)
 
 
-def test_steps_without_derivatives_say_so() -> None:
-    sim = fw.Simulator(fw.models.four_bar(), integrator="verlet")
-    with pytest.raises(ValueError, match='integrator "verlet" has none yet'):
-        sim.step_derivatives(sim.state())
-
-
 def test_thrashing_quadrupeds(quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
     """Left out: contacts at rest, which sit on a kink of which differences see both sides; what is not unique."""
     sim, standing, control = quadruped

@@ -13,6 +13,8 @@ from .. import _core
 from ..arrays import Array, real_numbers
 from ..records import Record
 from .activation_slopes import ActivationSlopes
+from .differences import Differences
+from .parameters import Parameters
 from .state import State
 
 if TYPE_CHECKING:
@@ -154,15 +156,36 @@ class Tape:
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A step of a rollout, taken once more."""
+    """A step that was taken, with all that its derivatives need."""
 
     after: _core.Environments
     kept: _core.KeptSolutions
     drive: Drive
     slopes: ActivationSlopes | None
+    differences: Differences | None  # where the core knows no derivative
 
     def product(self, sim: Simulator, columns: Columns, reading: str, x: Array | None) -> Any:
-        return differentiate(sim, self.after, self.kept, self.drive, columns, reading, x)
+        """What the core returns: see ``_core.differentiate_step``."""
+        if self.differences is None:
+            return differentiate(sim, self.after, self.kept, self.drive, columns, reading, x)
+        matrix, infeasible, unique = self.differences.matrix(columns.wrt)
+        if reading == "jacobian":
+            return matrix, infeasible, unique
+        assert x is not None
+        return (matrix @ x[:, :, None])[:, :, 0] if reading == "forward" else (x[:, None, :] @ matrix)[:, 0]
+
+
+def taken(
+    sim: Simulator,
+    before: _core.Environments,
+    after: _core.Environments,
+    parameters: Parameters,
+    kept: _core.KeptSolutions,
+    drive: Drive,
+) -> Taken:
+    """A step that ``drive`` drove."""
+    differences = Differences(sim, before, parameters, drive) if sim.integrator == "verlet" else None
+    return Taken(after, kept, *driven(sim, before, after, drive), differences)
 
 
 class Columns:
@@ -303,12 +326,13 @@ class Stepped:
     def __init__(
         self, sim: Simulator, before: State, after: State, kept: _core.KeptSolutions, drive: Drive, free: Any
     ) -> None:
-        self.sim, self.after, self.kept, self.free = sim, after, kept, free
-        self.drive, self.slopes = driven(sim, before._core, after._core, drive)
+        self.sim, self.after, self.free = sim, after, free
+        self._taken = taken(sim, before._core, after._core, before.parameters, kept, drive)
+        self.kept, self.drive, self.slopes = self._taken.kept, self._taken.drive, self._taken.slopes
 
     def product(self, columns: Columns, reading: Literal["jacobian", "forward", "reverse"], x: Array | None) -> Any:
         """What the core returns: see ``_core.differentiate_step``."""
-        return differentiate(self.sim, self.after._core, self.kept, self.drive, columns, reading, x)
+        return self._taken.product(self.sim, columns, reading, x)
 
     def derivatives(self, wrt: Sequence[str]) -> StepDerivatives:
         """Matrices."""
@@ -394,16 +418,6 @@ class Pushforward:
         return columns_of(sim, tuple(given), self._step.free, self._step.slopes), tangents
 
 
-def check_smooth(sim: Simulator) -> None:
-    """Raises for steps whose derivative is not known."""
-    if sim.integrator == "verlet":
-        raise ValueError('derivatives: integrator "verlet" has none yet')
-    guided = [each.name for each in sim.scene.constraints if each.guides]
-    guided += [each.name for each in sim.scene.couplings if not each.guide.holds]
-    if guided:
-        raise ValueError(f"derivatives: {guided[0]!r} is guided, not held, by its constraint; such steps have none yet")
-
-
 def width_of(sim: Simulator, name: str) -> int:
     """How many numbers the caller gives for it."""
     if name in ("control", "gains"):
@@ -463,13 +477,15 @@ def differentiate(
     return _core.differentiate_step(after, kept, tau, control, f_ext, columns.wrt, reading, x, sim.num_threads)
 
 
-def again(sim: Simulator, tape: Tape, first: int, last: int, start: _core.Environments) -> list[Taken]:
+def again(
+    sim: Simulator, tape: Tape, first: int, last: int, start: _core.Environments, parameters: Parameters
+) -> list[Taken]:
     """Steps [first, last) once more, bit for bit, with their solutions."""
     steps, core = [], start
     for k in range(first, last):
         before, core, kept = core, core.copy(), _core.KeptSolutions(sim._core, core.batch)
         sim._run(core, k, 1, tape.inputs, None, kept, read=False)
-        steps.append(Taken(core, kept, *driven(sim, before, core, tape.drive(k))))
+        steps.append(taken(sim, before, core, parameters, kept, tape.drive(k)))
     return steps
 
 
@@ -484,7 +500,7 @@ def rollout_vjp(
     totals: dict[str, Array] = {}
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in reversed(list(zip(tape.starts, ends, strict=True))):
-        for k, step in reversed(list(enumerate(again(sim, tape, first, last, start), start=first))):
+        for k, step in reversed(list(enumerate(again(sim, tape, first, last, start, final.parameters), start=first))):
             x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
             columns = columns_of(sim, (*_STATE_AND_DRIVE, *parameters), tape.free(k), step.slopes)
             g = columns.split(step.product(sim, columns, "reverse", x))
@@ -517,7 +533,7 @@ def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Ar
     parameters = [name for name in given if name in PARAMETERS]
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in zip(tape.starts, ends, strict=True):
-        for k, step in enumerate(again(sim, tape, first, last, start), start=first):
+        for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
             columns = columns_of(sim, (*x, *driven_by, *parameters), tape.free(k), step.slopes)
             now = {name: given[name][:, k] for name in driven_by} | {name: given[name] for name in parameters}
             tangents = {**x, **now}
@@ -528,8 +544,9 @@ def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Ar
     return (out[0, :, :nv], out[0, :, nv:]) if final.single else (out[..., :nv], out[..., nv:])
 
 
-def linearise(sim: Simulator, tape: Tape, single: bool, batch: int) -> Linearisation:
+def linearise(sim: Simulator, tape: Tape, final: State) -> Linearisation:
     """All steps, one after the other."""
+    batch, single = final.batch_size, final.single
     nv, na = sim.model.nv, sim.na
     n = 2 * nv + na
     A, B = np.zeros((batch, tape.steps, n, n)), np.zeros((batch, tape.steps, n, sim.nu))
@@ -537,7 +554,7 @@ def linearise(sim: Simulator, tape: Tape, single: bool, batch: int) -> Linearisa
     names = ("q", "v", "control", "activation")[: 4 if na else 3]
     ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
     for (first, start), last in zip(tape.starts, ends, strict=True):
-        for k, step in enumerate(again(sim, tape, first, last, start), start=first):
+        for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
             columns = columns_of(sim, names, tape.free(k), step.slopes)
             matrix, _, one = step.product(sim, columns, "jacobian", None)
             unique[:, k] = one > 0

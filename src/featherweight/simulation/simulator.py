@@ -281,7 +281,6 @@ class Simulator:
         trajectory: of ``rollout(..., tape=True)``; dq, dv: ([batch,] steps, nv), zero by default; parameters: see
         :meth:`step_derivatives`. Steps between those that the tape holds are taken once more, bit for bit.
         """
-        derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
         names = derivatives.checked_parameters(parameters)
         nv = self.model.nv
@@ -300,7 +299,6 @@ class Simulator:
         >>> dq.shape, bool(abs(dq[-1, 0] - 0.01) < 1e-5)
         ((10, 1), True)
         """
-        derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
         tangents = {}
         for name, value in given.items():
@@ -315,9 +313,8 @@ class Simulator:
 
         trajectory: of ``rollout(..., tape=True)``.
         """
-        derivatives.check_smooth(self)
         tape, final = self._tape_of(trajectory)
-        return derivatives.linearise(self, tape, final.single, final.batch_size)
+        return derivatives.linearise(self, tape, final)
 
     def rollout(
         self,
@@ -585,7 +582,6 @@ class Simulator:
         self, state: State, tau: ArrayLike | None, control: ArrayLike | None, f_ext: ArrayLike | None
     ) -> derivatives.Stepped:
         """A step, taken, with all that its derivatives need."""
-        derivatives.check_smooth(self)
         kept = _core.KeptSolutions(self._core, state.batch_size)
         after, drive = self._stepped_with(state, tau, control, f_ext, kept, read=False)
         commands = self._inputs("control", control, self.nu, state, steps=None)
