@@ -42,7 +42,10 @@ class LinearisedNodes:
     """A, (nodes, 2 nv, 2 nv), and B, (nodes, 2 nv, nu), of plans of one length."""
 
     def __init__(self, sim: Simulator, nodes: int, substeps: int, smoothing: Smoothing) -> None:
-        derivatives.check_smooth(sim)
+        if sim.integrator == "verlet" or sim.na:
+            raise ValueError(
+                'plans: steps of integrator "verlet" and actuators with activations are not planned through'
+            )
         self._sim, self._nodes, self._substeps = sim, nodes, substeps
         self._samples = smoothing.samples
         nv, nu = sim.model.nv, sim.nu

@@ -142,6 +142,11 @@ class Tape:
     inputs: Drive  # (batch or 1, steps or 1, n) each
     clipped: NDArray[np.bool_] | None  # controls that were at the ends of their range, like them
 
+    def stretches(self) -> list[tuple[int, int, _core.Environments]]:
+        """First and last + 1 of steps from one state that is held to the next, and that state."""
+        lasts = [first for first, _ in self.starts[1:]] + [self.steps]
+        return [(first, last, start) for (first, start), last in zip(self.starts, lasts, strict=False)]
+
     def drive(self, step: int) -> Drive:
         """Of one step."""
         tau, control, f_ext = (None if x is None else x[:, 0 if x.shape[1] == 1 else step] for x in self.inputs)
@@ -498,8 +503,7 @@ def rollout_vjp(
     x, activation = np.zeros((batch, 2 * nv)), np.zeros((batch, sim.na))
     tau, control = np.zeros((batch, steps, nv)), np.zeros((batch, steps, sim.nu))
     totals: dict[str, Array] = {}
-    ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
-    for (first, start), last in reversed(list(zip(tape.starts, ends, strict=True))):
+    for first, last, start in reversed(tape.stretches()):
         for k, step in reversed(list(enumerate(again(sim, tape, first, last, start, final.parameters), start=first))):
             x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
             columns = columns_of(sim, (*_STATE_AND_DRIVE, *parameters), tape.free(k), step.slopes)
@@ -531,8 +535,7 @@ def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Ar
     x = {name: given.get(name, np.zeros((batch, n))) for name, n in (("q", nv), ("v", nv), ("activation", sim.na))}
     driven_by = [name for name in ("tau", "control") if name in given]
     parameters = [name for name in given if name in PARAMETERS]
-    ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
-    for (first, start), last in zip(tape.starts, ends, strict=True):
+    for first, last, start in tape.stretches():
         for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
             columns = columns_of(sim, (*x, *driven_by, *parameters), tape.free(k), step.slopes)
             now = {name: given[name][:, k] for name in driven_by} | {name: given[name] for name in parameters}
@@ -552,8 +555,7 @@ def linearise(sim: Simulator, tape: Tape, final: State) -> Linearisation:
     A, B = np.zeros((batch, tape.steps, n, n)), np.zeros((batch, tape.steps, n, sim.nu))
     unique = np.ones((batch, tape.steps), dtype=bool)
     names = ("q", "v", "control", "activation")[: 4 if na else 3]
-    ends = [start for start, _ in tape.starts[1:]] + [tape.steps]
-    for (first, start), last in zip(tape.starts, ends, strict=True):
+    for first, last, start in tape.stretches():
         for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
             columns = columns_of(sim, names, tape.free(k), step.slopes)
             matrix, _, one = step.product(sim, columns, "jacobian", None)
