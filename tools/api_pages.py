@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import featherweight as fw
 
@@ -76,7 +77,12 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
 #: Modules on a page with others, named like the package that they need.
 OPTIONAL = ("torch", "jax")
 #: Modules with pages of their own.
-MODULES = {"gym": "Learning", "cluster": "On several machines", "reference": "NumPy twins"}
+MODULES = {
+    "gym": "Learning",
+    "mpc": "Planning and control",
+    "cluster": "On several machines",
+    "reference": "NumPy twins",
+}
 
 
 def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -94,11 +100,11 @@ def write(folder: Path) -> None:
     pages = groups()
     for page, (title, names) in pages.items():
         (folder / f"{page}.md").write_text(_page(title, [name for name in names if name in fw.__all__]))
-    for name in ("gym", "cluster"):
-        module = getattr(fw, name)
-        (folder / f"{name}.md").write_text(_module_page(MODULES[name], f"featherweight.{name}", module.__all__))
+    own_pages = [name for name in MODULES if name != "reference"]
+    for name in own_pages:
+        (folder / f"{name}.md").write_text(_module_page(MODULES[name], getattr(fw, name)))
     index = ["# API reference", "", "Everything is reached as `fw.name` after `import featherweight as fw`.", ""]
-    index += ["```{toctree}", *pages, "gym", "cluster", "```", ""]
+    index += ["```{toctree}", *pages, *own_pages, "```", ""]
     (folder / "index.md").write_text("\n".join(index))
 
 
@@ -109,10 +115,11 @@ def _page(title: str, names: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _module_page(title: str, module: str, names: list[str]) -> str:
+def _module_page(title: str, package: ModuleType) -> str:
     lines = [f"# {title}", ""]
-    for name in names:
-        thing = getattr(fw.gym, name)
+    module = package.__name__
+    for name in package.__all__:
+        thing = getattr(package, name)
         if name == "Array":  # NumPy's
             continue
         directive = (
