@@ -35,6 +35,7 @@ class Motion:
     control: Array | None  # (batch, steps, nu) [rad]; None: nothing is driven
     steps: int
     integrator: Integrator = "semi_implicit"
+    setting: str = "semi_implicit"  # the integrator, and what else there is
 
     def first(self, count: int) -> Motion:
         """The first environments alone."""
@@ -99,8 +100,8 @@ LEGGED = {
     "Talos": _talos(),
 }
 STACKED = 10
-#: Robots that run as the documentation of the simulator says, too: those that stand on spheres.
-DOCUMENTED = ("quadruped",)
+#: Robots that run as the documentation of the simulator says, too, on spheres where they have any or are given some.
+DOCUMENTED = ("quadruped", "humanoid")
 
 
 def load_motions(robots: Iterable[Robot], batch: int, steps: int) -> Iterator[Motion]:
@@ -132,7 +133,8 @@ def legged_motion(
 ) -> Motion:
     """Dropped near its stance; then it trots on the spot, each environment at its own pace, or holds still.
 
-    all_shapes: with the collision shapes of the model instead of spheres; dry: with the dry friction of its joints;
+    all_shapes: with the collision shapes of the model instead of spheres, but for soles; dry: with the dry friction of
+    its joints;
     touches_itself: with all pairs of shapes, those of its own links included.
     """
     rng = np.random.default_rng(seed)
@@ -161,7 +163,9 @@ def legged_motion(
         turn = np.sin(pace * DT * np.arange(steps) + phase + (0.0, np.pi, np.pi, 0.0)[leg])
         for joint in joints:  # bent more by up to a third: the foot rises under the hip
             control[:, :, names.index(joint)] *= 1.0 + np.clip(turn, 0.0, None) / 3.0
-    return Motion(name, compiled, root.q_slice.start + 2, q, v, control, steps, integrator)
+    rest = [word for word, some in (("dry joints", dry), ("self-collision", touches_itself)) if some]
+    setting = ", ".join([integrator, *rest])
+    return Motion(name, compiled, root.q_slice.start + 2, q, v, control, steps, integrator, setting)
 
 
 def documented_motion(model: fw.Model, legged: Legged, batch: int, steps: int) -> Motion:
@@ -213,13 +217,12 @@ def _on_servos(
     description = model.description
     shapes: dict[str, list[Geometry]] = {link.name: [] for link in description.links}
     for link in description.links:
-        if all_shapes:
+        if all_shapes and link.name not in dict(legged.soles):
             shapes[link.name] = [shape for shape in link.geometries if shape.role == "collision"]
-    if not all_shapes:
-        for foot in legged.feet:
-            shapes[foot].append(Geometry("foot", "collision", "sphere", (legged.radius,)))
-        for sole, at in legged.soles:
-            shapes[sole] += _corners(at, legged)
+    for foot in legged.feet if not all_shapes else ():
+        shapes[foot].append(Geometry("foot", "collision", "sphere", (legged.radius,)))
+    for sole, at in legged.soles:
+        shapes[sole] += _corners(at, legged)
     touching = {
         name: tuple(replace(shape, material=GROUND, contype=1, conaffinity=1 if touches_itself else 0) for shape in own)
         for name, own in shapes.items()

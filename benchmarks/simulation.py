@@ -41,6 +41,7 @@ class SimulationRow:
     iterations: dict[str, float]  # mean per step
     disagreement: float | None  # of the free accelerations of both engines, relative
     speedups: dict[str, float]  # of two threads over one
+    setting: str = ""  # of the motion
 
     def ratio(self) -> float | None:
         """How many of featherweight's steps one of MuJoCo's takes."""
@@ -48,7 +49,7 @@ class SimulationRow:
 
     def cells(self) -> dict[str, str]:
         """One line of the table by column."""
-        cells = {"motion": f"{self.case} (nv {self.nv})", "batch": str(self.batch)}
+        cells = {"motion": f"{self.case} (nv {self.nv})", "setting": self.setting, "batch": str(self.batch)}
         for name, time in self.microseconds.items():
             cells[name] = f"{time:.3g} ({self.medians[name]:.3g})"
         ratio = self.ratio()
@@ -100,6 +101,7 @@ def measure_motion(motion: Motion, rounds: int, speedups: dict[str, float] | Non
         iterations={name: float(np.sum(n)) / work for name, n in ours.trajectory.iterations.items()},
         disagreement=disagreement,
         speedups=speedups or {},
+        setting=motion.setting,
     )
 
 

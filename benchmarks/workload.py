@@ -22,6 +22,7 @@ MOTIONS = (
     "quadruped, all shapes",
     "quadruped, feet, dry joints",
     "humanoid, 8 corners",
+    "humanoid, as documented",
     "ten boxes",
 )
 #: Groups of work, for messages.

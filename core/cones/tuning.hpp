@@ -113,6 +113,17 @@ struct NewtonTuning {
   static constexpr int restart_iterations = 4;
 };
 
+// Newton's method for all environments of a pack (pack_newton.hpp).
+struct PackTuning {
+  // Steps: what needs more is left to the solvers of one environment.
+  // Test: test_velocities_are_those_of_environments_that_are_solved_alone (/ 6).
+  static constexpr int most_steps = 6;
+  // [1] of the tolerance, up to which it goes on while there are steps. Test: the same (x 100).
+  static constexpr double aim = 0.3;
+  // [1] of the lanes: when no more are left to do, those go on in plain numbers. Only time depends on it.
+  static constexpr double few = 0.25;
+};
+
 // Alternating directions (admm.hpp).
 struct AdmmTuning {
   // [1] rho over the mean diagonal of a block, at first and within bounds.

@@ -121,15 +121,17 @@ void Simulation::add_shapes(SceneSpec& spec) {
   scene_.rules = rules_.get();
   materials_ = spec.materials;
   for (const PairMaterial& m : materials_) scene_.has_restitution |= m.is_elastic();
-  // Fewer take longer than one environment after the other; the matrix of more does not fit on lanes.
-  constexpr int least_balls = 6, most_balls = 32;
+  // Of trees that hinges alone hold, normals may not move (contact_rows.hpp); steps in halves keep contacts that are no
+  // longer near.
+  constexpr int most_balls = 32;  // the matrix of more does not fit on lanes
   const auto slides_only = [&](const ScenePair& pair) {
     const PairMaterial& m = materials_[static_cast<std::size_t>(pair.material)];
-    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0 && m.tangential_restitution == 0;
+    const int link = shapes_[static_cast<std::size_t>(pair.a)].link;
+    return pair.is_ball_on_plane && m.dim == 3 && m.friction > 0 && m.tangential_restitution == 0 && link >= 0 &&
+           links_[root_[link]].kind == JointKind::free && !scene_.is_verlet();
   };
   const auto n_balls = std::count_if(pairs_.begin(), pairs_.end(), slides_only);
-  for (ScenePair& pair : pairs_)
-    pair.ball = n_balls >= least_balls && n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
+  for (ScenePair& pair : pairs_) pair.ball = n_balls <= most_balls && slides_only(pair) ? scene_.n_balls++ : -1;
   scene_.n_shapes = static_cast<int>(shapes_.size());
   scene_.n_pairs = static_cast<int>(pairs_.size());
   scene_.n_materials = static_cast<int>(materials_.size());

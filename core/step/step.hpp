@@ -75,18 +75,46 @@ Outcome solve_environment(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> 
   return solve_assembled(job, w, lane, environment, *assembled, memory);
 }
 
+// Contacts of all environments of a pack, at the first look.
+template <class S>
+void detect(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory) {
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const std::size_t environment = pack.first + lane;
+    if (!w.looks[lane]) continue;
+    job.reports[environment].last = {};
+    detect(job, w, LaneOf<S>{lane}, environment, memory);
+  }
+}
+
+// Impulses of environments that touch with balls alone. Returns whether any of them may have some.
+template <class S>
+bool solve_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory, bool* solved) {
+  if (!w.points.is_possible()) return false;
+  const bool some = w.points.solve(job, pack, w, solved);
+  for (int lane = 0; lane < pack.count && job.solutions; ++lane) {
+    const std::size_t environment = pack.first + lane;
+    if (!solved[lane] || job.contacts[environment].count == 0) continue;
+    const Assembled<S>* const own =
+        assemble(job, w, LaneOf<S>{lane}, environment, DetectTuning::resting_reach, memory, false);
+    if (own) keep_rows(job, own->rows, own->matrix, false, environment);
+  }
+  return some || job.scene->n_joint_rows > 0;
+}
+
 // Contacts and impulses of one environment after the other, at the first look or, of those that stray, another.
 template <class S>
 Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepWorkspace<S>& w, StepMemory& memory) {
   Outcome outcome;
+  bool solved[width_of<S>] = {};
+  if (is_first) {
+    detect(job, pack, w, memory);
+    outcome.touched = solve_together(job, pack, w, memory, solved);
+  }
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;
     const LaneOf<S> own{lane};
-    if (!w.looks[lane]) continue;
-    if (is_first) {
-      job.reports[environment].last = {};
-      detect(job, w, own, environment, memory);
-    } else {
+    if (!w.looks[lane] || solved[lane]) continue;
+    if (!is_first) {
       if (!detect_again(job, w, own, environment, memory)) continue;
       forget_impulses(job.scene->tree.nv, own, w.motion);
       outcome.touched = true;

@@ -5,6 +5,7 @@
 #include "step/held_system.hpp"
 #include "step/lane_inertia.hpp"
 #include "step/nearby.hpp"
+#include "step/pack_points.hpp"
 #include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
@@ -68,6 +69,7 @@ struct StepWorkspace {
   AbaWorkspace<S> aba;
   FreeMotion<S> motion;
   BallPoints<S> balls;
+  PackPoints<S> points;       // of environments that touch with balls alone
   Motion<S>* response;        // of links, about the roots of their trees
   Pose<S>* placed;            // links at the end of the step, where something is held or it is in halves
   Pose<S>* halfway;           // and in the middle
@@ -149,6 +151,7 @@ struct StepWorkspace {
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),
         balls(scene, motion, arena),
+        points(scene, options, arena),
         held(scene, arena),
         momenta(scene, arena) {
     const Tree<double>& tree = scene.tree;

@@ -191,9 +191,10 @@ def test_part_is_run_by_name(
     monkeypatch.setattr("benchmarks.main.stay_on_one_core", lambda: None)  # would hold for the tests to come
     arguments = ["humanoid", "--parts", "simulation", "--batch", "2", "--steps", "5", "--rounds", "1"]
     assert main([*arguments, "--output", str(tmp_path)]) == 0
-    assert "humanoid, 8 corners" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "humanoid, 8 corners" in printed and "implicit, dry joints, self-collision" in printed
     content = json.loads((tmp_path / "simulation.json").read_text())
-    assert [each["batch"] for each in content["rows"]] == [2, 1]
+    assert [each["batch"] for each in content["rows"]] == [2, 1, 2, 1]
     assert content["piles"] == []
 
 

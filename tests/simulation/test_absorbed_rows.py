@@ -170,6 +170,6 @@ def test_joints_that_creep_to_rest_are_absorbed() -> None:
     standing = drop.simulator.rollout(drop.start(), control=drop.control, n_steps=1950, record=False).final
     assert 1e-10 < np.abs(standing.v).max() < 1e-8
     later = drop.simulator.rollout(standing, control=drop.control, n_steps=50, record=False)
-    assert later.iterations["newton"].sum() < 25  # three in every step, otherwise
+    assert later.iterations["newton"].sum() < 75  # feet take one at most (ADR 55); with all rows there are three a step
     rows = drop.simulator.step_solution(later.final, control=drop.control).rows
     assert rows.absorbed[np.isin(rows.source, ("servo", "dry_friction"))].all()

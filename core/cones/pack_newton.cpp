@@ -1,0 +1,340 @@
+#include "cones/pack_newton.hpp"
+
+#include "cones/tuning.hpp"
+#include "lanes/fused.hpp"
+#include "lanes/square_root.hpp"
+
+namespace featherweight::FW_ISA {
+
+#if !defined(FW_COUNTING)
+namespace {
+
+template <class S>
+FW_INLINE S square_of_length(const S& x, const S& y) {
+  return plus_product(x * x, y, y);
+}
+
+template <class S>
+class PackNewton {
+ public:
+  explicit PackNewton(PackProblem<S>& problem) : problem_(problem), points_(problem.points), n_(problem.n) {}
+
+  void start() {
+    S largest(0);
+    for (int i = 0; i < n_; ++i) {
+      const S* const G = problem_.G[i * n_ + i];
+      points_[i].D = (G[0] + G[4] + G[8]) * S(1.0 / 3);
+      largest = select((points_[i].is_there > S(0)) & (points_[i].D > largest), points_[i].D, largest);
+    }
+    problem_.smallest =
+        largest * S(MobilityTuning::immobile * MobilityTuning::regularisation) + S(MobilityTuning::tiny);
+    set_velocities();
+    problem_.of.steps = S(0);
+    problem_.of.residual = residual();
+  }
+
+  // In environments in which the residual is more than enough.
+  void make_step(const S& enough) {
+    PackFigures<S>& of = problem_.of;
+    const auto goes_on = of.residual > enough;
+    linearise();
+    factorise();
+    substitute();
+    for (int i = 0; i < n_; ++i)
+      for (int r = 0; r < 3; ++r)
+        points_[i].lambda[r] = points_[i].lambda[r] + select(goes_on, points_[i].step[r], S(0));
+    set_velocities();
+    of.steps = of.steps + select(goes_on, S(1), S(0));
+    of.residual = residual();
+  }
+
+  void report() {
+    S primal(0), dual(0), complementarity(0);
+    for (int i = 0; i < n_; ++i) {
+      const PackPoint<S>& p = points_[i];
+      const S *const l = p.lambda, *const s = p.sigma, radius = p.mu * larger(l[2], S(0));
+      const S force = square_root(square_of_length(l[0], l[1])), speed = square_root(square_of_length(s[0], s[1]));
+      const S power = plus_product(plus_product(plus_product(l[2] * s[2], radius, speed), l[1], s[1]), l[0], s[0]);
+      const auto is_there = p.is_there > S(0);
+      primal = larger(primal, select(is_there, larger(force - radius, -l[2]), S(0)));
+      dual = larger(dual, select(is_there, -s[2], S(0)));
+      complementarity = larger(complementarity, select(is_there, abs(power), S(0)));
+    }
+    problem_.of.primal = primal, problem_.of.dual = dual, problem_.of.complementarity = complementarity;
+  }
+
+ private:
+  using Tile = typename PackProblem<S>::Tile;  // of A by rows: lower and upper triangle in one, diagonal inverted
+  PackProblem<S>& problem_;
+  PackPoint<S>* points_;
+  int n_;
+
+  FW_INLINE Tile& A(int i, int j) { return problem_.A[i * n_ + j]; }
+
+  // f(G of row r of i and column c of j) by tiles, as they are or transposed.
+  template <class F>
+  FW_INLINE void with_block(int i, int j, const F& f) const {
+    if (j <= i) {
+      const S* const e = problem_.G[i * n_ + j];
+      f([e](int r, int c) FW_LAMBDA_INLINE -> const S& { return e[3 * c + r]; });
+    } else {
+      const S* const e = problem_.G[j * n_ + i];
+      f([e](int r, int c) FW_LAMBDA_INLINE -> const S& { return e[3 * r + c]; });
+    }
+  }
+
+  void set_velocities() {
+    for (int i = 0; i < n_; ++i) {
+      S s[3] = {points_[i].g[0], points_[i].g[1], points_[i].g[2]};
+      for (int j = 0; j < n_; ++j) {
+        const S* const l = points_[j].lambda;
+        with_block(i, j, [&](const auto& G) FW_LAMBDA_INLINE {
+#pragma GCC unroll 3
+          for (int r = 0; r < 3; ++r)
+#pragma GCC unroll 3
+            for (int c = 0; c < 3; ++c) s[r] = plus_product(s[r], G(r, c), l[c]);
+        });
+      }
+      for (int r = 0; r < 3; ++r) points_[i].sigma[r] = s[r];
+    }
+  }
+
+  // The natural map (residuals.hpp), the largest of points that are there; what is no number is no solution.
+  S residual() const {
+    S worst(0);
+    for (int i = 0; i < n_; ++i) {
+      const PackPoint<S>& p = points_[i];
+      const S lx = p.D * p.lambda[0], ly = p.D * p.lambda[1], x = lx - p.sigma[0], y = ly - p.sigma[1];
+      const S R = p.D * p.mu * larger(p.lambda[2], S(0)), length2 = square_of_length(x, y);
+      const auto slides = length2 > R * R;
+      S ex = p.sigma[0], ey = p.sigma[1];
+      if (any(R, slides)) {  // roots and quotients take longest
+        const S share = R / square_root(select(slides, length2, S(1)));
+        ex = select(slides, minus_product(lx, share, x), ex);
+        ey = select(slides, minus_product(ly, share, y), ey);
+      }
+      const S z = smaller(p.D * p.lambda[2], p.sigma[2]), here = larger(square_of_length(ex, ey), z * z);
+      const S bounded = select(here <= S(1e300), here, S(1e300));
+      worst = select((p.is_there > S(0)) & (bounded > worst), bounded, worst);
+    }
+    return square_root(worst);
+  }
+
+  // D times a typical impulse of points that push [m/s].
+  S typical_velocity() const {
+    S sum(0), count(0);
+    for (int i = 0; i < n_; ++i) {
+      const auto pushes = points_[i].lambda[2] > S(0);
+      sum = sum + select(pushes, points_[i].D * points_[i].lambda[2], S(0));
+      count = count + select(pushes, S(1), S(0));
+    }
+    const auto some = count > S(0);
+    return select(some, sum / select(some, count, S(1)), problem_.scale);
+  }
+
+  void linearise() {
+    using Tuning = NewtonTuning;
+    const S share = problem_.of.residual * S(Tuning::ratios[0]) / typical_velocity();
+    const S eps = smaller(larger(share, S(Tuning::least_eps)), S(Tuning::largest_eps));
+    for (int i = 0; i < n_; ++i) linearise(points_[i], plus_product(problem_.smallest, eps, points_[i].D));
+  }
+  // As if nothing slid, and what changes where something does.
+  static FW_INLINE void linearise(PackPoint<S>& p, const S& little) {
+    const S none(0), one(1);
+    const S normal = minus_product(-p.sigma[2], -p.D, p.lambda[2]);
+    const auto pushes = (normal > none) & (p.is_there > none);
+    p.L00 = p.L11 = p.Ln = select(pushes, one, none);
+    p.K00 = p.K11 = p.Kn = select(pushes, little, one);
+    p.L01 = p.K01 = p.K02 = p.K12 = none;
+    for (int r = 0; r < 3; ++r) p.step[r] = -select(pushes, p.sigma[r], p.lambda[r]);
+    const S R = p.mu * normal;
+    const S x = minus_product(-p.sigma[0], -p.D, p.lambda[0]), y = minus_product(-p.sigma[1], -p.D, p.lambda[1]);
+    const S length2 = square_of_length(x, y);
+    const auto slides = (length2 > R * R) & pushes;
+    if (!any(R, slides)) return;
+    const S length = square_root(select(slides, length2, one));
+    const S beta = select(slides, minus_product(-p.D, -p.D, length / select(slides, R, one)), none);
+    const S ex = x / length, ey = y / length, xx = ex * ex, yy = ey * ey, xy = ex * ey;
+    const S across = beta + little;
+    p.L00 = select(slides, yy, p.L00), p.L01 = select(slides, -xy, none), p.L11 = select(slides, xx, p.L11);
+    p.K00 = select(slides, plus_product(across * yy, p.D, xx), p.K00);
+    p.K01 = select(slides, plus_product(-(across * xy), p.D, xy), none);
+    p.K11 = select(slides, plus_product(across * xx, p.D, yy), p.K11);
+    p.K02 = select(slides, -(p.D * p.mu * ex), none), p.K12 = select(slides, -(p.D * p.mu * ey), none);
+    // velocities across, with their friction; impulses beyond the cone, along
+    const S sx = plus_product(p.sigma[0], beta, p.lambda[0]), sy = plus_product(p.sigma[1], beta, p.lambda[1]);
+    const S beyond = p.D * minus_product(plus_product(ex * p.lambda[0], ey, p.lambda[1]), p.mu, p.lambda[2]);
+    const S bx = plus_product(plus_product(yy * sx, -xy, sy), beyond, ex);
+    const S by = plus_product(plus_product(xx * sy, -xy, sx), beyond, ey);
+    p.step[0] = select(slides, -bx, p.step[0]), p.step[1] = select(slides, -by, p.step[1]);
+  }
+
+  // The matrix of a step, factorised as it is written.
+  void factorise() {
+    for (int i = 0; i < n_; ++i)
+      for (int j = 0; j < n_; ++j) {
+        Tile t = written(i, j);
+        for (int k = 0; k < (i < j ? i : j); ++k) subtract_product(A(i, k), A(k, j), t);
+        if (i < j)
+          divide_by_lower(A(i, i), t);
+        else if (j < i)
+          divide_by_upper(A(j, j), t);
+        else
+          factorise(t);
+        A(i, j) = t;
+      }
+  }
+  FW_INLINE Tile written(int i, int j) const {
+    const PackPoint<S>& p = points_[i];
+    Tile t;
+    with_block(i, j, [&](const auto& G) FW_LAMBDA_INLINE {
+#pragma GCC unroll 3
+      for (int c = 0; c < 3; ++c) {
+        t.e[c] = plus_product(p.L00 * G(0, c), p.L01, G(1, c));
+        t.e[3 + c] = plus_product(p.L01 * G(0, c), p.L11, G(1, c));
+        t.e[6 + c] = p.Ln * G(2, c);
+      }
+    });
+    if (i != j) return t;
+    t.e[0] = t.e[0] + p.K00, t.e[1] = t.e[1] + p.K01, t.e[2] = t.e[2] + p.K02;
+    t.e[3] = t.e[3] + p.K01, t.e[4] = t.e[4] + p.K11, t.e[5] = t.e[5] + p.K12;
+    t.e[8] = t.e[8] + p.Kn;
+    return t;
+  }
+  static FW_INLINE void subtract_product(const Tile& a, const Tile& b, Tile& t) {
+#pragma GCC unroll 3
+    for (int k = 0; k < 3; ++k)
+#pragma GCC unroll 3
+      for (int r = 0; r < 3; ++r)
+#pragma GCC unroll 3
+        for (int c = 0; c < 3; ++c) t.e[3 * r + c] = minus_product(t.e[3 * r + c], a.e[3 * r + k], b.e[3 * k + c]);
+  }
+  static FW_INLINE void factorise(Tile& t) {
+    S* const e = t.e;
+    e[0] = S(1) / e[0];
+    e[3] = e[3] * e[0], e[6] = e[6] * e[0];
+    e[4] = minus_product(e[4], e[3], e[1]), e[5] = minus_product(e[5], e[3], e[2]);
+    e[7] = minus_product(e[7], e[6], e[1]), e[8] = minus_product(e[8], e[6], e[2]);
+    e[4] = S(1) / e[4];
+    e[7] = e[7] * e[4];
+    e[8] = S(1) / minus_product(e[8], e[7], e[5]);
+  }
+  static FW_INLINE void divide_by_lower(const Tile& own, Tile& t) {
+#pragma GCC unroll 3
+    for (int c = 0; c < 3; ++c) divide_by_lower(own, t.e[c], t.e[3 + c], t.e[6 + c]);
+  }
+  static FW_INLINE void divide_by_lower(const Tile& own, const S& x, S& y, S& z) {
+    y = minus_product(y, own.e[3], x);
+    z = minus_product(minus_product(z, own.e[6], x), own.e[7], y);
+  }
+  static FW_INLINE void divide_by_upper(const Tile& own, Tile& t) {
+#pragma GCC unroll 3
+    for (int r = 0; r < 3; ++r) {
+      S* const x = t.e + 3 * r;
+      x[0] = x[0] * own.e[0];
+      x[1] = minus_product(x[1], x[0], own.e[1]) * own.e[4];
+      x[2] = minus_product(minus_product(x[2], x[0], own.e[2]), x[1], own.e[5]) * own.e[8];
+    }
+  }
+
+  void substitute() {
+    for (int i = 0; i < n_; ++i) {
+      S* const x = points_[i].step;
+      for (int k = 0; k < i; ++k) subtract_product(A(i, k), points_[k].step, x);
+      divide_by_lower(A(i, i), x[0], x[1], x[2]);
+    }
+    for (int i = n_ - 1; i >= 0; --i) {
+      S* const x = points_[i].step;
+      for (int k = i + 1; k < n_; ++k) subtract_product(A(i, k), points_[k].step, x);
+      const S* const e = A(i, i).e;
+      x[2] = x[2] * e[8];
+      x[1] = minus_product(x[1], e[5], x[2]) * e[4];
+      x[0] = minus_product(minus_product(x[0], e[1], x[1]), e[2], x[2]) * e[0];
+    }
+  }
+  static FW_INLINE void subtract_product(const Tile& a, const S* y, S* x) {
+#pragma GCC unroll 3
+    for (int r = 0; r < 3; ++r)
+#pragma GCC unroll 3
+      for (int k = 0; k < 3; ++k) x[r] = minus_product(x[r], a.e[3 * r + k], y[k]);
+  }
+};
+
+// One lane of a pack, on the points that it has.
+template <class S>
+class Alone {
+ public:
+  Alone(PackProblem<S>& pack, int lane, PackProblem<double>& problem, double* G)
+      : pack_(pack), lane_(lane), problem_(problem) {
+    int of[most_pack_points];
+    problem.n = 0;
+    for (int i = 0; i < pack.n; ++i)
+      if (get(pack.points[i].is_there) > 0) of[problem.n++] = i;
+    for (int i = 0; i < problem.n; ++i) {
+      for_numbers(problem.points[i], pack.points[of[i]], [&](double& own, const S& x) { own = get(x); });
+      for (int j = 0; j <= i; ++j, G += 9) {
+        const S* const e = pack.G[of[i] * pack.n + of[j]];
+        for (int k = 0; k < 9; ++k) G[k] = get(e[k]);
+        problem.G[i * problem.n + j] = G;
+      }
+    }
+    problem.scale = get(pack.scale), problem.smallest = get(pack.smallest);
+    problem.of.steps = get(pack.of.steps), problem.of.residual = get(pack.of.residual);
+  }
+
+  void hand_back() {
+    for (int i = 0, k = 0; i < pack_.n; ++i) {
+      if (!(get(pack_.points[i].is_there) > 0)) continue;
+      for_numbers(problem_.points[k++], pack_.points[i], [&](double own, S& x) { set(x, own); });
+    }
+    set(pack_.of.steps, problem_.of.steps), set(pack_.of.residual, problem_.of.residual);
+  }
+
+ private:
+  PackProblem<S>& pack_;
+  int lane_;
+  PackProblem<double>& problem_;
+
+  double get(const S& x) const { return ScalarTraits<S>::get(x, lane_); }
+  void set(S& x, double value) const { ScalarTraits<S>::set(x, lane_, value); }
+
+  // All that is not of a single step.
+  template <class Own, class Point, class F>
+  static void for_numbers(Own& own, Point& point, const F& f) {
+    f(own.is_there, point.is_there), f(own.mu, point.mu), f(own.D, point.D);
+    for (int r = 0; r < 3; ++r)
+      f(own.g[r], point.g[r]), f(own.lambda[r], point.lambda[r]), f(own.sigma[r], point.sigma[r]);
+  }
+};
+
+template <class S>
+int count_above(const S& x, const S& bound) {
+  int n = 0;
+  for (int lane = 0; lane < width_of<S>; ++lane) n += ScalarTraits<S>::get(x, lane) > ScalarTraits<S>::get(bound, lane);
+  return n;
+}
+
+}  // namespace
+
+void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, PackProblem<double>& alone,
+                double* alone_G) {
+  using S = Native<double>;
+  PackNewton<S> pack(problem);
+  pack.start();
+  const S enough = problem.scale * S(PackTuning::aim * tolerance);
+  int steps = 0;
+  while (steps < most_steps && count_above(problem.of.residual, enough) > PackTuning::few * width_of<S>)
+    pack.make_step(enough), ++steps;
+  for (int lane = 0; lane < width_of<S>; ++lane) {
+    const double own_enough = ScalarTraits<S>::get(enough, lane);
+    if (!(ScalarTraits<S>::get(problem.of.residual, lane) > own_enough)) continue;
+    Alone<S> rest(problem, lane, alone, alone_G);
+    PackNewton<double> newton(alone);
+    for (int k = steps; k < most_steps && alone.of.residual > own_enough; ++k) newton.make_step(own_enough);
+    rest.hand_back();
+  }
+  pack.report();
+}
+#endif
+
+}  // namespace featherweight::FW_ISA

@@ -1,0 +1,65 @@
+// cones/pack_newton.hpp -- cone problems of all environments of a pack at once: frictional points on lanes.
+//
+// What touches differs from environment to environment, but where all that touches are the same few points, problems
+// differ only by which of them are there. Newton's method suits lanes: sweeps would go on until the last environment is
+// done, while it takes one or two steps in most, each the same linear algebra. A point of a lane is
+//   not there, or open   lambda = 0
+//   sticking             sigma = 0
+//   sliding along e      across e sigma + beta lambda = 0;  along e lambda = mu lambda_N;  sigma_N = 0
+// by the natural map, as in newton_rows.hpp. A step solves these for lambda + d and sigma + G d, with the proximal eps
+// of newton.hpp. Rows are eliminated in their order: what loses its pivot by that does not converge, and is, like all
+// that needs more than a few steps, for the solvers of one environment. Few environments of a pack, and the last that
+// are not done, go on in plain numbers, on the points that they have. Bits are the same: absent points add zeros, and
+// products are fused by name (lanes/fused.hpp). Cost: (3 n)^3 / 3 multiply-adds a step for n points. Oracle: solvers of
+// one environment.
+#pragma once
+#include "lanes/native.hpp"
+#include "memory/arena.hpp"
+
+namespace featherweight::FW_ISA {
+
+inline constexpr int most_pack_points = 8;  // more, and matrices leave the cache
+
+template <class S>
+struct PackPoint {
+  S is_there;   // positive in lanes that have it
+  S mu, g[3];   // coefficient of friction, and velocity without impulses with the shift of the law: t1, t2, n
+  S lambda[3];  // impulses: the start, then the solution
+  S sigma[3];   // their velocities
+  S D;          // mean diagonal
+  // a step: rows  L (G d) + K d = step,  L = [L00 L01 0; L01 L11 0; 0 0 Ln],  K = [K00 K01 K02; K01 K11 K12; 0 0 Kn]
+  S L00, L01, L11, Ln, K00, K01, K11, K02, K12, Kn;
+  S step[3];  // right-hand side, then d
+};
+
+template <class S>
+struct PackFigures {
+  S residual, primal, dual, complementarity;  // of SolverReport
+  S steps;
+};
+
+template <class S>
+struct PackProblem {
+  struct Tile {
+    S e[9];
+  };
+  int n = 0;
+  PackPoint<S>* points;
+  const S** G;        // of points i and j <= i, at [i * n + j]: row r of i and column c of j at [3 * c + r]
+  S scale;            // of velocities
+  Tile* A;            // scratch: the matrix of a step
+  S smallest;         // scratch: what is added to its diagonal
+  PackFigures<S> of;  // the solution; where there is none, its residual is above the tolerance
+
+  void make_room(int most, Arena& arena) {
+    points = arena.take<PackPoint<S>>(most);
+    G = arena.take<const S*>(most * most);
+    A = arena.take<Tile>(most * most);
+  }
+};
+
+// alone: room for the problem of one environment.
+void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, PackProblem<double>& alone,
+                double* alone_G);
+
+}  // namespace featherweight::FW_ISA
