@@ -20,6 +20,7 @@ void find_separating(const Scene& scene, const Pack& pack, StepWorkspace<S>& w) 
   for (int r = 0; r < scene.held.n_rows; ++r)
     w.correction[r] = w.correction[r] + select(here, w.drift_impulse[r], S(0));
   respond(scene, w.closing, w, w.separating);
+  spare_held(scene, w.separating, w);
 }
 
 template <class S>

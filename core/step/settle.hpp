@@ -138,7 +138,7 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
     for (int f = 0; f < nv; ++f) {
       w.closed_v[f] = w.motion.v_free[f] + w.a[f];
       w.moved[f] = w.tumbles ? w.closed_v[f] + w.bend[f] : w.closed_v[f];
-      speed = larger(abs(w.v[f]), speed);
+      speed = larger(larger(abs(w.v[f]), abs(w.closed_v[f])), speed);  // what starts from rest moves at the end
     }
     if (closes) {
       errors_after(scene, w.moved, S(job.dt), w, w.errors);

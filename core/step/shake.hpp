@@ -8,6 +8,7 @@
 //   J v = -opening,   opening = (g(q (+) dt v) - g(q)) / dt - J v
 // found by a few iterations with the matrix that there is (settle.hpp). Oracle: energy over a minute; the twin.
 #pragma once
+#include "step/along_row.hpp"
 #include "step/guide.hpp"
 
 namespace featherweight::FW_ISA {
@@ -196,6 +197,48 @@ void report_errors(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w)
   }
 }
 
+// What coordinates alone are to do, x, no faster than `fastest` [m/s or rad/s] in any degree of freedom. Near where
+// bars are in line a little along some rows takes the joints between them anywhere.
+template <class S>
+void slow_down(const Tree<double>& tree, const S& fastest, S* x) {
+  S most(0);
+  for (int f = 0; f < tree.nv; ++f) most = larger(abs(x[f]), most);
+  const auto is_fast = most > fastest;
+  if (!any(most, is_fast)) return;
+  const S share = select(is_fast, fastest / select(is_fast, most, S(1)), S(1));
+  for (int f = 0; f < tree.nv; ++f) x[f] = x[f] * share;
+}
+
+// Limits that return move trees that something holds no faster than allowed, and not at all where that would be in
+// vain: an arm that is straight between two holds would turn from side to side, and its limits be where they were.
+template <class S>
+void spare_held(const Scene& scene, S* x, StepWorkspace<S>& w) {
+  const Tree<double>& tree = scene.tree;
+  const AllLanes<S> all;
+  for (int c = 0; c < tree.n_links; ++c) {
+    if (scene.held.cluster[c] != c || scene.held.first_row[c] >= scene.held.no_row[c]) continue;
+    S some(0), returns(0), most(0);
+    for (int k = 0; k < scene.n_joint_rows; ++k) {
+      const JointRow& row = scene.joint_rows[k];
+      if (!row.is_limit() || scene.held.cluster[row.term.link] != c) continue;
+      const auto is_beyond = gap_of_row(scene, row, w.motion.q, all) < S(-SeparateTuning::negligible_overlap);
+      some = select(is_beyond, S(1), some);
+      returns = select(is_beyond, larger(along_row(scene, row, x, all), returns), returns);
+    }
+    const auto for_dofs = [&](const auto& f) FW_LAMBDA_INLINE {
+      for (int i = c; i < tree.n_links; ++i)
+        for (int k = 0; k < tree.links[i].nv && scene.held.cluster[i] == c; ++k) f(tree.links[i].v + k);
+    };
+    for_dofs([&](int f) FW_LAMBDA_INLINE { most = larger(abs(x[f]), most); });
+    const auto is_fast = (some > S(0)) & (most > S(ClosureTuning::fastest_turn));
+    if (!any(most, is_fast)) continue;
+    const auto is_vain = is_fast & (most * S(ClosureTuning::vain_lever) > returns);
+    const S slower = S(ClosureTuning::fastest_turn) / select(is_fast, most, S(1));
+    const S share = select(is_vain, S(0), select(is_fast, slower, S(1)));
+    for_dofs([&](int f) FW_LAMBDA_INLINE { x[f] = x[f] * share; });
+  }
+}
+
 // Coordinates alone move until closures are as near as they may come in this step, or no longer improve: what the
 // openings left, and errors that were there at the start, at a bounded speed.
 template <class S>
@@ -245,6 +288,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     for (int f = 0; f < tree.nv; ++f) w.closing[f] = S(0);
     w.held.gather(w.closed_errors, w.closing);
     respond(scene, w.closing, w, w.moved);
+    slow_down(tree, S(ClosureTuning::farthest_turn / job.dt), w.moved);
     for (int k = 0; k < tree.nq; ++k) w.closed_q[k] = w.q[k];
     for (int f = 0; f < tree.nv; ++f) w.closed_v[f] = w.v[f];
     advance(scene, w.centers, w.moved, S(job.dt), w.q, w.v);

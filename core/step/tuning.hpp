@@ -179,11 +179,16 @@ struct ClosureTuning {
   // Others yield by this share of it [1]. tests/simulation/test_neighbours.py.
   static constexpr double yields = 1e-9;
   // What is apart at the start of a step comes together no faster than this [m/s, rad/s], and without throwing
-  // anything. tests/simulation/test_holds_far_off.py.
+  // anything; limits that return turn nothing that is held faster. tests/simulation/test_holds_far_off.py.
   static constexpr double fastest = SeparateTuning::fastest, fastest_turn = 2;
+  // Limits that return by less than this per turn of the joints that they move stay as they are [m/rad or 1]: an arm
+  // that is straight to a tenth of a degree. tests/simulation/test_holds_far_off.py.
+  static constexpr double vain_lever = 1e-3;
   // Closures that miss where they should be by more than this cannot be met [m or rad].
   // tests/simulation/test_holds_far_off.py.
   static constexpr double unmet = 1e-6;
+  // A correction turns no joint by more than this at once [rad or m]. tests/simulation/test_holds_far_off.py.
+  static constexpr double farthest_turn = 0.1;
   // Of a correction that leaves them farther off, this share is tried instead. The Fetch robots of `make zoo`.
   static constexpr double share_back = 0.25;
 };

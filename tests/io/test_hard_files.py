@@ -132,6 +132,72 @@ MJCF = {
         '<option gravity="1 2 3" wind="1 0 0" density="1.2" viscosity="0.01"/>',
     ),
     "blank lines first": "\n\n" + '<?xml version="1.0"?>' + world(f"<body><joint/>{BOX}</body>"),
+    "a shape from to in a class": world(
+        '<body><joint axis="1 0 0"/><geom class="g" size="0.1"/></body>',
+        '<default><default class="g"><geom type="cylinder" fromto="0 0 0 .2 .3 1"/></default></default>',
+    ),
+    "a mesh about another origin": world(
+        '<body><joint axis="1 0 0"/><geom type="mesh" mesh="t" pos="1 2 3" euler="10 20 30"/></body>',
+        f'<asset><mesh name="t" {TETRA} refpos=".1 .2 .3" refquat=".5 .5 .5 .5" scale=".5 2 1"/></asset>',
+    ),
+    "a mesh through the looking-glass": world(
+        '<body><joint axis="1 0 0"/><geom type="mesh" mesh="t"/></body>',
+        f'<asset><mesh name="t" {TETRA} scale="-1 -1 -1" inertia="exact"/></asset>',
+    ),
+    "shapes fitted to the bounds of a mesh": world(
+        '<body><joint axis="1 0 0"/><geom type="box" mesh="t"/><geom type="cylinder" mesh="t" pos="1 0 0"/></body>',
+        f'<compiler fitaabb="true"/><asset><mesh name="t" {TETRA}/></asset>',
+    ),
+    "inertias of the file, though there are shapes": world(
+        f'<body><joint axis="1 0 0"/><inertial pos="0 0 .1" mass="2" diaginertia="1 1.5 2"/>{BOX}</body>',
+        '<compiler inertiafromgeom="false"/>',
+    ),
+    "inertias of shapes, though the file has some": world(
+        f'<body><joint axis="1 0 0"/><inertial pos="0 0 .1" mass="2" diaginertia="1 1.5 2"/>{BOX}</body>',
+        '<compiler inertiafromgeom="true"/>',
+    ),
+    "a full inertia in a body that is turned": world(
+        '<body quat="1 2 3 4"><joint axis="1 1 1"/><inertial pos=".1 .2 .3" mass="2" '
+        'fullinertia="3 4 5 .1 .5 -.3"/></body>'
+    ),
+    "all of a mass": world(
+        nested(f'<joint axis="1 0 0"/>{BOX}', f'<joint axis="1 0 0"/>{BOX}'), '<compiler settotalmass="7"/>'
+    ),
+    "turned by all words there are": world(
+        "".join(
+            f'<body pos="{k} 0 0" {turn}><joint axis="1 2 3"/>{BOX}</body>'
+            for k, turn in enumerate((
+                'axisangle="1 2 3 70"', 'xyaxes="1 1 0 -1 1 .3"', 'zaxis="1 2 -3"', 'zaxis="0 0 -1"', 'quat="-2 0 1 0"',
+                'euler="10 50 -30"',
+            ))
+        ),
+        '<compiler eulerseq="yxY"/>',
+    ),
+    "replicas that are driven": world(
+        f'<body><joint axis="1 0 0" name="r"/>{BOX}<replicate count="5" euler="0 72 0" sep="-"><body pos=".3 0 0">'
+        '<joint name="s" axis="0 1 0" range="-20 30"/><geom name="g" size=".05" pos="0.1 0 0"/></body></replicate>'
+        "</body>",
+        after='<actuator><motor joint="s-0"/></actuator>',
+    ),
+    "joints beside each other": world(
+        nested(
+            f'<joint pos=".3 .2 .1" ref="50" axis="1 1 0"/><joint type="slide" axis="0 1 1" ref=".4"/>{BOX}',
+            f'<joint type="ball" pos="1 0 0"/>{BOX}',
+            f'<joint pos="0 -1 0" ref="-130"/>{BOX}',
+        )
+    ),
+    "a free body in a frame": world(
+        f'<frame pos="1 2 3" euler="30 40 50"><body pos="1 0 0"><freejoint/>{BOX}</body></frame>'
+    ),
+    "free bodies put straight": world(
+        '<body name="x"><freejoint/><geom size=".1 .2 .4" type="box" pos=".3 0 0" euler="10 20 30"/></body>',
+        '<compiler alignfree="true"/>',
+    ),
+    "numbers between tabs": world(f'<body pos="\t1\n2  3 "><joint axis=" 0 1\t0"/>{BOX}</body>'),
+    "shapes that only show": world(
+        f'<body><joint axis="1 0 0"/>{BOX}<geom size=".5" contype="0" conaffinity="0" group="1" mass="3"/></body>',
+        '<compiler discardvisual="true"/>',
+    ),
 }  # fmt: skip
 
 
@@ -140,6 +206,18 @@ def test_mujoco_means_the_same(name: str) -> None:
     mujoco = pytest.importorskip("mujoco")
     text = MJCF[name]
     agree(mujoco, mujoco.MjModel.from_xml_string(text), fw.loads(text, "mjcf", strict=True))
+
+
+def test_all_bits_of_a_filter_count() -> None:
+    """MuJoCo's are 32 bits with a sign."""
+    pytest.importorskip("mujoco")
+    ball = '<body pos="{} 0 1"><freejoint/><geom size=".1" contype="{}" conaffinity="0"/></body>'
+    inside = ball.format(0, -(2**31)) + ball.format(1, 2**31 - 1) + ball.format(2, 0)
+    floor = '<geom type="plane" size="1 1 1" contype="0" conaffinity="{}"/>'
+    for mask, touching in ((-1, 2), (-(2**31), 1), (1, 1)):
+        sim = fw.Simulator(fw.loads(world(inside + floor.format(mask)), "mjcf"))
+        table = sim.scene.pair_table()
+        assert table is not None and len(table.first) == touching
 
 
 def test_includes_in_includes_and_models_attached(tmp_path: Path) -> None:
@@ -253,6 +331,17 @@ REFUSED = {
         link("a", '<collision><geometry><cylinder radius="-1" length="1"/></geometry></collision>')
     ),
     "xacro file that was not expanded": robot(AB, joint("j", "a", "b", axis="0 ${pi} 0")),
+    "must be 3 numbers, got '1E0 1e0 1D0'": robot(AB, joint("j", "a", "b", '<origin xyz="1E0 1e0 1D0"/>')),
+    "must be 3 numbers, got '0x1 0 0'": robot(AB, joint("j", "a", "b", '<origin xyz="0x1 0 0"/>')),
+    "follow each other in a circle, k -> j -> k": robot(
+        AB, link("c"), joint("j", "a", "b", '<mimic joint="k"/>'), joint("k", "b", "c", '<mimic joint="j"/>')
+    ),
+    "friction must not be negative": robot(AB, joint("j", "a", "b", '<dynamics friction="-1"/>')),
+    "joint 'j': has no <parent>": robot(AB, '<joint name="j" type="fixed"><child link="b"/></joint>'),
+    "is its own parent": robot(AB, joint("j", "a", "a")),
+    "duplicate attribute": robot(AB, joint("j", "a", "b").replace('name="j"', 'name="j" name="k"')),
+    "junk after document element": robot(AB) + "<a/>",
+    "must have <robot> as its outermost element": "<html/>",
     "has no links": robot(),
     "attribute 'name' is empty": robot(link("")),
 }
@@ -284,3 +373,44 @@ def test_what_is_plain_is_read_in_any_encoding(name: str, encoding: str) -> None
     q, v = np.array([0.4]), np.array([1.0])
     np.testing.assert_allclose(fw.bias_forces(model, q, v), fw.bias_forces(plain, q, v), rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(fw.crba(model, q), fw.crba(plain, q), rtol=1e-13)
+
+
+def sdf(inside: str) -> str:
+    return f'<sdf version="1.9"><model name="m">{inside}</model></sdf>'
+
+
+def sdf_link(name: str, pose: str = "") -> str:
+    inertia = "<inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia>"
+    return f'<link name="{name}">{pose}<inertial><mass>2</mass>{inertia}</inertial></link>'
+
+
+REFUSED_SDF = {
+    "frame 'f': is attached to itself": '<frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>',
+    "its pose is relative to itself": '<frame name="f"><pose relative_to="f">1 0 0 0 0 0</pose></frame>',
+    "there is no link, joint, frame or model 'zz'": '<frame name="f" attached_to="zz"/>',
+    "a quaternion of length zero": '<frame name="f"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose></frame>',
+    "must be 6 numbers, got '0 0 0 0 0'": '<frame name="f"><pose>0 0 0 0 0</pose></frame>',
+    "must be 6 numbers, got 'nan 0 0 0 0 0'": '<frame name="f"><pose>nan 0 0 0 0 0</pose></frame>',
+    "link 'a': the name is used twice": sdf_link("a"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED_SDF)
+def test_what_has_no_meaning_in_sdf_is_refused(why: str) -> None:
+    with pytest.raises(fw.ModelImportError, match=why):
+        fw.loads(sdf(sdf_link("a") + REFUSED_SDF[why]), "sdf")
+
+
+def test_scopes_and_frames_of_models_in_models() -> None:
+    """b is 1 m above a by its model; c is at a frame of that model, which is turned by a right angle."""
+    inner = (
+        '<model name="n"><pose relative_to="a">0 0 1 0 0 0</pose>{}<frame name="f" attached_to="b">{}</frame></model>'
+    )
+    c = sdf_link("c", '<pose relative_to="n::f">1 0 0 0 0 0</pose>')
+    hinge = '<joint name="{}" type="revolute"><parent>{}</parent><child>{}</child><axis><xyz>0 1 0</xyz></axis></joint>'
+    text = sdf_link("a") + inner.format(sdf_link("b"), f"<pose>0 1 0 0 0 {np.pi / 2}</pose>") + c
+    text += hinge.format("j", "a", "n::b") + hinge.format("k", "n::b", "c")
+    model = fw.loads(sdf(text), "sdf", strict=True)
+    X = fw.frame_placement(model, model.q0, "c")
+    np.testing.assert_allclose(X[:3, 3], (0.0, 2.0, 1.0), atol=1e-12)
+    np.testing.assert_allclose(X[:3, 0], (0.0, 1.0, 0.0), atol=1e-12)

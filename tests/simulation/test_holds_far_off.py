@@ -81,3 +81,30 @@ def test_a_hold_that_nothing_can_move_says_so() -> None:
     assert motion.final.closure_error == pytest.approx(0.01)
     assert not motion.final.converged
     np.testing.assert_allclose(motion.v, 1.0, rtol=1e-12)
+
+
+def straight_arm(lift: float, bend: float) -> fw.Scene:
+    """On a lift below its limit by so much [m], nearly straight down to where its hand is held."""
+    builder = fw.ModelBuilder("arm")
+    builder.solid("torso", "box", (0.1, 0.1, 0.1), mass=5.0).solid("upper", "capsule", (0.04, 0.4), mass=2.0)
+    builder.solid("lower", "capsule", (0.04, 0.4), mass=1.0)
+    builder.joint("lift", "prismatic", "world", "torso", axis="z", lower=lift, upper=1.0, armature=1e4)
+    ends = {"child_placement": (0, 0, -0.25), "axis": "y"}
+    builder.joint("shoulder", "continuous", "torso", "upper", placement=(0, 0.2, 0), **ends, start=[bend])
+    builder.joint("elbow", "continuous", "upper", "lower", placement=(0, 0, -0.25), **ends, start=[-2.0 * bend])
+    scene = fw.Scene()
+    scene.add(builder.build(), name="arm")
+    scene.constrain(fw.PointConstraint("arm/lower", offset=(0, 0, -0.25), position=(0, 0.2, -np.cos(bend))))
+    return scene
+
+
+@pytest.mark.filterwarnings("ignore:.*beyond its limit")
+@pytest.mark.parametrize("bend", [0.0, 1e-5, 1e-4, 0.01, 0.3])
+def test_a_straight_arm_that_is_held_is_not_thrown_by_its_limits(bend: float) -> None:
+    """The lift would have to rise where the arm hardly lets it: nothing jumps, whether it gets there or not."""
+    sim = fw.Simulator(straight_arm(0.04, bend), dt=DT)
+    motion = sim.rollout(sim.state(), n_steps=500)
+    moved = np.diff(motion.q, axis=0) - DT * motion.v[1:]
+    assert np.abs(moved).max() <= 1.2 * 2.0 * DT  # two radians per second, and what the curve of the way leaves open
+    assert motion.final.closure_error < 1e-9
+    assert motion.unconverged == 0

@@ -275,7 +275,7 @@ class CompiledScene(Record):
         exceptions = dict.fromkeys(self.excluded, -1) | dict(self.overrides)
         return _core.PairRules(
             [
-                (s.contype, s.conaffinity, s.body, s.parent_body, s.family, s.surface, int(s.static))
+                (*_signed(s.contype, s.conaffinity), s.body, s.parent_body, s.family, s.surface, int(s.static))
                 for s in self.shapes
             ],
             self.surface_laws.tolist(),
@@ -340,3 +340,8 @@ def law_between(a: SurfaceProperties, b: SurfaceProperties) -> ContactLaw:
     if a.priority == b.priority:
         return combine(a.material, b.material, margin)
     return combine(max(a, b, key=lambda surface: surface.priority).material, Material(), margin)
+
+
+def _signed(*bits: int) -> tuple[int, ...]:
+    """The same 32 bits as the core takes them, as integers with a sign."""
+    return tuple((each ^ 1 << 31) - (1 << 31) for each in bits)

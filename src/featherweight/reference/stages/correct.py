@@ -19,13 +19,17 @@ from featherweight.reference.stages.rows import TouchingEnd
 from featherweight.reference.stages.scene import StepScene
 
 FASTEST = 0.5  # [m/s] at which overlaps leave
+FASTEST_TURN = 2.0  # [rad/s or m/s] at which limits of what is held return
 VAIN_DETOUR = 64.0  # from which on nothing moves
 DETOUR = 16.0  # speed of a link over what its overlap asks for, from which on the overlap yields instead
 
 
 def correct(scene: StepScene, free: FreeMotion, problem: StepProblem, impulses: Array, v: Array) -> tuple[Array, Array]:
     """Coordinates at the end of the step, and v in the axes there."""
-    moved = v + free.bend + free.response(problem.J) @ separation(scene, free, problem, impulses)
+    separating = free.response(problem.J) @ separation(scene, free, problem, impulses)
+    if scene.closures and any(block.kind == "limit" and block.gap < -1e-10 for block in problem.blocks):
+        separating *= FASTEST_TURN / max(float(np.abs(separating).max(initial=0.0)), FASTEST_TURN)
+    moved = v + free.bend + separating
     q, v = advance(scene.model, free.q, v, scene.dt * moved)
     return close(scene, free, problem, impulses, q, v)
 
