@@ -2,7 +2,8 @@
 // ones.
 //
 // Gauss-Seidel is fastest where contacts share little, and its pace soon says whether it will get there. Then Newton's
-// method; where that ends, ADMM brings it to another start. All of them work on the same impulses, best so far.
+// method; where that ends, ADMM brings it to another start. All of them work on the same impulses, best so far, and
+// where that is not enough Newton's method starts again without any.
 #pragma once
 #include "cones/admm.hpp"
 #include "cones/newton.hpp"
@@ -20,6 +21,23 @@ inline void finish_by_gauss_seidel(const ConeProblem& problem, const SolverOptio
   if (natural_residual(problem, w, lambda, w.sigma) <= residual) return;
   copy(problem.m, w.best, lambda);
   set_velocities(problem, lambda, w.sigma);
+}
+
+// Where impulses that were kept lead nowhere: Newton's method without them. Kept if it is better than `residual`, the
+// one so far, which is returned.
+inline double start_from_none(const ConeProblem& problem, const SolverOptions& options, double residual,
+                              ContactWorkspace& w, const Arena& scratch, double* lambda, SolverReport& report) {
+  Arena own = scratch;
+  double* const kept = own.take<double>(static_cast<std::size_t>(padded(problem.m)));
+  NewtonWorkspace v(problem, own);
+  copy(problem.m, lambda, kept);
+  fill(problem.m, 0, lambda);
+  set_velocities(problem, lambda, w.sigma);
+  const double found = newton(problem, options.max_newton_iterations, w, v, lambda, report);
+  if (found <= residual) return found;
+  copy(problem.m, kept, lambda);
+  set_velocities(problem, lambda, w.sigma);
+  return residual;
 }
 
 // True if the problem is solved and its residuals are reported.
@@ -47,6 +65,7 @@ inline bool solve_automatically(const ConeProblem& problem, const SolverOptions&
       residual = admm(problem, share, max_of(w.tolerance, Tuning::admm_gain * residual), w, v, lambda, report);
     }
   }
+  if (!(residual <= w.tolerance)) residual = start_from_none(problem, options, residual, w, scratch, lambda, report);
   if (!(residual <= w.tolerance)) finish_by_gauss_seidel(problem, options, residual, w, lambda, report);
   return false;
 }
@@ -68,6 +87,7 @@ inline std::size_t most_part_bytes(int m) {
   ContactWorkspace w(problem, scratch);
   scratch.take<double>(3 * static_cast<std::size_t>(m) + 3);
   Arena of_newton = scratch, of_admm = scratch;
+  of_newton.take<double>(static_cast<std::size_t>(padded(m)));
   NewtonWorkspace newton(problem, of_newton);
   AdmmWorkspace admm(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();

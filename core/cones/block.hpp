@@ -35,12 +35,16 @@ struct BlockFactor {
 // Numbers that F of a block takes.
 constexpr int factor_size(const Block& block) { return block.law == Law::equality ? block.rows * block.rows : 0; }
 
-// Which tangents have no effect: the eigenvector of the smaller eigenvalue of Ghat, or all of them.
+// Which tangents have no effect: the eigenvector of the smaller eigenvalue of Ghat, or all of them. What Ghat has along
+// them is rounding, of any sign, and goes.
 inline void find_idle_tangent(double shift, BlockFactor& f) {
-  f.rank = f.a + f.c > shift / BlockTuning::dependent * BlockTuning::idle ? 2 : 1;
+  const double trace = f.a + f.c;
   const bool first = f.a < f.c;
   const double x = first ? f.c : -f.b, y = first ? -f.b : f.a, length = root(x * x + y * y);
-  f.u = x / length, f.v = y / length;
+  f.rank = trace > shift / BlockTuning::dependent * BlockTuning::idle ? 2 : 1;
+  const double moves = f.rank == 2 ? trace : 0;
+  f.u = moves > 0 ? x / length : 0, f.v = moves > 0 ? y / length : 0;
+  f.a = moves * f.v * f.v, f.b = -moves * f.u * f.v, f.c = moves * f.u * f.u;
 }
 
 // floor: mobility below this counts as none.
@@ -130,7 +134,7 @@ inline PointImpulse least_sticking(double mu, const BlockFactor& f, const PointI
   const double b = m2 * p.z * idle.z - p.x * idle.x - p.y * idle.y;
   const double d = m2 * idle.z * idle.z - idle.x * idle.x - idle.y * idle.y;
   const double discriminant = b * b - c * d, divisor = b + (discriminant > 0 ? root(discriminant) : 0);
-  const double share = discriminant > 0 && divisor > c ? c / divisor : 1;
+  const double share = !(c > 0) ? 0 : discriminant > 0 && divisor > c ? c / divisor : 1;
   return {p.x - share * idle.x, p.y - share * idle.y, p.z - share * idle.z};
 }
 

@@ -27,8 +27,10 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
     return scratch.used() + most_part_bytes(problem.m < most_dense ? problem.m : most_dense);
   }
   Arena of_newton = scratch, of_admm = scratch;
-  if (problem.m <= ProblemSizes::most_factorised_rows && options.solver != Solver::admm)
+  if (problem.m <= ProblemSizes::most_factorised_rows && options.solver != Solver::admm) {
+    of_newton.take<double>(static_cast<std::size_t>(padded(problem.m)));  // start_from_none
     NewtonWorkspace v(problem, of_newton);
+  }
   AdmmWorkspace v(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();
 }

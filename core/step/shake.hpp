@@ -272,7 +272,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
       const bool goes_on = !is_worse && !is_last && w.is_held[lane] && own > ClosureTuning::closed &&
                            own < ClosureTuning::least_progress * last[lane];
       last[lane] = is_worse ? 1e300 : goes_on ? own : 0;
-      last_off[lane] = here(off);
+      if (!is_worse) last_off[lane] = here(off);
       went[lane] = goes_on;
       here.set(moving, goes_on ? 1 : is_worse ? -1 : 0);
       moves |= goes_on || is_worse;
@@ -283,7 +283,10 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
     share = select(goes_back, share * ClosureTuning::share_back, share);
     for (int k = 0; k < tree.nq; ++k) w.q[k] = select(goes_back, w.closed_q[k], w.q[k]);
     for (int f = 0; f < tree.nv; ++f) w.v[f] = select(goes_back, w.closed_v[f], w.v[f]);
-    for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.closed_errors[r] * share * S(1 / job.dt);
+    for (int r = 0; r < n_rows; ++r) {
+      w.last_errors[r] = select(goes_back, w.last_errors[r], w.closed_errors[r]);  // of where it starts from
+      w.closed_errors[r] = w.last_errors[r] * share * S(1 / job.dt);
+    }
     w.held.solve(w.closed_errors);
     for (int f = 0; f < tree.nv; ++f) w.closing[f] = S(0);
     w.held.gather(w.closed_errors, w.closing);

@@ -61,6 +61,14 @@ def test_a_crank_and_rocker_keep_turning() -> None:
     assert motion.closure_error < 1e-11
 
 
+def test_velocities_belong_to_the_middle_of_the_step() -> None:
+    """At the coordinates between two steps the velocity is the mean of theirs: so read, energy stays for a minute."""
+    motion = turning(("x", "z"), 3.0, 1e-3, 60.0)
+    energy = fw.kinetic_energy(motion.simulator.model, motion.q[:-1], (motion.v[:-1] + motion.v[1:]) / 2)
+    assert np.abs(energy / energy[0] - 1).max() < 5e-4
+    assert np.abs(energies(motion) / energies(motion)[0] - 1).max() > 2e-3  # as they are: of first order
+
+
 @pytest.mark.parametrize("tilt", [0.0, 1e-7])
 def test_rows_that_repeat_each_other_are_met_as_one(tilt: float) -> None:
     """The row across the plane of the bars has nothing to move, but for axes rounded in some file."""
