@@ -118,7 +118,7 @@ struct PackTuning {
   // Steps: what needs more is left to the solvers of one environment.
   // Test: test_velocities_are_those_of_environments_that_are_solved_alone (/ 6).
   static constexpr int most_steps = 6;
-  // [1] of the tolerance, left. Test: test_velocities_are_those_of_environments_that_are_solved_alone (x 100).
+  // [1] of the tolerance, the aim. Test: test_velocities_are_those_of_environments_that_are_solved_alone (x 100).
   static constexpr double aim = 0.3;
   // [1] of the lanes: when no more are left, those go on in plain numbers. Only time depends on it: the benchmark.
   static constexpr double few = 0.25;
