@@ -65,7 +65,7 @@ def test_newton_takes_few_steps(name: str, most: float) -> None:
 
 
 def test_newton_converges_quadratically() -> None:
-    """Twice the digits cost three or four steps: the first ratio makes each of the last gain a factor of 30 at least."""
+    """Twice the digits cost four steps at most: with the first ratio each of the last gains a factor of 30."""
     for name in ("random", "humanoid"):
         rough, fine = (effort(name, solver="newton", tolerance=tolerance)["newton"] for tolerance in (1e-6, 1e-12))
         assert fine <= rough + 4

@@ -89,7 +89,7 @@ def straight_arm(lift: float, bend: float) -> fw.Scene:
     builder.solid("torso", "box", (0.1, 0.1, 0.1), mass=5.0).solid("upper", "capsule", (0.04, 0.4), mass=2.0)
     builder.solid("lower", "capsule", (0.04, 0.4), mass=1.0)
     builder.joint("lift", "prismatic", "world", "torso", axis="z", lower=lift, upper=1.0, armature=1e4)
-    ends = {"child_placement": (0, 0, -0.25), "axis": "y"}
+    ends: Any = {"child_placement": (0, 0, -0.25), "axis": "y"}
     builder.joint("shoulder", "continuous", "torso", "upper", placement=(0, 0.2, 0), **ends, start=[bend])
     builder.joint("elbow", "continuous", "upper", "lower", placement=(0, 0, -0.25), **ends, start=[-2.0 * bend])
     scene = fw.Scene()

@@ -16,7 +16,7 @@ from ..records import Record
 from .items import map as map_items
 
 if TYPE_CHECKING:
-    from ..gym import Task
+    from .. import gym
 
 #: From observations (n, n_observations) to actions (n, n_actions).
 Policy = Callable[[NDArray[np.float32]], Any]
@@ -41,7 +41,7 @@ class Evaluation(Record):
 
 
 def evaluate(
-    task: Task,
+    task: gym.Task,
     policy: Policy,
     *,
     episodes: int = 64,
@@ -72,7 +72,9 @@ def evaluate(
     return Evaluation(returns, steps, terminated)
 
 
-def _episodes(task: Task, policy: Policy, block: tuple[int, int]) -> tuple[Array, NDArray[np.int64], NDArray[np.bool_]]:
+def _episodes(
+    task: gym.Task, policy: Policy, block: tuple[int, int]
+) -> tuple[Array, NDArray[np.int64], NDArray[np.bool_]]:
     """One episode of each environment; those that have ended start again and no longer count."""
     from ..gym import VectorEnv
 
