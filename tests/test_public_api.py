@@ -59,8 +59,11 @@ def test_import_leaves_out_what_few_need() -> None:
         "jax",
         "importlib.metadata",
         "argparse",
+        "subprocess",
+        "zipfile",
     ]
-    late = [*optional, *(f"featherweight.{name}" for name in ("reference", "viewer", "cli"))]
+    folders = ("reference", "viewer", "cli", "export", "io", "sensors", "smoothing", "gym", "mpc", "cluster")
+    late = [*optional, *(f"featherweight.{name}" for name in folders)]
     code = f"""
 import sys
 before = set(sys.modules)  # of the interpreter's own start

@@ -31,15 +31,6 @@ from ._core import (
     potential_energy,
     rnea,
 )
-from .constraints.consistent import (
-    ClosedLoops,
-    Mobility,
-    close_loops,
-    loop_error,
-    loop_jacobian,
-    mobility,
-    project_velocity,
-)
 from .constraints.constraint_set import (
     ConstraintSet,
     DistanceConstraint,
@@ -49,11 +40,7 @@ from .constraints.constraint_set import (
     JointCoupling,
     PointConstraint,
 )
-from .constraints.delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
 from .constraints.dynamics import ConstrainedSolution, constrained_dynamics
-from .constraints.impulse_dynamics import ImpulseSolution, impulse_dynamics
-from .constraints.inverse_dynamics import InverseSolution, constrained_inverse_dynamics
-from .constraints.own import constraints_of
 from .constraints.terms import (
     constraint_bias,
     constraint_jacobian,
@@ -61,32 +48,7 @@ from .constraints.terms import (
     constraint_residual,
     constraint_velocity,
 )
-from .control.splines import Spline, SplinePoint
-from .control.torque_regressor import inertial_parameters, torque_regressor
-from .derivatives.constrained import (
-    ConstrainedDerivatives,
-    ImpulseDerivatives,
-    constrained_dynamics_derivatives,
-    impulse_dynamics_derivatives,
-)
-from .derivatives.forward_dynamics import AbaDerivatives, aba_derivatives, aba_vjp
-from .derivatives.frames import (
-    FrameAccelerationDerivatives,
-    FrameVelocityDerivatives,
-    frame_acceleration_derivatives,
-    frame_velocity_derivatives,
-)
-from .derivatives.inverse_dynamics import RneaDerivatives, rnea_derivatives, rnea_vjp
-from .derivatives.whole_body import (
-    CenterOfMassDerivatives,
-    CentroidalMomentumDerivatives,
-    center_of_mass_derivatives,
-    centroidal_momentum_derivatives,
-)
 from .errors import ModelError, ModelImportError, SimulationWarning
-from .export.mjcf import to_mjcf
-from .io.load import load, loads
-from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
 from .kinematics.logarithms import (
     exp3,
     exp6,
@@ -123,17 +85,9 @@ from .model.poses import pose
 from .model.solids import solid_inertia
 from .scene.compilation import SceneObject
 from .scene.compiled import CompiledScene, CompiledShape, PairTable
-from .scene.decomposition import decomposed
 from .scene.scene import Scene
 from .scene.shapes import Body, HeightField, Plane, box, capsule, convex, cylinder, ellipsoid, mesh, sphere
-from .sensors.contact_forces import ContactForceSensor
-from .sensors.force_torque import ForceTorque
-from .sensors.frames import FrameSensor
-from .sensors.imu import IMU
-from .sensors.joints import JointSensor
-from .sensors.named import NamedSensor, named_sensors
 from .simulation.contacts import Contacts
-from .simulation.derivatives import Gradient, Linearisation, RolloutGradient, StepDerivatives
 from .simulation.forces import Closures, Couplings, Forces
 from .simulation.parameters import Parameters
 from .simulation.simulator import Simulator
@@ -141,11 +95,57 @@ from .simulation.solution import SolvedRows, StepSolution
 from .simulation.solvers import ADMM, Automatic, GaussSeidel, Newton
 from .simulation.state import State
 from .simulation.trajectory import Trajectory
-from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
-from .smoothing.relaxed import Relaxed, RelaxedRollout, RelaxedStep, relaxed, relaxed_step
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
     from . import cluster, gym, jax, mpc, reference, torch
+    from .constraints.consistent import (
+        ClosedLoops,
+        Mobility,
+        close_loops,
+        loop_error,
+        loop_jacobian,
+        mobility,
+        project_velocity,
+    )
+    from .constraints.delassus import DelassusOperator, delassus, delassus_inverse, operational_space_inertia
+    from .constraints.impulse_dynamics import ImpulseSolution, impulse_dynamics
+    from .constraints.inverse_dynamics import InverseSolution, constrained_inverse_dynamics
+    from .constraints.own import constraints_of
+    from .control.splines import Spline, SplinePoint
+    from .control.torque_regressor import inertial_parameters, torque_regressor
+    from .derivatives.constrained import (
+        ConstrainedDerivatives,
+        ImpulseDerivatives,
+        constrained_dynamics_derivatives,
+        impulse_dynamics_derivatives,
+    )
+    from .derivatives.forward_dynamics import AbaDerivatives, aba_derivatives, aba_vjp
+    from .derivatives.frames import (
+        FrameAccelerationDerivatives,
+        FrameVelocityDerivatives,
+        frame_acceleration_derivatives,
+        frame_velocity_derivatives,
+    )
+    from .derivatives.inverse_dynamics import RneaDerivatives, rnea_derivatives, rnea_vjp
+    from .derivatives.whole_body import (
+        CenterOfMassDerivatives,
+        CentroidalMomentumDerivatives,
+        center_of_mass_derivatives,
+        centroidal_momentum_derivatives,
+    )
+    from .export.mjcf import to_mjcf
+    from .io.load import load, loads
+    from .kinematics.inverse import InverseKinematicsSolution, inverse_kinematics
+    from .scene.decomposition import decomposed
+    from .sensors.contact_forces import ContactForceSensor
+    from .sensors.force_torque import ForceTorque
+    from .sensors.frames import FrameSensor
+    from .sensors.imu import IMU
+    from .sensors.joints import JointSensor
+    from .sensors.named import NamedSensor, named_sensors
+    from .simulation.derivatives import Gradient, Linearisation, RolloutGradient, StepDerivatives
+    from .smoothing.randomised import Smoothed, SmoothedStep, smooth, smooth_step
+    from .smoothing.relaxed import Relaxed, RelaxedRollout, RelaxedStep, relaxed, relaxed_step
     from .viewer.draw import draw
     from .viewer.live import LiveView
     from .viewer.view import view
@@ -325,8 +325,41 @@ __all__ = [
     "view",
 ]
 
-#: What is imported when it is first asked for.
-_VIEWS = {"draw": ".viewer.draw", "view": ".viewer.view", "LiveView": ".viewer.live"}
+#: What is imported when it is first asked for, by where it is: most programs need little of it.
+_LATER = {
+    ".constraints.consistent": "ClosedLoops Mobility close_loops loop_error loop_jacobian mobility project_velocity",
+    ".constraints.delassus": "DelassusOperator delassus delassus_inverse operational_space_inertia",
+    ".constraints.impulse_dynamics": "ImpulseSolution impulse_dynamics",
+    ".constraints.inverse_dynamics": "InverseSolution constrained_inverse_dynamics",
+    ".constraints.own": "constraints_of",
+    ".control.splines": "Spline SplinePoint",
+    ".control.torque_regressor": "inertial_parameters torque_regressor",
+    ".derivatives.constrained": "ConstrainedDerivatives ImpulseDerivatives constrained_dynamics_derivatives "
+    "impulse_dynamics_derivatives",
+    ".derivatives.forward_dynamics": "AbaDerivatives aba_derivatives aba_vjp",
+    ".derivatives.frames": "FrameAccelerationDerivatives FrameVelocityDerivatives frame_acceleration_derivatives "
+    "frame_velocity_derivatives",
+    ".derivatives.inverse_dynamics": "RneaDerivatives rnea_derivatives rnea_vjp",
+    ".derivatives.whole_body": "CenterOfMassDerivatives CentroidalMomentumDerivatives center_of_mass_derivatives "
+    "centroidal_momentum_derivatives",
+    ".export.mjcf": "to_mjcf",
+    ".io.load": "load loads",
+    ".kinematics.inverse": "InverseKinematicsSolution inverse_kinematics",
+    ".scene.decomposition": "decomposed",
+    ".sensors.contact_forces": "ContactForceSensor",
+    ".sensors.force_torque": "ForceTorque",
+    ".sensors.frames": "FrameSensor",
+    ".sensors.imu": "IMU",
+    ".sensors.joints": "JointSensor",
+    ".sensors.named": "NamedSensor named_sensors",
+    ".simulation.derivatives": "Gradient Linearisation RolloutGradient StepDerivatives",
+    ".smoothing.randomised": "Smoothed SmoothedStep smooth smooth_step",
+    ".smoothing.relaxed": "Relaxed RelaxedRollout RelaxedStep relaxed relaxed_step",
+    ".viewer.draw": "draw",
+    ".viewer.live": "LiveView",
+    ".viewer.view": "view",
+}
+_WHERE = {name: module for module, names in _LATER.items() for name in names.split()}
 _DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__", "__version__")
 
 for _module in (convert, models):  # so that `from featherweight.models import arm` works
@@ -342,8 +375,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for granted
     def __getattr__(name: str) -> object:
         if name in ("cluster", "gym", "jax", "mpc", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
-        if name in _VIEWS:
-            value = getattr(importlib.import_module(_VIEWS[name], __name__), name)
+        if name in _WHERE:
+            value = getattr(importlib.import_module(_WHERE[name], __name__), name)
         elif name == "__version__":
             value = importlib.import_module("importlib.metadata").version(__name__)
         else:

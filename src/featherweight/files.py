@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import stat
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ModelImportError
+
+if TYPE_CHECKING:
+    import zipfile
 
 MAX_BYTES = 100_000_000
 
@@ -59,7 +60,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     folder = os.path.dirname(target)
-    partial = os.path.join(folder, f".featherweight-{secrets.token_hex(8)}.partial")
+    partial = os.path.join(folder, f".featherweight-{os.urandom(8).hex()}.partial")
     try:
         with _opened(partial, target) as file:
             yield file
@@ -120,6 +121,8 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 
 def _read_archive(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
+    import zipfile  # not needed by most programs
+
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if sum(member.file_size for member in members) > size:

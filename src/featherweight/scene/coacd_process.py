@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 from typing import Any
 
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 def cut(vertices: NDArray[np.float64], faces: NDArray[np.int32], threshold: float) -> list[NDArray[np.float64]]:
     """Corners of convex pieces; RuntimeError with what CoACD said if it fails."""
+    import subprocess  # slow to import, and few need it
+
     given = io.BytesIO()
     np.savez(given, vertices=vertices, faces=faces, threshold=threshold)
     done = subprocess.run([sys.executable, __file__], input=given.getvalue(), capture_output=True, check=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -137,10 +136,12 @@ def _coacd_version() -> str:
 
 def _read(path: Path) -> list[Array] | None:
     """What :func:`_write` kept; None if there is nothing, or nothing whole."""
+    from zipfile import BadZipFile  # slow to import
+
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             pieces = [np.array(file[f"piece_{k}"]) for k in range(len(file.files))]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     whole = all(p.ndim == 2 and p.shape[1:] == (3,) and p.dtype == np.float64 and np.isfinite(p).all() for p in pieces)
     return pieces if pieces and whole else None
