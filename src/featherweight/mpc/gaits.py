@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array
 from ..records import Record
@@ -36,10 +36,18 @@ class Gait(Record):
 
     def __call__(self, times: ArrayLike) -> Array:
         """Target heights, (times, feet)."""
+        phase, is_up = self._swings(times)
+        return self.height + self.lift * np.where(is_up, np.sin(np.pi * phase / self.swing), 0.0)
+
+    def stands(self, times: ArrayLike) -> NDArray[np.bool_]:
+        """Which feet are on the ground, (times, feet): for a :class:`Schedule`."""
+        return ~self._swings(times)[1]
+
+    def _swings(self, times: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+        """Shares of the period since each foot began to swing, and whether it still does."""
         times = np.atleast_1d(np.asarray(times, dtype=np.float64))
         phase = np.mod(np.add.outer((times - self.start) / self.period, np.asarray(self.phases)), 1.0)
-        is_up = (phase < self.swing) & (times[:, None] >= self.start)
-        return self.height + self.lift * np.where(is_up, np.sin(np.pi * phase / self.swing), 0.0)
+        return phase, (phase < self.swing) & (times[:, None] >= self.start)
 
 
 def trot(period: float = 0.5, lift: float = 0.06, *, height: float = 0.0, start: float = 0.0) -> Gait:

@@ -10,6 +10,7 @@ from ..arrays import Array
 from ..core_tables import StepReports
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
+from .plan import Plan
 from .residuals import numbers_of
 from .task import Task
 
@@ -53,6 +54,13 @@ class Horizon:
     def times(self, time: float) -> Array:
         """Of all nodes, (nodes + 1,)."""
         return np.asarray(time + self.dt * np.arange(self.nodes + 1))
+
+    def moved(self, plan: Plan, time: float) -> NDArray[np.intp]:
+        """Which nodes of a plan those of the next one begin as, (nodes + 1,); its end is repeated."""
+        passed = round((time - plan.time) / plan.dt)
+        if passed < 0:
+            raise ValueError(f"time: {time:g} s is before the last plan, of {plan.time:g} s; reset the controller")
+        return np.minimum(np.arange(self.nodes + 1) + passed, self.nodes)
 
     def start(self, state: State) -> State:
         """A state to plan from, checked."""

@@ -164,7 +164,7 @@ class ILQR:
             q, v = np.tile(start.q, (N, 1)), np.tile(start.v, (N, 1))
             control, gain = self._control, np.zeros((N, nu, 2 * nv))
         else:
-            moved = np.minimum(np.arange(N) + round((time - last.time) / last.dt), N)
+            moved = horizon.moved(last, time)[:-1]
             q, v = last.q[moved], last.v[moved]
             within = np.minimum(moved, N - 1)
             control, gain = last.control[within], last.gain[within] * (moved < N)[:, None, None]

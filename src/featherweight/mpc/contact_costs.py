@@ -1,0 +1,109 @@
+"""What forces of scheduled contacts cost where the ground could not exert them: they pull, or leave their cone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..arrays import Array
+from ..constraints.constraint_set import ConstraintSet, FrameConstraint, PointConstraint
+from ..records import Record
+from .norms import one_sided
+from .schedule import Schedule
+from .scheduled_nodes import Linearised
+
+#: [1] of the robot's weight: the force by which a contact may miss its cone for a cost of a half.
+_SHARE_OF_WEIGHT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class ContactQuadratic(Record):
+    """To second order, as Gauss and Newton have it; x = (q, v)."""
+
+    value: float
+    q: Array  # (nodes, n)
+    Q: Array  # (nodes, n, n)
+    r: Array  # (nodes, m)
+    R: Array  # (nodes, m, m)
+    S: Array  # (nodes, m, n)
+
+
+class ContactCosts:
+    """One-sided residuals of every point that may push: five faces of a pyramid within its cone."""
+
+    def __init__(self, schedule: Schedule, constraints: ConstraintSet, num_threads: int | None) -> None:
+        model = constraints.model
+        self._model, self._threads = model, num_threads
+        self._contacts, self._slices = schedule.contacts, constraints.slices
+        self._pushing = [] if schedule.friction is None else [k for k, c in enumerate(schedule.contacts) if _pushes(c)]
+        if schedule.friction is None:
+            return
+        if not self._pushing:
+            raise ValueError("friction: no contact has the rows x, y and z, whose force could be in a cone")
+        weight = model.mass * float(np.linalg.norm(model.gravity))
+        tolerance = schedule.tolerance or _SHARE_OF_WEIGHT * weight
+        if not tolerance > 0.0:
+            raise ValueError("tolerance: has to be given, since the robot has no weight")
+        side = schedule.friction / np.sqrt(2.0)
+        faces = [(0, 0, -1), (1, 0, -side), (-1, 0, -side), (0, 1, -side), (0, -1, -side)]
+        self._faces = np.array(faces, dtype=np.float64) / tolerance
+
+    def __bool__(self) -> bool:
+        return bool(self._pushing)
+
+    def value(self, q: Array, forces: Array, closed: NDArray[np.bool_]) -> Array:
+        """Of nodes (n, nq), (n, rows), (n, contacts): (n,)."""
+        total = np.zeros(len(q))
+        for k in self._pushing:
+            y = (self._axes(k, q) @ self._force(k, forces)[:, :, None])[:, :, 0] @ self._faces.T
+            total += closed[:, k] * one_sided(y)[0].sum(axis=1)
+        return total
+
+    def quadratic(self, q: Array, nodes: Linearised, closed: NDArray[np.bool_]) -> ContactQuadratic:
+        """Of nodes at q (n, nq), before them."""
+        n, nv, nu = len(q), self._model.nv, nodes.B.shape[2]
+        value, slope = 0.0, np.zeros((n, 2 * nv + nu))
+        rows = []
+        for k in self._pushing:
+            axes, force = self._axes(k, q), self._force(k, nodes.forces)
+            turns = _core.jacobian(
+                self._model, q, self._contacts[k].frame, reference="local", num_threads=self._threads
+            )[:, 3:]
+            by = np.concatenate([self._force(k, nodes.forces_x), self._force(k, nodes.forces_u)], axis=2)
+            turned = np.swapaxes(_own_axes(self._contacts[k]), 0, 1) @ turns  # in axes of the contact
+            by[:, :, :nv] += np.cross(turned, force[:, :, None], axis=1)
+            faces = self._faces @ axes
+            cost, by_face, curvature = one_sided((faces @ force[:, :, None])[:, :, 0])
+            on = closed[:, k, None]
+            by = faces @ by
+            value += float((on * cost).sum())
+            slope += ((on * by_face)[:, None, :] @ by)[:, 0]
+            rows.append(np.sqrt(on * curvature)[:, :, None] * by)
+        root = np.concatenate(rows, axis=1)
+        H = np.swapaxes(root, 1, 2) @ root
+        x, u = slice(0, 2 * nv), slice(2 * nv, None)
+        return ContactQuadratic(value, slope[:, x], H[:, x, x], slope[:, u], H[:, u, u], H[:, u, x])
+
+    def _axes(self, k: int, q: Array) -> Array:
+        """Of a contact, in the world, (n, 3, 3)."""
+        pose = _core.frame_placement(self._model, q, self._contacts[k].frame, num_threads=self._threads)
+        return np.asarray(pose[:, :3, :3] @ _own_axes(self._contacts[k]))
+
+    def _force(self, k: int, rows: Array) -> Array:
+        """Of a contact, the rows (n, 3, ...) along x, y and z."""
+        first, names = self._slices[k].start, list(self._contacts[k].rows)
+        return rows[:, [first + names.index(axis) for axis in "xyz"]]
+
+
+def _pushes(constraint: PointConstraint | FrameConstraint) -> bool:
+    return all(axis in constraint.rows for axis in "xyz")
+
+
+def _own_axes(constraint: PointConstraint | FrameConstraint) -> Array:
+    """Of the frame that is held, in the one that is named, (3, 3)."""
+    if isinstance(constraint, FrameConstraint) and constraint.offset is not None:
+        return np.asarray(constraint.offset)[:3, :3]
+    return np.eye(3)
