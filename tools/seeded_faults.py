@@ -37,6 +37,7 @@ class Fault:
 
 
 REPORTED = "tests/simulation/test_what_is_reported.py"
+DEPTHS, FACING = "tests/collision/test_depths.py", "tests/collision/test_facing.py"
 SIMULATION = "src/featherweight/simulation"
 
 FAULTS = (
@@ -130,6 +131,30 @@ FAULTS = (
           "tests/robustness/test_interrupts.py"),
     Fault("contacts of a file written without room", "bindings/step.cpp",
           "x == std::floor(x))", "true)", "tests/robustness/test_saved_states.py"),
+    Fault("collision: axes of boxes by rounding", "core/collision/box_box.cpp",
+          "better = 1e-10;", "better = 0;", DEPTHS),
+    Fault("collision: edges of boxes known better than they are", "core/collision/box_box.cpp",
+          "rounding = 1e-15;", "rounding = 0;", DEPTHS),
+    Fault("collision: edges of boxes too uncertain to count", "core/collision/box_box.cpp",
+          "rounding = 1e-15;", "rounding = 1e-10;", DEPTHS),
+    Fault("collision: edges of boxes almost sharp", "core/collision/box_box.cpp",
+          "roundness = 1e-4,", "roundness = 1e-7,", DEPTHS),
+    Fault("collision: edges of boxes too round", "core/collision/box_box.cpp",
+          "roundness = 1e-4,", "roundness = 1e-2,", DEPTHS),
+    Fault("collision: rods as round as they are thick", "core/collision/box_box.cpp",
+          "of_thickness = 1e-2;", "of_thickness = 1;", DEPTHS),
+    Fault("collision: polytopes that see faces by rounding", "core/collision/epa.cpp",
+          "rounding = 1e-13;", "rounding = 0;", DEPTHS),
+    Fault("collision: polytopes that stop early", "core/collision/epa.cpp",
+          "rounding = 1e-13;", "rounding = 1e-6;", DEPTHS),
+    Fault("collision: capsules that lie however steep", "core/collision/convex.cpp",
+          "tilted_segment = 0.1;", "tilted_segment = 0.3;", FACING),
+    Fault("collision: capsules that hardly ever lie", "core/collision/convex.cpp",
+          "tilted_segment = 0.1;", "tilted_segment = 0.01;", FACING),
+    Fault("collision: faces told apart by rounding", "core/collision/convex.cpp",
+          "equal = 1e-9;", "equal = 0;", FACING),
+    Fault("collision: facets that are all alike", "core/collision/convex.cpp",
+          "equal = 1e-9;", "equal = 1e-3;", FACING),
     Fault("walked rows forget their second end", "core/step/quartets.hpp",
           "e < quartet.n_ends; ++e) {\n    const QuartetEnd& end = quartet.ends[e];\n    for_path(scene, end.link",
           "e < 1; ++e) {\n    const QuartetEnd& end = quartet.ends[e];\n    for_path(scene, end.link",

@@ -1,8 +1,7 @@
 // collision/box_box.hpp -- two boxes by the fifteen separating axes.
 //   The distance of boxes that overlap, or where a face or a crossing of edges is closest; less than it elsewhere.
-//   Where parallel edges meet, the faces beside them are equally good: the axis is their mean, so that what is
-//   symmetric stays so.
-//   Source: Gottschalk, Lin, Manocha 1996.
+//   Where parallel edges meet, the faces beside them are equally good: the axis turns from one to the other, so that
+//   what is symmetric stays so. Source: Gottschalk, Lin, Manocha 1996.
 #pragma once
 #include "collision/convex.hpp"
 

@@ -11,15 +11,10 @@ struct ConvexTuning {
   static constexpr double steepest_face = 0.3;
   // [1] cosine: a cylinder more inclined than this shows its side, not a cap.
   static constexpr double steepest_cap = 0.5;
-  // [1] sine: a hull without a face along n faces along it with an edge at most this inclined, else with a corner.
-  static constexpr double steepest_edge = 0.5;
-  // [1] sine: beyond it only the nearer end of a segment faces along n.
+  // [1] sine: beyond it only the nearer end of a segment faces along n. The rounding of the other is by half its square
+  // inside the side of a capsule. tests/collision/test_facing.py.
   static constexpr double tilted_segment = 0.1;
-  // [1] cosine of the angle to n above which a face is worth trying as the normal (polish.hpp),
-  static constexpr double near_face = 0.9;
-  // and [1] sine of the angle to the plane across n below which an edge is.
-  static constexpr double near_edge = 0.1;
-  // [1] directions closer than this are the same to rounding: the first one wins.
+  // [rad] directions closer than this are the same to rounding: the first one wins. tests/collision/test_facing.py.
   static constexpr double equal = 1e-9;
   // [1] sine of the tilt below which a cap needs no lowest point of its own.
   static constexpr double level_cap = 1e-7;
@@ -48,14 +43,14 @@ int hull_support(const ConvexHull& hull, const Vec& d) {
 
 // The face at a vertex that looks most along n; at the end of an edge across n one of the faces of that edge, so that
 // it is the same from both ends.
-int hull_face(const ConvexHull& hull, int vertex, const Vec& n, double& cosine) {
+int hull_face(const ConvexHull& hull, int vertex, const Vec& n) {
   const int *first = hull.vertex_face + hull.vertex_face_start[vertex],
             *last = hull.vertex_face + hull.vertex_face_start[vertex + 1];
   int best = -1;
-  cosine = -2;
+  double nearest = 3;  // by the chord of the angle, which tells faces apart where their cosines are the same
   const auto consider = [&](int face) {
-    const double c = dot(load(hull.face_normal + 3 * face), n);
-    if (c > cosine + ConvexTuning::equal) cosine = c, best = face;
+    const double chord = norm(load(hull.face_normal + 3 * face) - n);
+    if (chord < nearest - ConvexTuning::equal) nearest = chord, best = face;
   };
   const Vec p = load(hull.vertices + 3 * vertex);
   for (int k = hull.neighbour_start[vertex]; k < hull.neighbour_start[vertex + 1]; ++k) {
@@ -86,9 +81,9 @@ int largest(const Vec& a) {
 Vec hull_vertex(const Convex& c, int v) { return place(c.frame, load(c.hull->vertices + 3 * v)); }
 
 // The edge at a vertex that is most at right angles to n (local).
-int hull_edge(const ConvexHull& hull, int vertex, const Vec& n, double& sine) {
+int hull_edge(const ConvexHull& hull, int vertex, const Vec& n) {
   int best = -1;
-  sine = 2;
+  double sine = 2;
   const Vec p = load(hull.vertices + 3 * vertex);
   for (int k = hull.neighbour_start[vertex]; k < hull.neighbour_start[vertex + 1]; ++k) {
     const Vec e = load(hull.vertices + 3 * hull.neighbour[k]) - p;
@@ -192,12 +187,12 @@ void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
   const ConvexHull& hull = *c.hull;
   const Vec l = unrotate(c.frame, n);
   const int v = hull_support(hull, l);
-  double cosine, sine;
-  const int face = hull_face(hull, v, l, cosine);
-  if (cosine >= ConvexTuning::steepest_face) {
+  const int face = hull_face(hull, v, l);
+  const Vec normal = load(hull.face_normal + 3 * face);
+  if (dot(normal, l) >= ConvexTuning::steepest_face) {
     const int start = hull.face_start[face];
     polygon.n = hull.face_start[face + 1] - start;
-    polygon.normal = rotate(c.frame, load(hull.face_normal + 3 * face));
+    polygon.normal = rotate(c.frame, normal);
     for (int k = 0; k < polygon.n; ++k) {
       polygon.point[k] = hull_vertex(c, hull.face_vertex[start + k]);
       polygon.vertex[k] = static_cast<std::uint32_t>(hull.face_vertex[start + k]);
@@ -205,12 +200,9 @@ void hull_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
     }
     return;
   }
-  const int w = hull_edge(hull, v, l, sine);
-  if (sine < ConvexTuning::steepest_edge)
-    segment_polygon(hull_vertex(c, v), static_cast<std::uint32_t>(v), hull_vertex(c, w), static_cast<std::uint32_t>(w),
-                    polygon);
-  else
-    point_polygon(hull_vertex(c, v), static_cast<std::uint32_t>(v), polygon);
+  const int w = hull_edge(hull, v, l);
+  segment_polygon(hull_vertex(c, v), static_cast<std::uint32_t>(v), hull_vertex(c, w), static_cast<std::uint32_t>(w),
+                  polygon);
 }
 
 void prism_polygon(const Convex& c, const Vec& n, Polygon& polygon) {
@@ -299,55 +291,48 @@ double curvature(const Convex& c, const Vec& n, const Vec& t, const Vec& u) {
   return c.core == Core::cylinder ? c.size[0] * value : value;
 }
 
-bool face_near(const Convex& c, const Vec& n, Vec& face) {
-  constexpr double near = ConvexTuning::near_face;
-  if (c.core == Core::prism) {
-    face = c.normal;
-    return dot(face, n) > near;
-  }
-  if (c.core != Core::box && c.core != Core::cylinder && c.core != Core::hull) return false;
-  const Vec l = unrotate(c.frame, n);
-  if (c.core == Core::hull) {
-    double cosine;
-    const int f = hull_face(*c.hull, hull_support(*c.hull, l), l, cosine);
-    if (f >= 0) face = rotate(c.frame, load(c.hull->face_normal + 3 * f));
-    return cosine > near;
-  }
-  for (int k = c.core == Core::cylinder ? 2 : 0; k < 3; ++k)
-    if (std::fabs(l[k]) > near) {
+bool face_towards(const Convex& c, const Vec& n, Vec& face) {
+  switch (c.core) {
+    case Core::prism: face = c.normal; return true;
+    case Core::box:
+    case Core::cylinder: {
+      const Vec l = unrotate(c.frame, n);
+      const int k = c.core == Core::cylinder ? 2 : largest(l);
       face = l[k] < 0 ? -axis(c.frame, k) : axis(c.frame, k);
       return true;
     }
-  return false;
+    case Core::hull: {
+      const Vec l = unrotate(c.frame, n);
+      face = rotate(c.frame, load(c.hull->face_normal + 3 * hull_face(*c.hull, hull_support(*c.hull, l), l)));
+      return true;
+    }
+    default: return false;
+  }
 }
 
-bool edge_near(const Convex& c, const Vec& n, Vec& edge) {
-  constexpr double near = ConvexTuning::near_edge;
+bool edge_across(const Convex& c, const Vec& n, Vec& edge) {
   const Vec l = unrotate(c.frame, n);
   switch (c.core) {
     case Core::segment:
-    case Core::cylinder: edge = axis(c.frame, 2); return std::fabs(l[2]) < near;
+    case Core::cylinder: edge = axis(c.frame, 2); return true;
     case Core::box: {
       const Vec a{std::fabs(l[0]), std::fabs(l[1]), std::fabs(l[2])};
-      const int k = a[0] <= a[1] && a[0] <= a[2] ? 0 : a[1] <= a[2] ? 1 : 2;
-      edge = axis(c.frame, k);
-      return a[k] < near;
+      edge = axis(c.frame, a[0] <= a[1] && a[0] <= a[2] ? 0 : a[1] <= a[2] ? 1 : 2);
+      return true;
     }
     case Core::hull: {
-      double sine;
-      const int v = hull_support(*c.hull, l), w = hull_edge(*c.hull, v, l, sine);
-      if (w < 0 || sine >= near) return false;
+      const int v = hull_support(*c.hull, l), w = hull_edge(*c.hull, v, l);
       edge = unit(rotate(c.frame, load(c.hull->vertices + 3 * w) - load(c.hull->vertices + 3 * v)));
       return true;
     }
     case Core::prism: {
-      double best = near;
+      double best = 2;
       for (int k = 0; k < 3; ++k) {
         const Vec e = unit(c.corner[(k + 1) % 3] - c.corner[k]);
         const double s = std::fabs(dot(e, n));
         if (s < best) best = s, edge = e;
       }
-      return best < near;
+      return true;
     }
     default: return false;
   }

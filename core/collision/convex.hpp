@@ -32,10 +32,11 @@ Vec support(const Convex& c, const Vec& d);
 Vec center(const Convex& c);
 // Second derivative of the support function at n, between the directions t and u: how the support point turns with n.
 double curvature(const Convex& c, const Vec& n, const Vec& t, const Vec& u);
-// Outward normal of a flat face near n, or of a cap; false if no face is within some 25 degrees.
-bool face_near(const Convex& c, const Vec& n, Vec& face);
-// Direction of a straight edge or side that is at right angles to n within a few degrees; false if there is none.
-bool edge_near(const Convex& c, const Vec& n, Vec& edge);
+// Outward normal of the flat face or cap that looks most along n; false if there is none.
+bool face_towards(const Convex& c, const Vec& n, Vec& face);
+// Direction of the straight edge or side, of those that are farthest along n, that is most at right angles to it; false
+// if there is none.
+bool edge_across(const Convex& c, const Vec& n, Vec& edge);
 
 // The flat piece of the surface that faces along n: a polygon, a segment (n = 2) or a point (n = 1).
 inline constexpr int max_polygon = max_face_vertices;

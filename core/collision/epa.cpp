@@ -10,16 +10,11 @@ struct EpaTuning {
   // Room on the stack; polytopes need a few dozen, curved cores end at their tolerance before.
   static constexpr int max_vertices = 128;
   static constexpr int max_faces = 2 * max_vertices;  // a closed polytope of triangles has 2 vertices - 4
-  // [1] of the size of the difference: distance between the nearest face and the support beyond it. Rounding.
-  static constexpr double converged = 1e-13;
+  // [1] of the size of the difference: a point this little above a face is on it. Where the nearest face has no other
+  // beyond it, the search ends. tests/collision/test_depths.py.
+  static constexpr double rounding = 1e-13;
   // [1] of the smaller core: added to it where cores are curved, for the polish does the rest.
   static constexpr double converged_curved = 1e-7;
-  // [1] of the size of the difference: a face is seen from points higher above it than rounding.
-  static constexpr double visible = 1e-13;
-  // [1] of its longest edge squared: a face of less area has no normal.
-  static constexpr double sliver = 1e-12;
-  // [1] of the size of the cores: how wide a difference must be to span a tetrahedron.
-  static constexpr double flat = 1e-10;
 };
 constexpr int max_vertices = EpaTuning::max_vertices, max_faces = EpaTuning::max_faces;
 
@@ -41,7 +36,7 @@ struct Polytope {
     const Vec p = vertex[i].w, e = vertex[j].w - p, d = vertex[k].w - p;
     const Vec n = cross(e, d);
     const double area = norm(n);
-    if (!(area > EpaTuning::sliver * std::max(norm2(e), norm2(d)))) return false;
+    if (!(area > 0)) return false;
     f = {{i, j, k}, {-1, -1, -1}, (1 / area) * n, 0, true, false};
     f.distance = dot(f.normal, p);
     return true;
@@ -64,7 +59,7 @@ bool widen(Polytope& p, const Convex& a, const Convex& b, const Vec* directions,
     const double h = height(next.w);
     if (h > highest) highest = h, best = next;
   }
-  if (!(highest > EpaTuning::flat * std::max(norm(best.w), a.extent + b.extent))) return false;
+  if (!(highest > EpaTuning::rounding * std::max(norm(best.w), a.extent + b.extent))) return false;
   p.add(best);
   return true;
 }
@@ -110,7 +105,7 @@ bool expand(Polytope& p, int first, int apex) {
   for (int k = 0; k < n_seen; ++k)
     for (int other : p.face[seen[k]].beside) {
       Face& f = p.face[other];
-      if (f.seen || dot(f.normal, w) - f.distance <= EpaTuning::visible * p.scale) continue;
+      if (f.seen || dot(f.normal, w) - f.distance <= EpaTuning::rounding * p.scale) continue;
       f.seen = true;
       seen[n_seen++] = other;
     }
@@ -178,7 +173,7 @@ Closest epa(const Convex& a, const Convex& b, const Simplex& simplex) {
         best.b = best.b + (area[k] / sum) * p.vertex[f.v[k]].b;
       }
     }
-    if (depth - f.distance <= rough + EpaTuning::converged * p.scale || p.n_vertices == max_vertices) return best;
+    if (depth - f.distance <= rough + EpaTuning::rounding * p.scale || p.n_vertices == max_vertices) return best;
     if (!expand(p, nearest, p.add(next))) return best;
   }
 }

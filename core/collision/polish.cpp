@@ -78,24 +78,24 @@ double polish(const Convex& a, const Convex& b, Vec& n) {
   const Vec guess = n;
   const double smaller = std::min(a.extent, b.extent), extent = smaller > 0 ? smaller : std::max(a.extent, b.extent);
   Judge judge{a, b, n, separation(a, b, n)};
+  const double edge_slack = PolishTuning::edge_slack * extent;
+  Vec edge_a, edge_b;
+  const bool has_a = edge_across(a, -guess, edge_a), has_b = edge_across(b, guess, edge_b);
   if (a.curved() || b.curved()) {
-    const double edge_slack = PolishTuning::edge_slack * extent;
     judge.consider(climb(a, b, guess), PolishTuning::smooth_slack * extent);
-    Vec edge_a, edge_b;
-    const bool has_a = edge_near(a, -guess, edge_a), has_b = edge_near(b, guess, edge_b);
     if (has_a) judge.consider(climb_around(a, b, edge_a, guess), edge_slack);
     if (has_b) judge.consider(climb_around(a, b, edge_b, guess), edge_slack);
-    if (has_a && has_b) {
-      const Vec across = cross(edge_a, edge_b);
-      const double length = norm(across);
-      if (length > PolishTuning::parallel)
-        judge.consider((dot(across, guess) < 0 ? -1 / length : 1 / length) * across, edge_slack);
-    }
+  }
+  if (has_a && has_b) {  // straight: where they cross, the normal is known better than by GJK, near touching above all
+    const Vec across = cross(edge_a, edge_b);
+    const double length = norm(across);
+    if (length > PolishTuning::parallel)
+      judge.consider((dot(across, guess) < 0 ? -1 / length : 1 / length) * across, edge_slack);
   }
   const double face_slack = PolishTuning::face_slack * extent;
   Vec face;
-  if (face_near(a, -guess, face)) judge.consider(-face, face_slack);
-  if (face_near(b, guess, face)) judge.consider(face, face_slack);
+  if (face_towards(a, -guess, face)) judge.consider(-face, face_slack);
+  if (face_towards(b, guess, face)) judge.consider(face, face_slack);
   n = judge.n;
   return judge.s;
 }
