@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..arrays import Array
-from ..constraints.constraint_set import ConstraintSet, FrameConstraint, PointConstraint
+from ..constraints.constraint_set import ROWS, ConstraintSet, FrameConstraint, PointConstraint
 from ..records import Record
 from .norms import one_sided
 from .schedule import Schedule
@@ -32,7 +32,7 @@ class ContactQuadratic(Record):
 
 
 class ContactCosts:
-    """One-sided residuals of every point that may push: five faces of a pyramid within its cone."""
+    """One-sided residuals of every contact that may push: faces of a pyramid within its cone, and of its sole."""
 
     def __init__(self, schedule: Schedule, constraints: ConstraintSet, num_threads: int | None) -> None:
         model = constraints.model
@@ -50,6 +50,7 @@ class ContactCosts:
         side = schedule.friction / np.sqrt(2.0)
         faces = [(0, 0, -1), (1, 0, -side), (-1, 0, -side), (0, 1, -side), (0, -1, -side)]
         self._faces = np.array(faces, dtype=np.float64) / tolerance
+        self._sole_faces = None if schedule.sole is None else _sole_faces(schedule.sole, side) / tolerance
 
     def __bool__(self) -> bool:
         return bool(self._pushing)
@@ -58,7 +59,8 @@ class ContactCosts:
         """Of nodes (n, nq), (n, rows), (n, contacts): (n,)."""
         total = np.zeros(len(q))
         for k in self._pushing:
-            y = (self._axes(k, q) @ self._force(k, forces)[:, :, None])[:, :, 0] @ self._faces.T
+            faces = self._all_faces(k, q)
+            y = (faces @ self._wrench(k, forces)[:, : faces.shape[2], None])[:, :, 0]
             total += closed[:, k] * one_sided(y)[0].sum(axis=1)
         return total
 
@@ -68,17 +70,18 @@ class ContactCosts:
         value, slope = 0.0, np.zeros((n, 2 * nv + nu))
         rows = []
         for k in self._pushing:
-            axes, force = self._axes(k, q), self._force(k, nodes.forces)
+            faces = self._all_faces(k, q)
+            wrench = self._wrench(k, nodes.forces)[:, : faces.shape[2]]
             turns = _core.jacobian(
                 self._model, q, self._contacts[k].frame, reference="local", num_threads=self._threads
             )[:, 3:]
-            by = np.concatenate([self._force(k, nodes.forces_x), self._force(k, nodes.forces_u)], axis=2)
+            by = np.concatenate([self._wrench(k, nodes.forces_x), self._wrench(k, nodes.forces_u)], axis=2)
+            by = faces @ by[:, : faces.shape[2]]
             turned = np.swapaxes(_own_axes(self._contacts[k]), 0, 1) @ turns  # in axes of the contact
-            by[:, :, :nv] += np.cross(turned, force[:, :, None], axis=1)
-            faces = self._faces @ axes
-            cost, by_face, curvature = one_sided((faces @ force[:, :, None])[:, :, 0])
+            n_turned = len(self._faces)  # the others are in these axes
+            by[:, :n_turned, :nv] += faces[:, :n_turned, :3] @ np.cross(turned, wrench[:, :3, None], axis=1)
+            cost, by_face, curvature = one_sided((faces @ wrench[:, :, None])[:, :, 0])
             on = closed[:, k, None]
-            by = faces @ by
             value += float((on * cost).sum())
             slope += ((on * by_face)[:, None, :] @ by)[:, 0]
             rows.append(np.sqrt(on * curvature)[:, :, None] * by)
@@ -92,10 +95,38 @@ class ContactCosts:
         pose = _core.frame_placement(self._model, q, self._contacts[k].frame, num_threads=self._threads)
         return np.asarray(pose[:, :3, :3] @ _own_axes(self._contacts[k]))
 
-    def _force(self, k: int, rows: Array) -> Array:
-        """Of a contact, the rows (n, 3, ...) along x, y and z."""
+    def _all_faces(self, k: int, q: Array) -> Array:
+        """Of what a contact may exert, (n, faces, 3 or 6), in its axes: of the force in the world, and of the sole."""
+        faces = self._faces @ self._axes(k, q)
+        if self._sole_faces is None or not _has_sole(self._contacts[k]):
+            return np.asarray(faces)
+        both = np.zeros((len(q), len(self._faces) + len(self._sole_faces), 6))
+        both[:, : len(self._faces), :3] = faces
+        both[:, len(self._faces) :] = self._sole_faces
+        return both
+
+    def _wrench(self, k: int, rows: Array) -> Array:
+        """Of a contact, the rows (n, 3, ...) along x, y and z, or of a sole (n, 6, ...) about them too."""
         first, names = self._slices[k].start, list(self._contacts[k].rows)
-        return rows[:, [first + names.index(axis) for axis in "xyz"]]
+        axes = ROWS if _has_sole(self._contacts[k]) else ROWS[:3]
+        return rows[:, [first + names.index(axis) for axis in axes]]
+
+
+def _sole_faces(sole: tuple[float, float], side: float) -> Array:
+    """Of a rectangle: where it is pressed lies within it, and what it turns with is less than its corners could."""
+    length, width = sole
+    spin = 0.25 * side * (length + width)
+    faces = []
+    for axis, arm in ((3, 0.5 * width), (4, 0.5 * length), (5, 0.5 * spin)):
+        for sign in (1.0, -1.0):
+            face = np.zeros(6)
+            face[2], face[axis] = -1.0, sign / arm
+            faces.append(face)
+    return np.array(faces)
+
+
+def _has_sole(constraint: PointConstraint | FrameConstraint) -> bool:
+    return isinstance(constraint, FrameConstraint) and all(axis in constraint.rows for axis in ROWS)
 
 
 def _pushes(constraint: PointConstraint | FrameConstraint) -> bool:

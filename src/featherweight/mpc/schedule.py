@@ -27,7 +27,9 @@ class Schedule:
     function of times (n,) [s] that returns (n, contacts) of bool, as ``stands`` of a :class:`Gait`; or one row.
     friction: of the ground, which is level: forces of contacts that pull, or are beyond a pyramid within its cone, cost
     like one-sided residuals. tolerance: [N] by which one of them misses for a cost of a half; by default a twentieth of
-    the robot's weight. None of it without friction.
+    the robot's weight. sole: length and width [m] of the rectangles that contacts of six rows push with, about the
+    origins of their frames, along their x and y: moments that would tip or twist them cost as well. None of it without
+    friction.
 
     >>> feet = ["front_left_foot", "front_right_foot", "hind_left_foot", "hind_right_foot"]
     >>> schedule = fw.mpc.Schedule(feet, fw.mpc.trot(period=0.5).stands, friction=0.7)
@@ -42,6 +44,7 @@ class Schedule:
         closed: Closed = True,
         *,
         friction: float | None = None,
+        sole: tuple[float, float] | None = None,
         tolerance: float | None = None,
     ) -> None:
         if isinstance(contacts, str) or not len(contacts):
@@ -53,7 +56,10 @@ class Schedule:
         for name, value in (("friction", friction), ("tolerance", tolerance)):
             if value is not None and not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        if sole is not None and (np.shape(sole) != (2,) or not np.isfinite(sole).all() or min(sole) <= 0.0):
+            raise ValueError(f"sole: expected a length and a width, got {sole!r}")
         self.friction, self.tolerance = friction, tolerance
+        self.sole = None if sole is None else (float(sole[0]), float(sole[1]))
         self._closed = closed if callable(closed) else self._row(closed)
         self.closed(np.zeros(2))  # of the right shape
 

@@ -1,16 +1,18 @@
 """Nodes of a plan whose contacts are scheduled: what a robot does in them, and the derivatives of that.
 
-    tau = U u + t0 - K q - D v      joints and actuators
-    v  <- impact(q, v)              where a contact closes
-    H a + h = tau + J^T f,  J a + gamma = -damping J v      contacts that are closed
+    v <- impact(q, v)                                           where a contact closes
+    H a + h = U u + t0 - K (q + dt v') - D v' + J^T f           joints and actuators, implicit
+    J a + gamma = -damping J v                                  contacts that are closed
     v' = v + dt a,  q' = q (+) dt v'
+
+What is implicit is inertia dt D + dt^2 K about the joints, and forces at q + dt v and v.
 
 Derivatives are those of the velocities; coordinates follow by dq' = E dq + D dv'. Oracle: finite differences.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from ..constraints.impulse_dynamics import impulse_dynamics
 from ..constraints.terms import constraint_jacobian
 from ..derivatives.constrained import constrained_dynamics_derivatives, impulse_dynamics_derivatives
 from ..kinematics.logarithms import exp3, exp6
+from ..model.model import Model
 from ..records import Record
 from ..simulation.simulator import Simulator
 from .schedule import Schedule
@@ -59,9 +62,11 @@ class ScheduledNodes:
         if sim.model.description.tendons:
             raise ValueError("sim: plans with a schedule know no tendons")
         self.sim, self.model, self.dt = sim, sim.model, dt
-        self.constraints = schedule.compiled(sim.model)
         self._set_joints()
         self._set_actuators()
+        self._stiff = _with_armature(sim.model, dt * self._damping + dt * dt * self._stiffness)
+        self.constraints = schedule.compiled(sim.model)
+        self._rows = self.constraints if self._stiff is sim.model else schedule.compiled(self._stiff)
         self._turning = [joint for joint in self.model.joints if joint.type in ("free", "spherical")]
         starts = [joint.v_slice.start for joint in self._turning]
         inside = {i for joint in self._turning for i in range(joint.v_slice.start + 1, joint.v_slice.stop)}
@@ -69,18 +74,15 @@ class ScheduledNodes:
 
     def _set_joints(self) -> None:
         """Springs and dampers of joints, which are linear."""
-        nv = self.model.nv
-        self._stiffness, self._damping, self._constant = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._place = np.zeros(nv, dtype=np.intp)  # of a degree of freedom in q
-        for joint in self.model.joints:
-            self._damping[joint.v_slice] += joint.damping
-            if joint.nq != joint.nv:
-                if np.any(joint.stiffness):
-                    raise ValueError(f"sim: joint {joint.name!r} has a spring that is not linear in coordinates")
-                continue
-            self._place[joint.v_slice] = np.arange(joint.q_slice.start, joint.q_slice.stop)
-            self._stiffness[joint.v_slice] += joint.stiffness
-            self._constant[joint.v_slice] += np.multiply(joint.stiffness, joint.rest_position)
+        model = self.model
+        self._stiffness, self._damping = model.stiffness.copy(), model.damping.copy()
+        self._constant = model.stiffness * model.rest_position
+        self._place = np.zeros(model.nv, dtype=np.intp)  # of a degree of freedom in q
+        for joint in model.joints:
+            if joint.nq == joint.nv:
+                self._place[joint.v_slice] = np.arange(joint.q_slice.start, joint.q_slice.stop)
+            elif model.stiffness[joint.v_slice].any():
+                raise ValueError(f"sim: joint {joint.name!r} has a spring that is not linear in coordinates")
 
     def _set_actuators(self) -> None:
         sim, laws = self.sim, self.sim._actuation.laws
@@ -103,8 +105,9 @@ class ScheduledNodes:
                 )
 
     def forces_of_joints(self, q: Array, v: Array, control: Array) -> Array:
-        """tau, (n, nv)."""
-        return control @ self._drive.T + self._constant - self._stiffness * q[:, self._place] - self._damping * v
+        """At the places that these velocities lead to, (n, nv)."""
+        ahead = q[:, self._place] + self.dt * v
+        return control @ self._drive.T + self._constant - self._stiffness * ahead - self._damping * v
 
     def advance(self, q: Array, v: Array, control: Array, contacts: Contacts) -> tuple[Array, Array, Array]:
         """q' (n, nq), v' (n, nv), and forces (n, rows) of the nodes."""
@@ -116,7 +119,7 @@ class ScheduledNodes:
             ).v
         tau = self.forces_of_joints(q, v, control)
         found = constrained_dynamics(
-            self.model, q, v, tau, self.constraints, active=closed, num_threads=self.sim.num_threads
+            self._stiff, q, v, tau, self._rows, active=closed, num_threads=self.sim.num_threads
         )
         v = v + self.dt * found.a
         return np.asarray(self.model.integrate(q, self.dt * v)), v, found.forces
@@ -133,20 +136,19 @@ class ScheduledNodes:
             v = v.copy()
             v[lands] = hit.v
         tau = self.forces_of_joints(q, v, control)
-        d = constrained_dynamics_derivatives(
-            self.model, q, v, tau, self.constraints, active=closed, num_threads=threads
-        )
+        d = constrained_dynamics_derivatives(self._stiff, q, v, tau, self._rows, active=closed, num_threads=threads)
         A, forces_x = np.empty((len(q), nv, 2 * nv)), np.empty((len(q), d.forces.shape[1], 2 * nv))
         A[:, :, :nv] = self.dt * (d.a_dq - d.a_dtau * self._stiffness)
-        A[:, :, nv:] = self.dt * (d.a_dv - d.a_dtau * self._damping)
+        by_v = self._damping + self.dt * self._stiffness
+        A[:, :, nv:] = self.dt * (d.a_dv - d.a_dtau * by_v)
         A[:, range(nv), range(nv, 2 * nv)] += 1.0
         forces_x[:, :, :nv] = d.forces_dq - d.forces_dtau * self._stiffness
-        forces_x[:, :, nv:] = d.forces_dv - d.forces_dtau * self._damping
+        forces_x[:, :, nv:] = d.forces_dv - d.forces_dtau * by_v
         if lands.any():  # by what the velocities were before
             for x in (A, forces_x):
-                by_v = x[lands][:, :, nv:]
-                x[lands, :, :nv] += by_v @ hit.v_dq
-                x[lands, :, nv:] = by_v @ hit.v_dv
+                after = x[lands][:, :, nv:]
+                x[lands, :, :nv] += after @ hit.v_dq
+                x[lands, :, nv:] = after @ hit.v_dv
         v = v + self.dt * d.a
         E, D = self._following(v)
         return Linearised(
@@ -177,6 +179,21 @@ class ScheduledNodes:
         )[0]  # fmt: skip
         both = np.concatenate([self._drive, J[keep].T], axis=1)
         return np.asarray(np.linalg.lstsq(both, wanted, rcond=1e-10)[0][: self.sim.nu])
+
+
+def _with_armature(model: Model, extra: Array) -> Model:
+    """The same model with more inertia about its joints, (nv,)."""
+    if not extra.any():
+        return model
+    joints = []
+    for joint in model.description.joints:
+        of_model = next((j for j in model.joints if j.name == joint.name), None)
+        if of_model is not None and extra[of_model.v_slice].any():
+            if of_model.nq != of_model.nv:
+                raise ValueError(f"sim: joint {joint.name!r} is damped, and its inertia would have to turn with it")
+            joint = replace(joint, armature=of_model.armature + extra[of_model.v_slice])
+        joints.append(joint)
+    return Model(replace(model.description, joints=tuple(joints)))
 
 
 def _carried(way: Array) -> Array:
