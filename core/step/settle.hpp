@@ -77,6 +77,7 @@ class Settling {
 
   S moving{0};                    // positive in the lanes that go on,
   bool solves[width_of<S>] = {};  // with their contacts
+  bool is_last = false;           // those that do will be settled
 
   // Whether any does. error: of what is held [m or rad]; change: of velocities; speed: what that is small against.
   // Velocities that contacts see need be no better known than their solver promises. (Only where something is held do
@@ -86,6 +87,7 @@ class Settling {
     const double tolerance = job_.options.tolerance, moved = ClosureTuning::closed_speed * job_.dt;
     const double closed = moved < ClosureTuning::closed ? moved : ClosureTuning::closed;
     bool some = false;
+    is_last = true;
     for (int lane = 0; lane < pack_.count; ++lane) {
       const LaneOf<S> here{lane};
       const bool is_held = w_.is_held[lane];
@@ -101,7 +103,11 @@ class Settling {
         again_[lane] = false, stalls_[lane] = 0;
         if (is_held && !settled && here(moving) > 0) job_.reports[pack_.first + lane].last.unconverged = 1;
       }
-      const bool own = here(moving) > 0 && !settled && stalls_[lane] <= most_stalls && (is_held || again_[lane]);
+      const bool own =
+          here(moving) > 0 && !settled && stalls_[lane] <= most_stalls && (is_held || again_[lane]) && !ends_[lane];
+      ends_[lane] |= own && iteration > 0 && is_predictable(lane) && will_be(here(error), last_error_[lane], closed) &&
+                     will_be(here(change), last_change_[lane], known);
+      is_last &= !own || ends_[lane];
       last_error_[lane] = here(error), last_change_[lane] = here(change);
       here.set(moving, own ? 1 : 0);
       solves[lane] = own && again_[lane];
@@ -112,12 +118,20 @@ class Settling {
   }
 
  private:
+  // Whether another iteration is known to settle it, so that it need not be looked at: those that nothing touches.
+  bool is_predictable(int lane) const { return !job_.scene->is_verlet() && !w_.assembled[lane]; }
+  // Whether what shrinks as it did will be small enough, with something to spare.
+  static bool will_be(double now, double before, double enough) {
+    return ClosureTuning::spare * now * now <= enough * before;
+  }
+
   const RolloutJob& job_;
   const Pack& pack_;
   const StepWorkspace<S>& w_;
   double last_error_[width_of<S>], last_change_[width_of<S>];
   int stalls_[width_of<S>] = {};
   bool again_[width_of<S>] = {};  // those whose contacts are solved again
+  bool ends_[width_of<S>] = {};   // those that are not looked at any more
 };
 
 // solve_again(lanes): contacts that find other velocities than before. Leaves the change of velocities that impulses of
@@ -133,6 +147,8 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
   S alone(0);  // positive in the lanes that nothing touches: others have contacts that change with every iteration
   for (int lane = 0; lane < pack.count; ++lane) LaneOf<S>{lane}.set(alone, w.assembled[lane] ? 0 : 1);
   repeat_last_lane(pack, 1, &alone);
+  bool touched = false;
+  for (int lane = 0; lane < pack.count; ++lane) touched |= w.assembled[lane] != nullptr;
   for (int iteration = 0; iteration < ClosureTuning::most_iterations; ++iteration) {
     S speed(0), error(0), change(0);
     for (int f = 0; f < nv; ++f) {
@@ -171,8 +187,11 @@ void settle(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
       hold(scene, w);
     }
     solve_again(settling.solves);
-    repeat_last_lane(pack, nv, w.motion.response);
-    respond_held(scene, w.motion.response, w, w.a);
+    if (touched) {
+      repeat_last_lane(pack, nv, w.motion.response);
+      respond_held(scene, w.motion.response, w, w.a);
+    }
+    if (settling.is_last) return;
   }
 }
 

@@ -30,7 +30,7 @@ void place_at(const Tree<double>& tree, const S* q, StepWorkspace<S>& w, Pose<S>
   for (int i = 0; i < tree.n_links; ++i) {
     const Link<double>& l = tree.links[i];
     visit(l.kind, [&](auto joint) {
-      place(joint, l, q + l.q, w.aba.state + l.state, l.parent < 0 ? world : placed[l.parent], placed[i]);
+      place(joint, l, q + l.q, w.placed_state + l.state, l.parent < 0 ? world : placed[l.parent], placed[i]);
     });
   }
 }
@@ -172,7 +172,7 @@ void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
                          (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows) +
                          scene.n_joint_rows;
     for (int r = 0; r < scene.held.n_rows; ++r)
-      kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
+      kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]) + 0.0;  // a zero has no sign
   }
   if (scene.held.guides) keep_guided_speeds(scene, w);
 }

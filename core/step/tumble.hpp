@@ -164,13 +164,10 @@ Turn<S> largest_turn(const Scene& scene, const S& dt, const S* v) {
                                              limited2 * (dt * S(1 / TumbleTuning::limited_growth))))};
 }
 
-// x = -H^-1 c(q, w.middle) into w.x_next.
+// x = -H^-1 c(q, w.middle) into w.x_next. The joints are eliminated already.
 template <class S>
 FW_INLINE void products_of_middle(const Scene& scene, StepWorkspace<S>& w) {
-  const Tree<double>& tree = scene.tree;
-  for (int f = 0; f < tree.nv; ++f) w.no_tau[f] = S(0);
-  aba(tree, zero_motion<S>(), OfLanes<S>{w.inertias, scene.weighs}, w.q, w.middle, w.no_tau,
-      static_cast<const Force<S>*>(nullptr), w.aba, w.x_next);
+  products_of_velocities(scene.tree, OfLanes<S>{w.inertias, scene.weighs}, w.aba, w.middle, w.of_products, w.x_next);
 }
 
 // A step of the products alone from velocities v, with the acceleration w.x, of trees in the lanes where `here`.

@@ -165,6 +165,9 @@ struct ClosureTuning {
   // Environments that have more than closures are solved again for what these open, so often at most: each time brings
   // two to three digits, and coordinates take the rest.
   static constexpr int most_solves = 8;
+  // Where nothing touches, iterations end with one that is expected to leave this many times less than it may [1].
+  // tests/physics/test_closed_loops.py.
+  static constexpr double spare = 4;
   // Products of velocities are those of the mean velocity to this share of it [1]. tests/physics/test_closed_loops.py.
   static constexpr double same_products = 1e-11;
   // Rows whose mobility, apart from what earlier rows move, is below this share of the largest of their kind repeat

@@ -1,5 +1,6 @@
 // step/workspace.hpp -- what the stages of a step hand to each other: one pack of environments, on lanes.
 #pragma once
+#include "dynamics/products.hpp"
 #include "runtime/lane_io.hpp"
 #include "step/ball_points.hpp"
 #include "step/held_system.hpp"
@@ -66,12 +67,14 @@ struct StepWorkspace {
   Vec3<S>* strut_directions;  // of the parts of one of them
   LaneInertia<S>* inertias;   // of links
   Vec3<S>* centers;           // of mass, of links on free joints
-  AbaWorkspace<S> aba;
+  AbaWorkspace<S> aba;        // its states and factors stay those at the start of the step
+  ProductsWorkspace<S> of_products;
   FreeMotion<S> motion;
   BallPoints<S> balls;
   PackPoints<S> points;       // of environments that touch with balls alone
   Motion<S>* response;        // of links, about the roots of their trees
   Pose<S>* placed;            // links at the end of the step, where something is held or it is in halves
+  S* placed_state;            // and their joints
   Pose<S>* halfway;           // and in the middle
   S *closed_q, *closed_v;     // likewise, of environments whose closures are closed
   S *opening, *apart;         // of rows that are held: see shake.hpp; errors at the start of the step
@@ -150,6 +153,7 @@ struct StepWorkspace {
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),
+        of_products(scene.tree, arena),
         balls(scene, motion, arena),
         points(scene, options, arena),
         held(scene, arena),
@@ -172,6 +176,7 @@ struct StepWorkspace {
     motion.correct = arena.take<S>(tree.nv);
     response = arena.take<Motion<S>>(tree.n_links);
     placed = arena.take<Pose<S>>(scene.iterates() ? tree.n_links : 0);
+    placed_state = arena.take<S>(scene.iterates() ? tree.n_states : 0);
     halfway = arena.take<Pose<S>>(scene.is_verlet() ? tree.n_links : 0);
     closed_q = arena.take<S>(scene.iterates() ? tree.nq : 0);
     for (S** each : {&closed_v, &impelled, &renewed}) *each = arena.take<S>(scene.iterates() ? tree.nv : 0);
