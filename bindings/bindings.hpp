@@ -19,6 +19,7 @@ void bind_cones(nb::module_& m, nb::module_& testing);
 void bind_step(nb::module_& m);
 void bind_step_records(nb::module_& m);
 void bind_step_diff(nb::module_& m);
+void bind_episodes(nb::module_& m);
 void bind_follow(nb::module_& m);
 void bind_runtime(nb::module_& m, nb::module_& testing);
 void bind_measure(nb::module_& testing);

@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
   featherweight::bindings::bind_step(m);
   featherweight::bindings::bind_step_records(m);
   featherweight::bindings::bind_step_diff(m);
+  featherweight::bindings::bind_episodes(m);
   featherweight::bindings::bind_follow(m);
   featherweight::bindings::bind_cones(m, testing);
   featherweight::bindings::bind_runtime(m, testing);

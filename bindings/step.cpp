@@ -138,6 +138,33 @@ void mark_pushed(Environments& self, nb::ndarray<const std::int64_t, nb::ndim<1>
   }
 }
 
+using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Starts = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Some environments anew: at rest with everything, no contacts, not failed.
+void restart(Environments& self, Rows rows, Starts q, Starts v) {
+  const std::size_t n = rows.shape(0), nq = self.q().size() / self.batch(), nv = self.v().size() / self.batch();
+  if (q.shape(0) != n || v.shape(0) != n || q.shape(1) != nq || v.shape(1) != nv)
+    throw std::invalid_argument("restart: expected q and v of each environment");
+  const auto finite = [](const Starts& x) {
+    return std::all_of(x.data(), x.data() + x.size(), [](double number) { return std::isfinite(number); });
+  };
+  if (!finite(q) || !finite(v))
+    throw std::invalid_argument("a start has coordinates or velocities that are not finite");
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t e = static_cast<std::size_t>(rows.data()[k]);
+    if (e >= self.batch()) throw std::out_of_range("restart: no such environment");
+    for (auto* to : {&self.q(), &self.q_start()}) std::copy_n(q.data() + k * nq, nq, to->begin() + e * nq);
+    for (auto* to : {&self.v(), &self.v_start()}) std::copy_n(v.data() + k * nv, nv, to->begin() + e * nv);
+    for (auto* never : {&self.impulses(), &self.acceleration(), &self.applied(), &self.activation()}) {
+      const std::size_t width = never->size() / self.batch();
+      std::fill_n(never->begin() + e * width, width, 0.0);
+    }
+    self.reports()[e] = {};
+    self.contacts()[e].count = 0;
+  }
+}
+
 host::Vec3<double> vector(const double* x) { return {x[0], x[1], x[2]}; }
 
 // What contacts do to some shapes: linear and angular impulse about a point, of each environment, in world axes.
@@ -486,6 +513,8 @@ void bind_step(nb::module_& m) {
             }
           },
           nb::arg("failed"), nb::arg("residual"), "What steps and reading depend on.")
+      .def("restart", &restart, nb::arg("rows"), nb::arg("q"), nb::arg("v"),
+           "Environments `rows` at q (rows, nq) and v (rows, nv), as if they had never been stepped.")
       .def(
           "forgive",
           [](Environments& self, std::size_t environment) {

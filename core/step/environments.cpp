@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "collision/broadphase.hpp"
 #include "memory/kept.hpp"
@@ -190,6 +191,16 @@ void Environments::set_heights(int shape, const double* heights, const double* b
       [&](Parameters& p) { p.ground = std::make_shared<OwnGround>(simulation_->scene(), std::move(fields)); });
 }
 
+// Those that failed stay so. All at once: one by one takes three times as long, a tenth of a step of a small robot.
+void Environments::forget_reports() {
+  failed_.resize(batch_);
+  for (std::size_t k = 0; k < batch_; ++k) failed_[k] = reports_[k].failed;
+  static_assert(std::is_trivially_copyable_v<StepReport>);
+  std::memset(static_cast<void*>(reports_.data()), 0, batch_ * sizeof(StepReport));
+  for (std::size_t k = 0; k < batch_; ++k)
+    if (failed_[k]) reports_[k].failed = reports_[k].frozen = failed_[k];
+}
+
 void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   const Parameters& own = *parameters_;
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
@@ -202,11 +213,7 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
   job.gravity = given(own.gravity), job.masses = given(own.masses), job.inertias = given(own.inertias);
   job.contacts = contacts_.data();
-  for (StepReport& r : reports_) {
-    const int failed = r.failed;
-    r = {};
-    r.failed = r.frozen = failed;
-  }
+  forget_reports();
   job.reports = reports_.data();
   const auto kernel = active_isa().simulation->rollout;
   if (!kernel)

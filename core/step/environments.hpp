@@ -97,6 +97,7 @@ class Environments {
   template <class Change>
   void change_parameters(const Change& change);
   std::vector<double> rows(const double* values, int n) const;
+  void forget_reports();
 
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
@@ -104,6 +105,7 @@ class Environments {
   std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;
+  std::vector<int> failed_;  // before a rollout
 };
 
 }  // namespace featherweight

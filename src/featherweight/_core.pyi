@@ -1,7 +1,7 @@
 """The C++ core of featherweight."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, overload
 
 import numpy
 import numpy.typing
@@ -519,6 +519,11 @@ class Environments:
     def set_reports(self, failed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', writable=False)]) -> None:
         """What steps and reading depend on."""
 
+    def restart(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Environments `rows` at q (rows, nq) and v (rows, nv), as if they had never been stepped.
+        """
+
     def forgive(self, arg: int, /) -> None:
         """Environment as if it had never been stepped: no contacts, not failed."""
 
@@ -552,6 +557,41 @@ def relax_step(after: Environments, kept: KeptSolutions, tau: numpy.typing.NDArr
 
 def ground_shapes(simulation: Simulation) -> list[int]:
     """Shapes of the world, in the order of the columns of 'heights'."""
+
+def draw(streams: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """The next numbers of streams, from 0 to 1, into (rows, k)."""
+
+def scatter(streams: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, q: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], v: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], coordinates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], dofs: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], position: float, velocity: float) -> None:
+    """
+    Moves coordinates of q (rows, nq) at random, within limits, and changes velocities.
+    """
+
+class Columns:
+    def __init__(self) -> None: ...
+
+    def add(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Sequence[int], offsets: Sequence[float], scale: float, noise: float) -> None: ...
+
+    def read(self, streams: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], first: int, bound: float) -> None: ...
+
+    def mark_outside(self, streams: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu')], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, low: float, high: float, flags: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    @property
+    def width(self) -> int: ...
+
+class Controls:
+    def __init__(self, steps: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], action: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], previous: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], control: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], sent: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], range: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def add_rule(self, control: int, action: int, keeps: bool, center: float, scale: float, low: float, high: float) -> None: ...
+
+    @overload
+    def take(self, actions: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> int: ...
+
+    @overload
+    def take(self, actions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> int: ...
+
+    def send(self) -> None: ...
+
+    def start(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
 def follow_plan(environments: Environments, substeps: int, q: numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float64], control: numpy.typing.NDArray[numpy.float64], feedforward: numpy.typing.NDArray[numpy.float64], gain: numpy.typing.NDArray[numpy.float64], lengths: numpy.typing.NDArray[numpy.float64], lower: numpy.typing.NDArray[numpy.float64], upper: numpy.typing.NDArray[numpy.float64], mixing: numpy.typing.NDArray[numpy.float64] | None, offset: numpy.typing.NDArray[numpy.float64] | None, options: SolverOptions, num_threads: int | None) -> tuple[numpy.typing.NDArray[numpy.float64], ...]:
     """

@@ -17,7 +17,8 @@ except ImportError:
 
 from ..arrays import Array
 from . import terms
-from .actions import Action, Grip, Increments, Targets
+from .actions import Action, Grip, Increments, Rule, Targets
+from .columns import Columns
 from .randomness import Draws
 from .task import Repeated, Task
 from .term import Term, term
@@ -32,12 +33,14 @@ register()
 __all__ = [
     "Action",
     "Array",
+    "Columns",
     "Draws",
     "Env",
     "Grip",
     "Increments",
     "Names",
     "Repeated",
+    "Rule",
     "Targets",
     "Task",
     "Term",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +13,17 @@ from ..simulation.simulator import Simulator
 from .world import Names
 
 
+class Rule(NamedTuple):
+    """How one column of the control follows from one of the action: clip(center + scale * action, low, high)."""
+
+    control: int
+    action: int
+    center: float | None  # None: the control as it was
+    scale: float
+    low: float = -np.inf
+    high: float = np.inf
+
+
 class Action(Protocol):
     """An action of a task."""
 
@@ -20,8 +31,8 @@ class Action(Protocol):
         """The number of values it takes."""
         ...
 
-    def apply(self, names: Names, center: Array, action: Array, control: Array) -> None:
-        """Writes its columns of control (n, nu) for action (n, size); center (nu,): control at the start."""
+    def rules(self, names: Names, center: Array) -> list[Rule]:
+        """What the core does with it; center (nu,): control at the start."""
         ...
 
 
@@ -39,9 +50,10 @@ class Targets(Record):
     def size(self, names: Names) -> int:
         return len(names.actuators(self.actuators))
 
-    def apply(self, names: Names, center: Array, action: Array, control: Array) -> None:
+    def rules(self, names: Names, center: Array) -> list[Rule]:
         columns = names.actuators(self.actuators)
-        control[:, columns] = center[columns] + np.asarray(self.scale) * action
+        scales = np.broadcast_to(self.scale, len(columns))
+        return [Rule(c, k, float(center[c]), float(scales[k])) for k, c in enumerate(columns.tolist())]
 
 
 @dataclass(frozen=True)
@@ -59,9 +71,10 @@ class Increments(Record):
     def size(self, names: Names) -> int:
         return len(names.actuators(self.actuators))
 
-    def apply(self, names: Names, center: Array, action: Array, control: Array) -> None:
+    def rules(self, names: Names, center: Array) -> list[Rule]:
         columns = names.actuators(self.actuators)
-        control[:, columns] = np.clip(control[:, columns] + np.asarray(self.scale) * action, self.low, self.high)
+        scales, lows, highs = (np.broadcast_to(x, len(columns)).tolist() for x in (self.scale, self.low, self.high))
+        return [Rule(c, k, None, scales[k], lows[k], highs[k]) for k, c in enumerate(columns.tolist())]
 
 
 @dataclass(frozen=True)
@@ -75,8 +88,9 @@ class Grip(Record):
     def size(self, names: Names) -> int:
         return 1
 
-    def apply(self, names: Names, center: Array, action: Array, control: Array) -> None:
-        control[:, names.actuators(self.actuators)] = self.low + 0.5 * (self.high - self.low) * (action + 1.0)
+    def rules(self, names: Names, center: Array) -> list[Rule]:
+        middle, half = 0.5 * (self.low + self.high), 0.5 * (self.high - self.low)
+        return [Rule(c, 0, middle, half) for c in names.actuators(self.actuators).tolist()]
 
 
 def start_control(simulator: Simulator) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec
 import numpy as np
 
 from ..arrays import Array
+from .columns import Columns, Outside
 from .world import World
 
 P = ParamSpec("P")
@@ -31,10 +32,22 @@ class Term:
     noise: float = 0.0
 
     def __call__(self, world: World) -> Any:
-        value = getattr(self.function, "__wrapped__", self.function)(world, *self.args, **self.kwargs)
+        value = self._value(world)
+        if isinstance(value, (Columns, Outside)):
+            value = value.read(world)
         if self.noise:
             value = value + world.random.uniform(-self.noise * np.ones(np.shape(value)[1:]), self.noise)
         return value if self.scale == 1.0 else self.scale * np.asarray(value)
+
+    def picked(self, world: World) -> Columns | Outside | None:
+        """What the term picks of a world, for the core to read; None for terms that compute."""
+        value = self._value(world)
+        if isinstance(value, Columns):
+            return replace(value, scale=self.scale, noise=self.noise)
+        return value if isinstance(value, Outside) and self.scale == 1.0 and not self.noise else None
+
+    def _value(self, world: World) -> Any:
+        return getattr(self.function, "__wrapped__", self.function)(world, *self.args, **self.kwargs)
 
     def __mul__(self, factor: float) -> Term:
         return replace(self, scale=self.scale * float(factor))
@@ -58,8 +71,10 @@ class Term:
         return f"{scale}{name}({', '.join(given)}){noise}"
 
 
-def term(function: Callable[Concatenate[World, P], Array | None]) -> Callable[P, Term]:
+def term(function: Callable[Concatenate[World, P], Array | Columns | Outside | None]) -> Callable[P, Term]:
     """Turns a function of a world and some arguments into one that takes the arguments and returns a :class:`Term`.
+
+    A function that only picks columns may return :class:`featherweight.gym.Columns`, which is faster.
 
     >>> @fw.gym.term
     ... def height(world, part):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import ArrayLike, NDArray
 
+from .. import _core
 from ..arrays import Array
 from ..simulation.live import LiveEnvironments
 from ..simulation.state import State
 from ..viewer.film import Camera
 from .actions import start_control
+from .columns import Columns, Outside, add
 from .randomness import Randomness
 from .task import Task
 from .term import Term
@@ -113,11 +115,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         if self.autoreset_mode is AutoresetMode.DISABLED and ended.any():
             at = np.flatnonzero(ended).tolist()
             raise gymnasium.error.ResetNeeded(f"environments {at[:5]} have ended: reset them with a reset_mask first")
-        rewards, terminated, truncated = episodes.advance(self._checked(actions), ended)
+        rewards, terminated, truncated = episodes.advance(actions, ended)
         infos: Infos = {}
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP and ended.any():
-            rewards[ended], terminated[ended], truncated[ended] = 0.0, False, False
-            episodes.start(np.flatnonzero(ended))
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and len(over := np.flatnonzero(ended)):
+            rewards[over], terminated[over], truncated[over] = 0.0, False, False
+            episodes.start(over)
         observations = episodes.observe()
         now = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP and now.any():
@@ -181,16 +183,6 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             given |= {row: start + row for row in fresh}
         known = {row: each for row, each in given.items() if each is not None}
         self._episodes.random.seed(list(known), [each for each in known.values() if each is not None])
-
-    def _checked(self, actions: ArrayLike) -> Array:
-        array = np.asarray(actions, dtype=np.float64)
-        shape = (self.num_envs, self._episodes.n_actions)
-        if array.shape != shape:
-            raise ValueError(f"actions: expected shape {shape}, got {array.shape}")
-        if not np.isfinite(array).all():
-            row, column = np.argwhere(~np.isfinite(array))[0]
-            raise ValueError(f"actions: {array[row, column]} at number {column} of environment {row}")
-        return np.clip(array, -1.0, 1.0)
 
 
 class Env(gymnasium.Env):  # type: ignore[misc]
@@ -261,10 +253,17 @@ class Episodes:
         control = np.tile(self._center, (n, 1))
         steps = np.zeros(n, dtype=np.int64)
         self._buffers = Buffers(self.live, names, self.random, steps, control, actions, actions.copy(), {}, task.period)
-        ends = np.cumsum([0, *sizes.values()]).tolist()
-        self._actions = [
-            (action, slice(a, b)) for action, a, b in zip(task.actions.values(), ends[:-1], ends[1:], strict=True)
-        ]
+        self._sent = control.copy()
+        self._controls = _core.Controls(
+            steps, actions, self._buffers.previous_action, control, self._sent, self._center, simulator._control_range
+        )
+        first = 0
+        for name, action in task.actions.items():
+            for rule in action.rules(names, self._center):
+                keeps = rule.center is None
+                limits = rule.scale, rule.low, rule.high
+                self._controls.add_rule(rule.control, first + rule.action, keeps, rule.center or 0.0, *limits)
+            first += sizes[name]
         self._groups = {group: task.terms(group) for group in _GROUPS}
         self._repeats = {group: task.repeats(group) for group in ("events", "commands")}
         self._parameters: dict[str, Array] = {}
@@ -280,31 +279,31 @@ class Episodes:
     def start(self, rows: NDArray[np.int64]) -> None:
         """New episodes in environments ``rows``."""
         buffers = self._buffers
-        buffers.steps[rows] = 0
-        buffers.action[rows] = 0.0
-        buffers.previous_action[rows] = 0.0
-        buffers.control[rows] = self._center
-        self._randomise(rows)
+        self._controls.start(rows)
+        if self._groups["randomisation"]:
+            self._randomise(rows)
         world = World(buffers, rows)
         world.q[...], world.v[...] = self.task.simulator.scene.q0, 0.0
         for name, term in self._groups["resets"].items():
             self._evaluate("resets", name, term, world)
         self.live.restart(rows, world.q, world.v)
-        world = World(buffers, rows)
-        for name in self._groups["commands"]:
-            self._draw(name, rows, world)
+        if self._groups["commands"]:
+            world = World(buffers, rows)
+            for name in self._groups["commands"]:
+                self._draw(name, rows, world)
 
-    def advance(self, actions: Array, resting: Booleans) -> tuple[Array, Booleans, Booleans]:
+    def advance(self, actions: ArrayLike, resting: Booleans) -> tuple[Array, Booleans, Booleans]:
         """One action everywhere: rewards, terminations and truncations. resting: those whose results do not count."""
         buffers = self._buffers
-        buffers.previous_action, buffers.action = buffers.action, actions
-        for action, columns in self._actions:
-            action.apply(buffers.names, self._center, actions[:, columns], buffers.control)
-        self.live.step(buffers.control if buffers.control.size else None, self.task.decimation)
+        self._take(actions)
+        self._controls.send()
+        self.live.step(self._sent[:, None] if self._sent.size else None, self.task.decimation)
         buffers.steps += 1
         world = World(buffers)
         terminated = self.live.failed()
-        for name, term in self._groups["terminations"].items():
+        for columns, low, high in self._bounds:
+            columns.mark_outside(self.random.streams, None, low, high, terminated)
+        for name, term in self._judged.items():
             terminated |= np.asarray(self._evaluate("terminations", name, term, world), dtype=bool)
         self.reward_terms = {
             name: self._evaluate("rewards", name, term, world) for name, term in self._groups["rewards"].items()
@@ -313,17 +312,35 @@ class Episodes:
         for value in self.reward_terms.values():
             rewards += value
         truncated = buffers.steps >= self._last_step
-        self._repeat(terminated | truncated | resting)
+        if self._repeats["commands"] or self._repeats["events"]:
+            self._repeat(terminated | truncated | resting)
         return rewards, terminated, truncated
 
     def observe(self, rows: Rows = slice(None)) -> Observations:
         """(n, n_observations) of some environments, or of all."""
         world = World(self._buffers, rows)
         result = np.empty((len(world), self.n_observations), dtype=np.float32)
-        for name, term in self._groups["observations"].items():
-            value = np.asarray(self._evaluate("observations", name, term, world))
-            result[:, self.slices[name]] = value.reshape(len(world), -1)
-        return np.clip(result, -BOUND, BOUND, out=result)
+        which = None if isinstance(rows, slice) else rows
+        for part in self._observed:
+            if isinstance(part.read, Term):
+                value = np.asarray(self._evaluate("observations", part.name, part.read, world), dtype=np.float32)
+                columns = result[:, self.slices[part.name]]
+                np.clip(value.reshape(len(world), -1), -BOUND, BOUND, out=columns)
+            else:
+                part.read.read(self.random.streams, which, result, part.first, BOUND)
+        return result
+
+    def _take(self, actions: ArrayLike) -> None:
+        array = np.asarray(actions)
+        if array.dtype != np.float32:
+            array = np.asarray(array, dtype=np.float64)
+        shape = self._buffers.action.shape
+        if array.shape != shape:
+            raise ValueError(f"actions: expected shape {shape}, got {array.shape}")
+        wrong = self._controls.take(np.ascontiguousarray(array))
+        if wrong >= 0:
+            row, column = divmod(wrong, shape[1])
+            raise ValueError(f"actions: {array[row, column]} at number {column} of environment {row}")
 
     def _repeat(self, ended: Booleans) -> None:
         """Commands and events that are due, in episodes that go on."""
@@ -374,6 +391,29 @@ class Episodes:
                 if shape != (1,):
                     raise ValueError(f"{group} {name!r}: {term!r} must give one number for each environment, (n,), "
                                      f"got {shape} for n = 1")  # fmt: skip
+        self._sort_out(world)
+
+    def _sort_out(self, world: World) -> None:
+        """Which observations and terminations the core reads, neighbours of them together, and which are computed."""
+        arrays = self._buffers.by_source()
+        self._observed: list[_Part] = []
+        for name, term in self._groups["observations"].items():
+            picked = term.picked(world)
+            if not isinstance(picked, Columns):
+                self._observed.append(_Part(name, self.slices[name].start, term))
+                continue
+            if not (self._observed and isinstance(self._observed[-1].read, _core.Columns)):
+                self._observed.append(_Part(name, self.slices[name].start, _core.Columns()))
+            add(self._observed[-1].read, picked, arrays)
+        self._bounds: list[tuple[_core.Columns, float, float]] = []
+        self._judged: dict[str, Term] = {}
+        for name, term in self._groups["terminations"].items():
+            picked = term.picked(world)
+            if isinstance(picked, Outside):
+                self._bounds.append((_core.Columns(), picked.low, picked.high))
+                add(self._bounds[-1][0], picked.columns, arrays)
+            else:
+                self._judged[name] = term
 
     def _evaluate(self, group: str, name: str, term: Term, world: World) -> Any:
         try:
@@ -388,8 +428,16 @@ class Episodes:
         return value
 
 
+class _Part(NamedTuple):
+    """Some of the observation: columns that the core reads, or a term."""
+
+    name: str
+    first: int
+    read: Any
+
+
 def _size(name: str, action: Any, names: Names) -> int:
-    if not (hasattr(action, "size") and hasattr(action, "apply")):
+    if not (hasattr(action, "size") and hasattr(action, "rules")):
         raise ValueError(f"actions {name!r}: expected Targets, Increments or Grip, got {action!r}")
     try:
         return int(action.size(names))

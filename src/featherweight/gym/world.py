@@ -40,6 +40,12 @@ class Buffers:
     commands: dict[str, Array] = field(default_factory=dict)  # (batch, k) each
     period: float = 0.0  # [s] between two actions
 
+    def by_source(self) -> dict[str, Array]:
+        """The arrays of the whole batch that columns may be picked of."""
+        arrays = {name: getattr(self, name) for name in ("control", "action", "previous_action")}
+        arrays |= {name: getattr(self.live, name) for name in ("q", "v", "joint_forces", "acceleration")}
+        return arrays | {f"command {name}": values for name, values in self.commands.items()}
+
 
 class World:
     """Some environments of a batch, the ``rows``, at one moment. Arrays have one row for each of them.

@@ -27,27 +27,18 @@ class LiveEnvironments:
         self.q: Array = self._core.q
         self.v: Array = self._core.v
         self.q[...] = simulator.scene.q0
+        self._turns = any(joint.type in ("free", "spherical") for joint in simulator.model.joints)
 
     def step(self, control: Array | None, n: int) -> None:
-        """``n`` steps with the same control (batch, nu)."""
-        if control is not None:
-            if self.simulator._bounded:
-                control = np.clip(control, *self.simulator._control_range)
-            control = self.simulator._actuation.controls(control[:, None])
+        """``n`` steps with the same control (batch, 1, nu), which is within its range."""
+        control = self.simulator._actuation.controls(control)
         self.simulator._run(self._core, 0, n, (None, control, None), None)
 
     def restart(self, rows: Rows, q: Array, v: Array) -> None:
         """Environments ``rows`` anew at q (n, nq) and v (n, nv), at rest with everything: no contacts, not failed."""
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            raise ValueError("a start has coordinates or velocities that are not finite")
-        normalise_quaternions(self.simulator, q)
-        core = self._core
-        core.q[rows], core.v[rows] = q, v
-        core.q_start[rows], core.v_start[rows] = q, v
-        for never in (core.impulses, core.acceleration, core.applied, core.activation):
-            never[rows] = 0.0
-        for row in rows.tolist():
-            core.forgive(row)
+        if self._turns and np.isfinite(q).all():  # or the core says that they are not
+            normalise_quaternions(self.simulator, q)
+        self._core.restart(rows, q, v)
 
     def randomise(self, **parameters: Any) -> None:
         """As :meth:`State.randomised`, for the whole batch."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array
+from ..columns import Columns, Outside
 from ..term import Term, as_term, term
 from ..world import World
 from .observations import height_of, offset, up_of
@@ -26,9 +27,12 @@ def below(world: World, part: str, height: float) -> Array:
 
 
 @term
-def out_of_range(world: World, of: Term, low: float, high: float) -> Array:
+def out_of_range(world: World, of: Term, low: float, high: float) -> Array | Outside:
     """Some number of a term is not between low and high."""
-    value = np.asarray(as_term("out_of_range", of)(world)).reshape(len(world), -1)
+    of = as_term("out_of_range", of)
+    if isinstance(picked := of.picked(world), Columns):
+        return Outside(picked, low, high)
+    value = np.asarray(of(world)).reshape(len(world), -1)
     return np.asarray(((value < low) | (value > high)).any(axis=1))
 
 

@@ -5,36 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array
+from ..columns import Columns
 from ..term import term
 from ..world import World
 from .ground import ground_height
 
 
 @term
-def joint_positions(world: World, joints: str = "*") -> Array:
+def joint_positions(world: World, joints: str = "*") -> Columns:
     """Positions of joints with one degree of freedom, relative to their initial ones, (n, joints) [rad, m]."""
     columns = world.names.coordinates(joints)
-    return np.asarray(world.q[:, columns] - world.simulator.scene.q0[columns])
+    return Columns("q", columns, world.simulator.scene.q0[columns])
 
 
 @term
-def joint_velocities(world: World, joints: str = "*") -> Array:
+def joint_velocities(world: World, joints: str = "*") -> Columns:
     """Velocities of joints with one degree of freedom, (n, joints) [rad/s, m/s]."""
-    return world.v[:, world.names.dofs(joints)]
+    return Columns("v", world.names.dofs(joints))
 
 
 @term
-def base_velocity(world: World, part: str) -> Array:
+def base_velocity(world: World, part: str) -> Columns:
     """Linear velocity of a free base in its own axes, (n, 3) [m/s]."""
     start = world.names.base(part).v_slice.start
-    return world.v[:, start : start + 3]
+    return Columns("v", np.arange(start, start + 3))
 
 
 @term
-def base_spin(world: World, part: str) -> Array:
+def base_spin(world: World, part: str) -> Columns:
     """Angular velocity of a free base in its own axes, (n, 3) [rad/s]: what a gyroscope measures."""
     start = world.names.base(part).v_slice.start
-    return world.v[:, start + 3 : start + 6]
+    return Columns("v", np.arange(start + 3, start + 6))
 
 
 @term
@@ -113,15 +114,16 @@ def touching(world: World, links: str) -> Array:
 
 
 @term
-def action(world: World) -> Array:
+def action(world: World) -> Columns:
     """The last action, (n, actions)."""
-    return world.action
+    return Columns("action")
 
 
 @term
-def command(world: World, name: str) -> Array:
+def command(world: World, name: str) -> Columns:
     """The current command of that name, (n, k)."""
-    return world.command(name)
+    world.command(name)  # or it says that there is none
+    return Columns(f"command {name}")
 
 
 @term

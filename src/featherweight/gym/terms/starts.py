@@ -16,11 +16,7 @@ from .ground import ground_height
 def scatter_joints(world: World, joints: str = "*", position: float = 0.1, velocity: float = 0.0) -> None:
     """Changes joint positions by up to ``position`` [rad, m], within limits, and velocities by up to ``velocity``."""
     q, v, limits = world.names.coordinates(joints), world.names.dofs(joints), world.model
-    one = np.ones(len(q))
-    world.q[:, q] = np.clip(
-        world.q[:, q] + world.random.uniform(-position * one, position), limits.lower[q], limits.upper[q]
-    )
-    world.v[:, v] += world.random.uniform(-velocity * one, velocity)
+    world.random.scatter(world.q, world.v, q, v, (limits.lower, limits.upper), position, velocity)
 
 
 @term
