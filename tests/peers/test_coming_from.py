@@ -210,7 +210,8 @@ def _() -> None:
 @row(MUJOCO, "`d.contact`, `mj_contactForce`")
 def _() -> None:
     xml = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 0.1"/>
-    <body name="crate" pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body></worldbody></mujoco>"""
+    <body name="crate" pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body></worldbody>
+    </mujoco>"""
     m = mujoco.MjModel.from_xml_string(xml)
     d = mujoco.MjData(m)
     for _k in range(1000):
