@@ -79,3 +79,8 @@ def close_names(name: str, known: Iterable[str]) -> str:
     short = [other for other in known if len(other) < 100]  # matching is quadratic in the length
     matches = difflib.get_close_matches(name, short[:2000], n=3) if len(name) < 100 else []
     return f" (did you mean {', '.join(repr(match) for match in matches)}?)" if matches else ""
+
+
+def counted(n: int, what: str) -> str:
+    """``1 link``, ``2 links``."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

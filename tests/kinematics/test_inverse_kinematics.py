@@ -1,5 +1,7 @@
 """Inverse kinematics: forward kinematics lead back to the targets, within limits, batch or not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,9 @@ def test_posture_decides_what_targets_leave_free() -> None:
 @pytest.mark.parametrize(
     "targets, options, message",
     [
-        ({}, {}, "at least one frame"),
+        ({}, {}, "a dictionary from links or frames"),
+        (np.eye(4), {}, "a dictionary from links or frames"),
+        ({HAND[:-1]: np.zeros(3)}, {}, f"did you mean '{HAND}'"),
         ({"nobody": np.zeros(3)}, {}, "no link or frame 'nobody'"),
         ({HAND: np.zeros(5)}, {}, r"has shape \(5,\), expected"),
         ({HAND: 2.0 * np.eye(4)}, {}, "not a rotation"),
@@ -81,6 +85,6 @@ def test_posture_decides_what_targets_leave_free() -> None:
         ({HAND: np.zeros(3)}, {"weights": {HAND: -1.0}}, "positive"),
     ],
 )
-def test_bad_input_is_named(targets: dict[str, np.ndarray], options: dict[str, object], message: str) -> None:
+def test_bad_input_is_named(targets: Any, options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fw.inverse_kinematics(ARM, targets, **options)  # type: ignore[arg-type]

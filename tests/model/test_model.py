@@ -206,6 +206,7 @@ def test_import_errors_survive_pickling() -> None:
 
 def test_reprs_are_informative(model: fw.Model) -> None:
     assert repr(model).startswith("<Model 'features': nq=13, nv=12, 5 moving joints, 7 links, 8.5 kg")
+    assert "1 moving joint, 1 link," in repr(fw.models.pendulum())
     assert repr(model.joint("lift")) == "<joint 'lift': prismatic, 'shoulder' -> 'slider', q[2:3], v[2:3]>"
     assert repr(model.link("slider")) == "<link 'slider': 1 kg, 0 shapes, carried by 'lift'>"
     assert repr(model.frame("slider")) == "<frame 'slider' on 'slider'>"

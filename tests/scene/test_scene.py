@@ -70,7 +70,7 @@ def test_limits_friction_and_motors_come_along() -> None:
     builder.actuator("m", "j", "position", kp=5.0, kd=1.0, ctrl_range=(-1.0, 1.0))
     scene = Scene()
     scene.add(fw.sphere(1.0))
-    with pytest.warns(UserWarning, match="'s' has no collision shapes on any of its 1 links: nothing can touch it"):
+    with pytest.warns(UserWarning, match="'s' has no collision shapes on its only link: nothing can touch it"):
         scene.add(builder.build(), name="s")
     compiled = scene.compile()
     limits = compiled.limits

@@ -68,6 +68,10 @@ BAD_CALLS: dict[str, tuple[str, Callable[[fw.Simulator], object]]] = {
         "policy: tau: expected shape",
         lambda sim: sim.rollout(sim.state(), n_steps=2, policy=lambda state: np.zeros(3)),
     ),
+    "controls in place of forces": (
+        r"policy: tau: expected 7 joint forces, got 1 numbers; to return controls .* return \(None, control\)",
+        lambda sim: sim.rollout(sim.state(), n_steps=2, policy=lambda state: np.zeros(1)),
+    ),
     "no state": ("state must come from", lambda sim: sim.step(np.zeros(8))),  # type: ignore[arg-type]
     "foreign state": (
         "belongs to a different simulator",

@@ -3,6 +3,7 @@
 import socket
 import threading
 import urllib.request
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,6 +76,20 @@ def test_a_live_view_waits_while_it_is_paused() -> None:
         shown._go_on(step_only=True)
         waiting.join(10.0)
         assert not waiting.is_alive() and not shown._goes_on.is_set()  # one, and it waits again
+
+
+def test_a_closed_view_says_so() -> None:
+    shown = fw.view(fw.models.pendulum(), live=True, open_browser=False)
+    shown.close()
+    shown.close()
+    with pytest.raises(RuntimeError, match="this live view was closed"):
+        shown.update([0.1])
+
+
+@pytest.mark.parametrize("port", [70000, -1, True, "80"])
+def test_a_port_that_is_none_is_named(port: Any) -> None:
+    with pytest.raises(ValueError, match="port must be an integer from 0 to 65535"):
+        fw.view(fw.models.pendulum(), live=True, port=port, open_browser=False)
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -52,7 +52,6 @@ def examination() -> tuple[list[str], bool]:
     )
     if missing:
         lines += ["", "To install what is missing:", f'  pip install "featherweight[{",".join(missing)}]"']
-        lines += ["or, in a checkout of the sources:", f'  pip install -e ".[{",".join(missing)}]"']
     return lines, well
 
 

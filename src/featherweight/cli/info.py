@@ -12,7 +12,7 @@ import numpy as np
 import featherweight as fw
 
 from ..arrays import Array
-from ..checks import close_names
+from ..checks import close_names, counted
 from ..model.model import Model, ModelJoint
 
 
@@ -64,11 +64,6 @@ def describe(model: Model) -> str:
     if len(model.import_report):
         parts.append(str(model.import_report))
     return "\n\n".join(part for part in parts if part)
-
-
-def counted(n: int, what: str) -> str:
-    """``1 link``, ``2 links``."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _joint_table(model: Model) -> str:

@@ -16,13 +16,14 @@ import numpy as np
 import featherweight as fw
 
 from .. import files
+from ..checks import counted
 from ..model.model import Model
 from ..progress import ProgressBar
 from ..scene.decomposition import decomposed
 from .checkout import import_from_checkout
 from .completion import SHELLS
 from .completion import script as completion
-from .info import builtin_models, counted, describe, find_model
+from .info import builtin_models, describe, find_model
 
 if TYPE_CHECKING:
     from .simulate import Drop
@@ -163,7 +164,9 @@ def _parser() -> argparse.ArgumentParser:
 
     for name, command in commands.choices.items():
         command.formatter_class = _Help
-        command.epilog = "\n".join(["examples:", *(f"  featherweight {name} {line}" for line in _EXAMPLES[name])])
+        command.epilog = "\n".join(
+            ["examples:", *(f"  featherweight {name} {line}".rstrip() for line in _EXAMPLES[name])]
+        )
     return parser
 
 

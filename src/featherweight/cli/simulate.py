@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import _core, files
 from ..arrays import Array
+from ..checks import counted
 from ..model.model import Model
 from ..scene.scene import Scene
 from ..scene.shapes import Plane
@@ -32,7 +33,6 @@ from ..simulation.state import State
 from ..simulation.trajectory import Trajectory
 from ..viewer.animation import Animation, ContactArrows
 from ..viewer.world import World
-from .info import counted
 
 Controller = Literal["hold", "zero"]
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..checks import close_names
 from ..model.model import Model
 from ..records import Record
 from .logarithms import log3
@@ -96,12 +97,15 @@ class _Problem:
     """Errors of frames and their Jacobians, frame by frame below each other."""
 
     def __init__(self, model: Model, targets: Mapping[str, ArrayLike], weights: Mapping[str, float]) -> None:
-        if not targets:
-            raise ValueError("targets: expected at least one frame")
-        known = {*model.link_names, *model.frame_names}
+        if not isinstance(targets, Mapping) or not targets:
+            example = '{"hand": pose}'
+            raise ValueError(
+                f"targets: expected a dictionary from links or frames to poses or positions, like {example}"
+            )
+        known = [*model.link_names, *model.frame_names]
         for name in [*targets, *weights]:
             if name not in known:
-                raise ValueError(f"targets: {model.name!r} has no link or frame {name!r}")
+                raise ValueError(f"targets: {model.name!r} has no link or frame {name!r}{close_names(name, known)}")
         if unused := set(weights) - set(targets):
             raise ValueError(f"weights: {sorted(unused)[0]!r} has no target")
         self.model = model

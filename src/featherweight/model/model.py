@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core, files
 from ..arrays import Array
-from ..checks import close_names
+from ..checks import close_names, counted
 from ..records import Record, packed, unpacked
 from . import poses, saved
 from .builder import ModelBuilder
@@ -424,8 +424,8 @@ class Model(_core.Model):
     def __repr__(self) -> str:
         notes = f", {self.import_report!r}" if self.import_report.not_honoured else ""
         return (
-            f"<Model {self.name!r}: nq={self.nq}, nv={self.nv}, {len(self.joints)} moving joints, "
-            f"{self.n_links} links, {self.mass:.6g} kg{notes}>"
+            f"<Model {self.name!r}: nq={self.nq}, nv={self.nv}, {counted(len(self.joints), 'moving joint')}, "
+            f"{counted(self.n_links, 'link')}, {self.mass:.6g} kg{notes}>"
         )
 
 

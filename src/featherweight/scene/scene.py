@@ -355,5 +355,6 @@ class Scene:
 
 def _warn_if_untouchable(name: str, model: Model) -> None:
     if not any(geometry.role == "collision" for link in model.description.links for geometry in link.geometries):
-        message = f"{name!r} has no collision shapes on any of its {model.n_links} links: nothing can touch it"
+        where = "its only link" if model.n_links == 1 else f"any of its {model.n_links} links"
+        message = f"{name!r} has no collision shapes on {where}: nothing can touch it"
         warnings.warn(message, stacklevel=3)

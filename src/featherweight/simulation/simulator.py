@@ -540,6 +540,9 @@ class Simulator:
 
     def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
         tau, control = answer if isinstance(answer, tuple) else (answer, None)
+        if control is None and self.nu and np.shape(tau)[-1:] == (self.nu,) != (self.model.nv,):
+            what = f"expected {self.model.nv} joint forces, got {self.nu} numbers"
+            raise ValueError(f"policy: tau: {what}; to return controls of the actuators, return (None, control)")
         return (
             self._inputs("policy: tau", tau, self.model.nv, state, None),
             self._actuation.controls(self._inputs("policy: control", control, self.nu, state, None)),

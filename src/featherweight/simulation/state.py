@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core, files
 from ..arrays import Array, real_numbers
-from ..checks import frozen
+from ..checks import counted, frozen
 from ..core_tables import ContactTable, StepFigures, StepReports
 from ..records import Packed, packed, same_values, unpacked
 from . import saved, selection
@@ -443,8 +443,8 @@ class State:
         return array
 
     def __repr__(self) -> str:
-        what = "single environment" if self.single else f"{self.batch_size} environments"
-        return f"<State: {what} at t={self.time:g} s, {self._n_contacts} contacts{failures(self.failed)}>"
+        what = "single environment" if self.single else counted(self.batch_size, "environment")
+        return f"<State: {what} at t={self.time:g} s, {counted(self._n_contacts, 'contact')}{failures(self.failed)}>"
 
 
 def normalise_quaternions(simulator: Simulator, q: Array) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _core, files
 from ..arrays import Array
+from ..checks import counted
 from ..core_tables import StepFigures
 from ..records import Record
 from .actuation import tendon_energy
@@ -143,4 +144,4 @@ class Trajectory(Record):
 
     def __repr__(self) -> str:
         failed = failures(self.final.failed)
-        return f"<Trajectory: {len(self)} steps, worst residual {np.max(self.residual):.1e}{failed}>"
+        return f"<Trajectory: {counted(len(self), 'step')}, worst residual {np.max(self.residual):.1e}{failed}>"

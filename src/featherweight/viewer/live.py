@@ -54,6 +54,7 @@ class LiveView:
         self._server = viser.ViserServer(
             host=host, port=wanted, label=f"featherweight: {world.model.name}", verbose=False
         )
+        self._closed = False
         self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next free port
         self._server.scene.set_up_direction("+z")
         self._add_lights()
@@ -80,7 +81,9 @@ class LiveView:
         self._show(start)
 
     def update(self, q: ArrayLike | Any, *, time: float | None = None) -> None:
-        """Show a state, or configurations ``q`` (nq,) or (batch, nq)."""
+        """Show a state, or configurations ``q`` (nq,) or (batch, nq). Raises a RuntimeError after :meth:`close`."""
+        if self._closed:
+            raise RuntimeError("this live view was closed; open another one with fw.view(..., live=True)")
         given = np.atleast_2d(np.asarray(getattr(q, "q", q), dtype=np.float64))
         time = getattr(q, "time", time)
         with self._server.atomic():
@@ -109,7 +112,9 @@ class LiveView:
     def close(self) -> None:
         """Stop serving the page, and let an :meth:`update` that waits continue."""
         self._go_on(step_only=False)
-        self._server.stop()
+        if not self._closed:
+            self._closed = True
+            self._server.stop()
 
     def __enter__(self) -> LiveView:
         return self
@@ -241,6 +246,8 @@ def _viser() -> Any:
 
 
 def _checked_port(host: str, port: int) -> int:
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ValueError(f"port must be an integer from 0 to 65535, got {port!r}")
     with socket.socket() as probe:
         if os.name == "posix":  # a server that has just ended leaves its port waiting, which hinders no new one
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

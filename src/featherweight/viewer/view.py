@@ -11,6 +11,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import real_numbers
 from ..model.model import Model
 from .animation import Animated, Animation
 from .live import LiveView
@@ -98,7 +99,7 @@ def view(
 
 def _animation(what: Model | Animated, q: ArrayLike | None) -> Animation:
     if isinstance(what, Model):
-        values = np.asarray(what.neutral() if q is None else q, dtype=np.float64)
+        values = what.neutral() if q is None else real_numbers("q", q)
         if values.shape != (what.nq,):
             raise ValueError(f"q: expected one configuration, shape ({what.nq},), got {values.shape}")
         return Animation(World.of(what), what.name, np.zeros(1), values[None, None])
