@@ -13,7 +13,8 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(example.parent))  # as it is for a script
     runpy.run_path(str(example), run_name="__main__")
     assert "assert" in example.read_text()
     assert capsys.readouterr().out

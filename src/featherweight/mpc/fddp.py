@@ -36,7 +36,7 @@ LEAST, MOST, LESS, MORE = 1e-9, 1e6, 0.3, 8.0
 GOOD, SETTLED, CLOSED = 0.5, 1e-6, 1e-8
 #: The share of what closing gaps is worth that must pay for the cost.
 _MARGIN = 0.5
-#: [rad/s, m/s] A lane that moves faster has failed.
+#: [rad/s, m/s] What moves faster has failed.
 _FASTEST = 1e4
 
 
@@ -197,6 +197,8 @@ class FDDP:
                 q[k + 1 : k + 2], v[k + 1 : k + 2], _ = self._nodes.advance(
                     q[k : k + 1], v[k : k + 1], control[k : k + 1], (contacts[0][k : k + 1], contacts[1][k : k + 1])
                 )
+            if not np.abs(v).max() < _FASTEST:
+                raise ValueError("state: what the last plan leads to is too fast; reset the controller")
         q[0], v[0] = start.q, start.v
         return q, v, control
 
