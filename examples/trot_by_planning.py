@@ -1,6 +1,6 @@
 """A quadruped trots, turns and is pushed: planned through its contacts, 25 nodes of 20 ms ahead, nothing scheduled."""
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +32,7 @@ def trot(sim: fw.Simulator) -> fw.mpc.Task:
     return task
 
 
-def main(out: Path | None = None) -> None:
-    """out: where a web page of the motion is saved."""
+def main(html: Path | None = None) -> None:
     sim = fw.Simulator(world(friction=0.8), dt=0.02, integrator="implicit")
     task = trot(sim)
     mpc = fw.mpc.ILQR(sim, task, smoothing=fw.mpc.Smoothing(std=0.01), control=STANCE)
@@ -54,9 +53,11 @@ def main(out: Path | None = None) -> None:
     print(f"{log}\n{speed:.2f} m/s ahead, {turn:.2f} rad/s, trunk never below {log.q[:, 2].min():.2f} m")
     assert log.failed_at is None and log.q[:, 2].min() > 0.18
     assert 0.4 < speed < 0.8 and turn > 0.2
-    if out is not None:
-        log.html(out)
+    if html is not None:
+        log.html(html)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else None)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="where to save a page that plays the motion")
+    main(parser.parse_args().html)

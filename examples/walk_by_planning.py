@@ -1,6 +1,6 @@
 """A humanoid steps in place, walks on and is pushed: 33 degrees of freedom, planned through its soles."""
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +47,7 @@ def walk(sim: fw.Simulator, standing: fw.State, posture: np.ndarray) -> fw.mpc.T
     return task
 
 
-def main(out: Path | None = None) -> None:
-    """out: where a web page of the motion is saved."""
+def main(html: Path | None = None) -> None:
     scene = world()
     sim = fw.Simulator(scene, dt=0.02, integrator="implicit")
     plant = fw.Simulator(scene, dt=0.002, integrator="implicit")
@@ -69,9 +68,11 @@ def main(out: Path | None = None) -> None:
     gone, lowest = log.q[-1, 0] - standing.q[0], log.q[:, 2].min()
     print(f"{log}\n{gone:.2f} m ahead, hips never below {lowest:.2f} m, {standing.q[2]:.2f} m at rest")
     assert log.failed_at is None and lowest > 0.8 * standing.q[2] and 0.2 < gone < 1.5
-    if out is not None:
-        log.html(out)
+    if html is not None:
+        log.html(html)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else None)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="where to save a page that plays the motion")
+    main(parser.parse_args().html)

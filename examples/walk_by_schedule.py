@@ -1,6 +1,6 @@
 """A humanoid walks where a schedule says which sole stands: planned through constrained dynamics, 25 nodes of 20 ms."""
 
-import sys
+import argparse
 from pathlib import Path
 
 from walk_by_planning import FEET, posture_of, walk, world
@@ -8,8 +8,7 @@ from walk_by_planning import FEET, posture_of, walk, world
 import featherweight as fw
 
 
-def main(out: Path | None = None) -> None:
-    """out: where a web page of the motion is saved."""
+def main(html: Path | None = None) -> None:
     scene = world()
     sim = fw.Simulator(scene, dt=0.02, integrator="implicit")
     plant = fw.Simulator(scene, dt=0.002, integrator="implicit")  # it finds its contacts itself
@@ -32,9 +31,11 @@ def main(out: Path | None = None) -> None:
     print(f"{log}\n{speed:.2f} m/s, hips never below {lowest:.2f} m, {standing.q[2]:.2f} m at rest")
     assert log.failed_at is None and log.refused == 0
     assert lowest > 0.9 * standing.q[2] and 0.2 < speed < 0.6
-    if out is not None:
-        log.html(out)
+    if html is not None:
+        log.html(html)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else None)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="where to save a page that plays the motion")
+    main(parser.parse_args().html)
