@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 
 #: Their documentation is that of what is in them.
-NAMESPACES = ("cluster", "gym", "mpc", "reference")
+NAMESPACES = ("cluster", "gym", "learn", "mpc", "reference")
 GLOBALS = {"fw": fw, "np": np}
 #: Public modules that need a package that may not be there.
 MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]

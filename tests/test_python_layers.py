@@ -31,6 +31,7 @@ LAYERS = [
     "cluster",
     "torch",
     "jax",
+    "learn",
     "reference",
     "featherweight",
     "cli",

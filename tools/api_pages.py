@@ -78,7 +78,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
 OPTIONAL = ("torch", "jax")
 #: Modules with pages of their own.
 MODULES = {
-    "gym": "Learning",
+    "gym": "Environments",
+    "learn": "Learning",
     "mpc": "Planning and control",
     "cluster": "On several machines",
     "reference": "NumPy twins",

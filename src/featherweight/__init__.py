@@ -97,7 +97,7 @@ from .simulation.state import State
 from .simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import cluster, gym, jax, mpc, reference, torch
+    from . import cluster, gym, jax, learn, mpc, reference, torch
     from .constraints.consistent import (
         ClosedLoops,
         Mobility,
@@ -289,6 +289,7 @@ __all__ = [
     "jacobian_time_derivative",
     "jax",
     "kinetic_energy",
+    "learn",
     "load",
     "loads",
     "log3",
@@ -373,7 +374,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name in ("cluster", "gym", "jax", "mpc", "reference", "torch"):
+        if name in ("cluster", "gym", "jax", "learn", "mpc", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
         if name in _WHERE:
             value = getattr(importlib.import_module(_WHERE[name], __name__), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -15,8 +15,9 @@ from ..arrays import Array
 from ..simulation.live import LiveEnvironments
 from ..simulation.state import State
 from ..viewer.film import Camera
-from .actions import start_control
+from .actions import Rule, start_control
 from .columns import Columns, Outside, add
+from .moment import Moment
 from .randomness import Randomness
 from .task import Task
 from .term import Term
@@ -30,6 +31,8 @@ Infos = dict[str, Any]
 BOUND = 100.0
 
 
+#: Of what environments keep beside the physics, what goes from one action to the next.
+_KEPT = ("steps", "control", "action", "previous_action")
 _GROUPS = ("observations", "rewards", "terminations", "resets", "events", "commands", "randomisation")
 
 
@@ -258,12 +261,13 @@ class Episodes:
             steps, actions, self._buffers.previous_action, control, self._sent, self._center, simulator._control_range
         )
         first = 0
+        self.rules: list[Rule] = []  # of all actions together
         for name, action in task.actions.items():
-            for rule in action.rules(names, self._center):
-                keeps = rule.center is None
-                limits = rule.scale, rule.low, rule.high
-                self._controls.add_rule(rule.control, first + rule.action, keeps, rule.center or 0.0, *limits)
+            self.rules += [r._replace(action=first + r.action) for r in action.rules(names, self._center)]
             first += sizes[name]
+        for rule in self.rules:
+            limits = rule.scale, rule.low, rule.high
+            self._controls.add_rule(rule.control, rule.action, rule.center is None, rule.center or 0.0, *limits)
         self._groups = {group: task.terms(group) for group in _GROUPS}
         self._repeats = {group: task.repeats(group) for group in ("events", "commands")}
         self._parameters: dict[str, Array] = {}
@@ -294,10 +298,20 @@ class Episodes:
 
     def advance(self, actions: ArrayLike, resting: Booleans) -> tuple[Array, Booleans, Booleans]:
         """One action everywhere: rewards, terminations and truncations. resting: those whose results do not count."""
+        rewards, terminated, truncated = self.act(actions)
+        self.repeat(terminated | truncated | resting)
+        return rewards, terminated, truncated
+
+    def act(self, actions: ArrayLike, step: Callable[[Array], None] | None = None) -> tuple[Array, Booleans, Booleans]:
+        """The same, before commands and events that are due. step: takes the controls (n, nu), in place of the live
+        environments, and makes them what they are after the action."""
         buffers = self._buffers
         self._take(actions)
         self._controls.send()
-        self.live.step(self._sent[:, None] if self._sent.size else None, self.task.decimation)
+        if step is None:
+            self.live.step(self._sent[:, None] if self._sent.size else None, self.task.decimation)
+        else:
+            step(self._sent)
         buffers.steps += 1
         world = World(buffers)
         terminated = self.live.failed()
@@ -311,10 +325,7 @@ class Episodes:
         rewards = np.zeros(len(world))
         for value in self.reward_terms.values():
             rewards += value
-        truncated = buffers.steps >= self._last_step
-        if self._repeats["commands"] or self._repeats["events"]:
-            self._repeat(terminated | truncated | resting)
-        return rewards, terminated, truncated
+        return rewards, terminated, buffers.steps >= self._last_step
 
     def observe(self, rows: Rows = slice(None)) -> Observations:
         """(n, n_observations) of some environments, or of all."""
@@ -330,6 +341,28 @@ class Episodes:
                 part.read.read(self.random.streams, which, result, part.first, BOUND)
         return result
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that goes on from here, by name; the same array again is not written to."""
+        buffers = self._buffers
+        found = {f"state/{name}": x for name, x in self.live.state()._arrays().items()}
+        found |= {name: getattr(buffers, name).copy() for name in _KEPT} | {"streams": self.random.streams.copy()}
+        found |= {f"command/{name}": x.copy() for name, x in buffers.commands.items()}
+        return found | {f"parameter/{name}": x.copy() for name, x in self._parameters.items()}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what :meth:`arrays` gave, of environments of the same task, as many of them."""
+        if set(arrays) != (wanted := set(self.arrays())):
+            odd = min(set(arrays) ^ wanted)
+            raise ValueError(f"environments of another task: {odd!r} is {'missing' if odd in wanted else 'not theirs'}")
+        buffers = self._buffers
+        self.live.restore({n.removeprefix("state/"): x for n, x in arrays.items() if n.startswith("state/")})
+        for name in _KEPT:
+            getattr(buffers, name)[...] = arrays[name]
+        self.random.streams[...] = arrays["streams"]
+        for name, x in buffers.commands.items():
+            x[...] = arrays[f"command/{name}"]
+        self._parameters = {name: arrays[f"parameter/{name}"].copy() for name in self._parameters}
+
     def _take(self, actions: ArrayLike) -> None:
         array = np.asarray(actions)
         if array.dtype != np.float32:
@@ -342,7 +375,18 @@ class Episodes:
             row, column = divmod(wrong, shape[1])
             raise ValueError(f"actions: {array[row, column]} at number {column} of environment {row}")
 
-    def _repeat(self, ended: Booleans) -> None:
+    def moment(self) -> Moment:
+        """Copies of all that terms see now."""
+        return Moment.of(self._buffers)
+
+    def observe_exactly(self, rows: Rows = slice(None)) -> Array:
+        """The same as :meth:`observe`, from the same random numbers, in double precision: by the terms themselves."""
+        world = World(self._buffers, rows)
+        parts = [self._evaluate("observations", *part, world) for part in self._groups["observations"].items()]
+        whole = np.concatenate([np.reshape(x, (len(world), -1)) for x in parts], axis=1)
+        return np.asarray(np.clip(whole, -BOUND, BOUND), dtype=np.float64)
+
+    def repeat(self, ended: Booleans) -> None:
         """Commands and events that are due, in episodes that go on."""
         for group, repeats in self._repeats.items():
             for name, every in repeats.items():

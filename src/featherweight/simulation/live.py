@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Array
+from . import saved
 from .parameters import Parameters
 from .simulator import Simulator
-from .state import State, normalise_quaternions
+from .state import State, normalise_quaternions, put_into
 
 Rows = NDArray[np.int64]
 
@@ -39,6 +41,13 @@ class LiveEnvironments:
         if self._turns and np.isfinite(q).all():  # or the core says that they are not
             normalise_quaternions(self.simulator, q)
         self._core.restart(rows, q, v)
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on, bit for bit, from the arrays of a state of the same scene, of as many environments."""
+        good = saved.checked(self.simulator, arrays)
+        if len(good["q"]) != self.batch:
+            raise ValueError(f"a state of {len(good['q'])} environments, expected {self.batch}")
+        self._parameters, _ = put_into(self._core, self.simulator, good)
 
     def randomise(self, **parameters: Any) -> None:
         """As :meth:`State.randomised`, for the whole batch."""

@@ -354,13 +354,7 @@ class State:
         """The state of which :meth:`_arrays` returned ``arrays``; errors name what does not fit the scene."""
         good = saved.checked(simulator, arrays)
         core = simulator._environments(len(good["q"]))
-        for name in saved.ROWS:
-            getattr(core, name)[...] = good[name]
-        ContactTable.from_arrays({name: good[f"contacts/{name}"] for name in ContactTable.names()}).hand_to(core)
-        reports = StepReports.from_arrays({name: good[f"report/{name}"] for name in StepReports.names()})
-        reports.hand_to(core)
-        parameters = Parameters.from_arrays(simulator, core.batch, good)
-        parameters.hand_to(core, simulator)
+        parameters, reports = put_into(core, simulator, good)
         time, single = float(good["time"]), bool(good["single"])
         return cls(simulator, core, time=time, single=single, parameters=parameters, reports=reports)
 
@@ -445,6 +439,20 @@ class State:
     def __repr__(self) -> str:
         what = "single environment" if self.single else counted(self.batch_size, "environment")
         return f"<State: {what} at t={self.time:g} s, {counted(self._n_contacts, 'contact')}{failures(self.failed)}>"
+
+
+def put_into(
+    core: _core.Environments, simulator: Simulator, good: Mapping[str, Array]
+) -> tuple[Parameters, StepReports]:
+    """Makes environments what the arrays of a state say, which were checked."""
+    for name in saved.ROWS:
+        getattr(core, name)[...] = good[name]
+    ContactTable.from_arrays({name: good[f"contacts/{name}"] for name in ContactTable.names()}).hand_to(core)
+    reports = StepReports.from_arrays({name: good[f"report/{name}"] for name in StepReports.names()})
+    reports.hand_to(core)
+    parameters = Parameters.from_arrays(simulator, core.batch, good)
+    parameters.hand_to(core, simulator)
+    return parameters, reports
 
 
 def normalise_quaternions(simulator: Simulator, q: Array) -> None:

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .dynamics import aba, rnea
+    from .environments import Environment, Transition
     from .steps import Rollout, Step, rollout, step
 
-__all__ = ["Rollout", "Step", "aba", "rnea", "rollout", "step"]
+__all__ = ["Environment", "Rollout", "Step", "Transition", "aba", "rnea", "rollout", "step"]
 
 _HOMES = {
+    "Environment": "environments",
+    "Transition": "environments",
     "aba": "dynamics",
     "rnea": "dynamics",
     "Rollout": "steps",
