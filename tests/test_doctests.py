@@ -1,47 +1,50 @@
 """Every public name has a docstring whose example runs, and says what it prints."""
 
+import dataclasses
 import doctest
-import importlib.util
 import inspect
+import re
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import featherweight as fw
+from tools.typed_examples import TWINS, program, public
 
-#: Their documentation is that of what is in them.
-NAMESPACES = ("cluster", "gym", "learn", "mpc", "reference")
 GLOBALS = {"fw": fw, "np": np}
-#: Public modules that need a package that may not be there.
-MISSING = [name for name in ("torch", "jax") if importlib.util.find_spec(name) is None]
+PUBLIC = public()
 
 
-@pytest.mark.parametrize("name", fw.__all__)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example_that_runs(name: str) -> None:
-    if name in MISSING:
-        pytest.skip(f"needs featherweight[{name}]")
-    documentation = inspect.getdoc(getattr(fw, name)) or ""
+    documentation = inspect.getdoc(PUBLIC[name]) or ""
     assert len(documentation) > 20, "no docstring"
-    if ">>>" not in documentation and (name in NAMESPACES or name.endswith("Derivatives")):
-        return  # shown by the functions that return them
+    if inspect.ismodule(PUBLIC[name]) and ">>>" not in documentation:
+        return  # every name in it has one
     assert ">>>" in documentation, "no example"
     run(name, documentation)
 
 
+def test_the_program_for_type_checkers_uses_every_public_name() -> None:
+    text = program(PUBLIC)
+    assert not [name for name in PUBLIC if name != TWINS and not re.search(rf"\bfw\.{name}\b", text)]
+
+
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if inspect.isclass(thing)])
+def test_everything_that_a_public_class_does_is_documented(name: str) -> None:
+    """Its methods and properties; fields have comments, with shapes and units."""
+    cls = PUBLIC[name]
+    shown = {each: member for each, member in vars(cls).items() if not each.startswith("_")}
+    fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    does = {each for each, member in shown.items() if inspect.isroutine(member) or isinstance(member, property)}
+    assert not [each for each in does - fields if not inspect.getdoc(getattr(cls, each))]
+
+
 def methods() -> Iterator[tuple[str, str]]:
-    """Of public classes, and functions of public modules, that have examples of their own."""
-    for owner in [*(name for name in fw.__all__ if name not in MISSING), "gym.terms", "gym.tasks"]:
-        thing = fw
-        for part in owner.split("."):
-            thing = getattr(thing, part)
-        if inspect.isclass(thing):
-            members = vars(thing)
-        else:
-            members = {name: getattr(thing, name) for name in getattr(thing, "__all__", ())}
-        for name, member in members.items():
-            if name == "Array":  # NumPy's
-                continue
+    """Of public classes, those that have examples of their own."""
+    for owner, thing in PUBLIC.items():
+        for name, member in vars(thing).items() if inspect.isclass(thing) else ():
             text = inspect.getdoc(member) if callable(member) or isinstance(member, property) else None
             if not name.startswith("_") and text and ">>>" in text:
                 yield f"{owner}.{name}", text

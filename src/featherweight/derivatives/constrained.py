@@ -36,6 +36,13 @@ class ConstrainedDerivatives(Record):
 
     Where rows depend on each other, the forces are those of least norm, and so are their derivatives; where they
     contradict each other, both are by least squares. Can be pickled; compares by value.
+
+    >>> model = fw.models.quadruped()
+    >>> feet = [fw.PointConstraint("front_left_foot"), fw.PointConstraint("hind_right_foot")]
+    >>> rest = np.zeros(model.nv)
+    >>> d = fw.constrained_dynamics_derivatives(model, model.neutral(), rest, rest, feet)
+    >>> d.a_dtau.shape, d.forces_dq.shape
+    ((18, 18), (6, 18))
     """
 
     a: Array  # (..., nv) as of constrained_dynamics
@@ -50,7 +57,15 @@ class ConstrainedDerivatives(Record):
 
 @dataclass(frozen=True, eq=False)
 class ImpulseDerivatives(Record):
-    """Velocities after an impact and the impulses, with their derivatives. Can be pickled; compares by value."""
+    """Velocities after an impact and the impulses, with their derivatives. Can be pickled; compares by value.
+
+    >>> model = fw.models.quadruped()
+    >>> falling = np.zeros(model.nv)
+    >>> falling[2] = -1.0  # [m/s]
+    >>> d = fw.impulse_dynamics_derivatives(model, model.neutral(), falling, [fw.PointConstraint("front_left_foot")])
+    >>> d.v_dv.shape, d.impulses_dv.shape
+    ((18, 18), (3, 18))
+    """
 
     v: Array  # (..., nv) after the impact, as of impulse_dynamics
     impulses: Array  # (..., n_rows)

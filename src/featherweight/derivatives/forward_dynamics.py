@@ -18,6 +18,11 @@ class AbaDerivatives(Record):
     """Accelerations and their derivatives: row i of a matrix is that of a[i], columns of ``dq`` are along velocities.
 
     Can be pickled; compares by value.
+
+    >>> model = fw.models.pendulum()
+    >>> d = fw.aba_derivatives(model, np.zeros(1), np.zeros(1), np.zeros(1))  # hanging: a = -g q
+    >>> d.dq
+    array([[-9.81]])
     """
 
     a: Array  # (..., nv) accelerations, as of aba

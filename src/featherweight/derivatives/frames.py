@@ -21,7 +21,13 @@ Reference = Literal["local", "world", "local_world_aligned"]
 
 @dataclass(frozen=True, eq=False)
 class FrameVelocityDerivatives(Record):
-    """Of the six numbers of a frame's velocity, in the reference asked for. Can be pickled; compares by value."""
+    """Of the six numbers of a frame's velocity, in the reference asked for. Can be pickled; compares by value.
+
+    >>> model = fw.models.arm()
+    >>> d = fw.frame_velocity_derivatives(model, model.neutral(), np.ones(7), "flange")
+    >>> np.array_equal(d.dv, fw.jacobian(model, model.neutral(), "flange"))
+    True
+    """
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity: the Jacobian
@@ -29,7 +35,13 @@ class FrameVelocityDerivatives(Record):
 
 @dataclass(frozen=True, eq=False)
 class FrameAccelerationDerivatives(Record):
-    """Of the six numbers of a frame's acceleration, in the reference asked for. Can be pickled; compares by value."""
+    """Of the six numbers of a frame's acceleration, in the reference asked for. Can be pickled; compares by value.
+
+    >>> model = fw.models.arm()
+    >>> d = fw.frame_acceleration_derivatives(model, model.neutral(), np.ones(7), np.zeros(7), "flange")
+    >>> np.array_equal(d.da, fw.jacobian(model, model.neutral(), "flange"))
+    True
+    """
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity

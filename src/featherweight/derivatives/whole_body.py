@@ -14,14 +14,24 @@ from ..records import Record
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMassDerivatives(Record):
-    """Of the centre of mass. Can be pickled; compares by value."""
+    """Of the centre of mass. Can be pickled; compares by value.
+
+    >>> fw.center_of_mass_derivatives(fw.models.pendulum(), np.zeros(1)).dq[:, 0]  # along x, as it hangs
+    array([-1.,  0.,  0.])
+    """
 
     dq: Array  # (..., 3, nv) by the configuration, in its tangent space: dq @ v is its velocity
 
 
 @dataclass(frozen=True, eq=False)
 class CentroidalMomentumDerivatives(Record):
-    """Of the momentum [linear; angular] about the centre of mass. Can be pickled; compares by value."""
+    """Of the momentum [linear; angular] about the centre of mass. Can be pickled; compares by value.
+
+    >>> model = fw.models.quadruped()
+    >>> d = fw.centroidal_momentum_derivatives(model, model.neutral(), np.zeros(model.nv))
+    >>> d.dv.shape
+    (6, 18)
+    """
 
     dq: Array  # (..., 6, nv) by the configuration, in its tangent space
     dv: Array  # (..., 6, nv) by the velocity: the centroidal momentum matrix

@@ -24,6 +24,12 @@ class Columns:
 
     source: the name of an array (n, k) of :class:`~featherweight.gym.World`, such as "q", or "command NAME".
     columns: (m,) indices; all if None. offsets: (m,), zero if None. They must be the same for every world.
+
+    >>> @fw.gym.term
+    ... def joint_speed(world: fw.gym.World, joints: str) -> fw.gym.Columns:
+    ...     return fw.gym.Columns("v", world.names.dofs(joints))
+    >>> joint_speed("robot/*_knee")
+    joint_speed('robot/*_knee')
     """
 
     source: str

@@ -36,7 +36,14 @@ class Randomness:
 
 
 class Draws:
-    """Random numbers with one row for each of some environments."""
+    """Random numbers with one row for each of some environments.
+
+    >>> @fw.gym.term
+    ... def shuffled(world: fw.gym.World) -> None:  # a reset: starts anywhere along x
+    ...     world.q[:, 0] += world.random.uniform(-1.0, 1.0)
+    >>> shuffled()
+    shuffled()
+    """
 
     def __init__(self, streams: Words, rows: NDArray[np.int64] | slice) -> None:
         self._streams = streams

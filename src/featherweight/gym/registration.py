@@ -41,7 +41,13 @@ make_vector_env.metadata = VectorEnv.metadata  # type: ignore[attr-defined]
 
 
 def register() -> None:
-    """Tell Gymnasium of all tasks; once is enough, more do no harm."""
+    """Tell Gymnasium of all tasks; once is enough, more do no harm.
+
+    >>> import gymnasium
+    >>> fw.gym.register()
+    >>> gymnasium.make("featherweight/CartPole-v0").action_space.shape
+    (1,)
+    """
     for name, (task, arguments) in TASKS.items():
         if (full := f"featherweight/{name}") not in gymnasium.registry:
             gymnasium.register(

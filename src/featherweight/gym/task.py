@@ -19,7 +19,11 @@ _RANDOM = ("friction", "gains", "gravity", "masses")
 
 @dataclass(frozen=True)
 class Repeated(Record):
-    """A term that is evaluated at the start of an episode and then periodically."""
+    """A term that is evaluated at the start of an episode and then periodically.
+
+    >>> fw.gym.Repeated(fw.gym.terms.kick("robot", linear=0.5), every=5.0).every
+    5.0
+    """
 
     term: TermLike
     every: float  # [s]
@@ -44,6 +48,18 @@ class Task(Record):
 
     decimation: simulation steps between two actions. episode_length: time after which an episode is truncated [s];
     None: never.
+
+    >>> scene = fw.Scene()
+    >>> robot = scene.add(fw.models.pendulum(), name="robot")
+    >>> motors = scene.motor(["robot/hinge"], gain=20.0)
+    >>> swing = fw.gym.Task(
+    ...     fw.Simulator(scene, dt=0.01),
+    ...     actions={"torque": fw.gym.Targets("robot/hinge")},
+    ...     observations={"angle": fw.gym.terms.joint_positions("robot")},
+    ...     rewards={"still": -1.0 * fw.gym.terms.drift(fw.gym.terms.joint_velocities("robot"))},
+    ... )
+    >>> swing.period
+    0.04
     """
 
     simulator: Simulator

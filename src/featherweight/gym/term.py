@@ -23,6 +23,9 @@ class Term:
     of its environments.
 
     ``0.5 * term`` scales the term; ``term.noisy(0.1)`` adds noise, uniformly distributed between -0.1 and 0.1.
+
+    >>> -0.5 * fw.gym.Term(lambda world: world.q[:, 2]).noisy(0.1)
+    -0.5 * <lambda>().noisy(0.1)
     """
 
     function: Callable[..., Any]  # of a world and the arguments, or what ``term`` made of it
@@ -77,7 +80,7 @@ def term(function: Callable[Concatenate[World, P], Array | Columns | Outside | N
     A function that only picks columns may return :class:`featherweight.gym.Columns`, which is faster.
 
     >>> @fw.gym.term
-    ... def height(world, part):
+    ... def height(world: fw.gym.World, part: str) -> fw.gym.Array:
     ...     return world.q[:, world.names.base(part).q_slice.start + 2]
     >>> 2.0 * height("robot")
     2 * height('robot')

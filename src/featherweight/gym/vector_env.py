@@ -44,6 +44,12 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 
     The results of an environment depend on its seed and its actions, not on the other environments:
     ``reset(seed=s)`` gives environment k the seed s + k.
+
+    >>> envs = fw.gym.VectorEnv(fw.gym.tasks.cart_pole(), num_envs=3)
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations, rewards, terminations, truncations, infos = envs.step(np.zeros((3, 1)))
+    >>> rewards
+    array([1., 1., 1.])
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012
@@ -189,7 +195,14 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
 
 
 class Env(gymnasium.Env):  # type: ignore[misc]
-    """A single environment of a :class:`Task`: a :class:`VectorEnv` of one, without its first axis."""
+    """A single environment of a :class:`Task`: a :class:`VectorEnv` of one, without its first axis.
+
+    >>> env = fw.gym.Env(fw.gym.tasks.cart_pole())
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, terminated, truncated, info = env.step([0.5])
+    >>> reward, terminated, truncated
+    (1.0, False, False)
+    """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 

@@ -52,6 +52,12 @@ class World:
 
     For the whole batch, ``q``, ``v`` and similar arrays are views of the simulator's own: do not modify them. Resets
     and events get copies of ``q`` and ``v`` of their environments, which they modify.
+
+    >>> @fw.gym.term
+    ... def height(world: fw.gym.World, part: str) -> fw.gym.Array:  # (n,) [m]
+    ...     return world.q[:, world.names.base(part).q_slice.start + 2]
+    >>> height("robot")
+    height('robot')
     """
 
     def __init__(self, buffers: Buffers, rows: Rows = slice(None)) -> None:
@@ -66,6 +72,7 @@ class World:
 
     @property
     def simulator(self) -> Simulator:
+        """The simulator of the task."""
         return self._buffers.live.simulator
 
     @property
@@ -158,7 +165,14 @@ class World:
 
 
 class Names:
-    """Joints, actuators and links of a scene by name or pattern; patterns are like file names, "robot/*_hip"."""
+    """Joints, actuators and links of a scene by name or pattern; patterns are like file names, "robot/*_hip".
+
+    >>> @fw.gym.term
+    ... def knees(world: fw.gym.World) -> fw.gym.Array:  # (n, 4) [rad]
+    ...     return world.q[:, world.names.coordinates("robot/*_knee")]
+    >>> knees()
+    knees()
+    """
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator

@@ -66,7 +66,13 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> jax.Array:
 
 
 def rnea(model: Model, q: Any, v: Any, a: Any) -> jax.Array:
-    """Joint forces as of :func:`featherweight.rnea`, differentiable by q, v and a. Arguments as in :func:`aba`."""
+    """Joint forces as of :func:`featherweight.rnea`, differentiable by q, v and a. Arguments as in :func:`aba`.
+
+    >>> model = fw.models.arm()
+    >>> tau = fw.jax.rnea(model, np.zeros(7), np.zeros(7), np.zeros(7))
+    >>> bool(np.allclose(tau, fw.gravity_forces(model, np.zeros(7)), atol=1e-5))
+    True
+    """
     product = _inverse(model)
     result: jax.Array = product.function(*checked({"q": q, "v": v, "a": a}, product.arguments))[0]
     return result

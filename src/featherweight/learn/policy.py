@@ -138,10 +138,12 @@ class Policy(Record):
 
     @property
     def n_observations(self) -> int:
+        """Numbers in an observation."""
         return len(self.mean)
 
     @property
     def n_actions(self) -> int:
+        """Numbers in an action."""
         return len(self.biases[-1])
 
     @property

@@ -25,6 +25,8 @@ from .description import WORLD, JointType
 from .model import Model, ModelJoint
 from .poses import rotation_from_quaternion
 
+__all__ = ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"]
+
 #: A quaternion may be this far from unit length; the core's tolerance.
 UNIT_TOLERANCE = 1e-6
 
@@ -58,7 +60,12 @@ def to_mujoco(model: Model, q: ArrayLike) -> Array: ...
 @overload
 def to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]: ...
 def to_mujoco(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Array | tuple[Array, Array]:
-    """MuJoCo's qpos, or (qpos, qvel), of q ``(..., nq)`` and v ``(..., nv)``."""
+    """MuJoCo's qpos, or (qpos, qvel), of q ``(..., nq)`` and v ``(..., nv)``.
+
+    >>> box = fw.models.box()
+    >>> fw.convert.to_mujoco(box, [0, 0, 1, 0, 0, 0, 1])  # quaternions begin with the real part
+    array([0., 0., 1., 1., 0., 0., 0.])
+    """
     ours = _normalise("q", model, _numbers("q", q, model.nq))
     qpos = ours.copy()
     for quaternion in _quaternions(model, qpos).values():
@@ -81,6 +88,11 @@ def from_pinocchio(
 
     joint_names: ``pinocchio_model.names``, the joints in its order ("universe" is skipped). Without it, the order
     that Pinocchio's URDF parser gives.
+
+    >>> builder = fw.ModelBuilder("dial").solid("knob", "cylinder", (0.03, 0.02), mass=0.1)
+    >>> dial = builder.joint("turn", "continuous", "world", "knob", axis="z").build()
+    >>> fw.convert.from_pinocchio(dial, [0.0, 1.0])  # cosine and sine
+    array([1.57079633])
     """
     layout = list(_pinocchio_layout(model, joint_names))
     theirs = _numbers("q", q, sum(joint_nq for _, joint_nq in layout))
@@ -113,7 +125,13 @@ def to_pinocchio(
 def to_pinocchio(
     model: Model, q: ArrayLike, v: ArrayLike | None = None, *, joint_names: Iterable[str] | None = None
 ) -> Array | tuple[Array, Array]:
-    """Pinocchio's q, or (q, v), of ours. ``joint_names`` as in :func:`from_pinocchio`."""
+    """Pinocchio's q, or (q, v), of ours. ``joint_names`` as in :func:`from_pinocchio`.
+
+    >>> builder = fw.ModelBuilder("dial").solid("knob", "cylinder", (0.03, 0.02), mass=0.1)
+    >>> dial = builder.joint("turn", "continuous", "world", "knob", axis="z").build()
+    >>> fw.convert.to_pinocchio(dial, [0.0])  # cosine and sine
+    array([1., 0.])
+    """
     layout = list(_pinocchio_layout(model, joint_names))
     ours = _normalise("q", model, _numbers("q", q, model.nq))
     parts = []

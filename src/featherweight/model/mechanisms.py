@@ -52,6 +52,10 @@ def four_bar(*, closed: bool = True) -> Model:
     """A crank-rocker: a loop of a ground bar along x, a crank, a coupler and a rocker, all hinges about y.
 
     Open, it is a tree that closes when the frames "coupler_end" and "rocker_end" meet; they do at q = 0.
+
+    >>> model = fw.models.four_bar()
+    >>> int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    1
     """
     ground, crank, coupler, rocker = 0.4, 0.1, 0.35, 0.25
     # At q = 0 the crank stands upright; its end and the far pivot fix the triangle of coupler and rocker.
@@ -83,6 +87,10 @@ def n_four_bar(n: int = 2) -> Model:
     All rods are thin, 1 m and 1 kg; hinges turn about y. With the cranks at the angle th from upright and the couplers
     level, J th'' = G sin th with J = (n + 1) / 3 + n and G = ((n + 1) / 2 + n) g. Where the
     cranks lie along the ground all bars are in line, and the mobility jumps from 1 to n + 1.
+
+    >>> model = fw.models.n_four_bar(3)
+    >>> model.nv, int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    (7, 1)
     """
     if n < 1:
         raise ValueError(f"n must be positive, got {n}")
@@ -100,7 +108,12 @@ def n_four_bar(n: int = 2) -> Model:
 
 
 def slider_crank() -> Model:
-    """A crank that drives a slider along x through a rod. At q = 0 the crank is upright."""
+    """A crank that drives a slider along x through a rod. At q = 0 the crank is upright.
+
+    >>> model = fw.models.slider_crank()
+    >>> int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    1
+    """
     crank, rod = 0.1, 0.3
     reach = math.sqrt(rod**2 - crank**2)
     builder = ModelBuilder("slider_crank")
@@ -119,7 +132,12 @@ def slider_crank() -> Model:
 
 
 def five_bar() -> Model:
-    """Two driven cranks, half a metre apart, whose rods meet: the frame "tip" moves in the plane of x and z."""
+    """Two driven cranks, half a metre apart, whose rods meet: the frame "tip" moves in the plane of x and z.
+
+    >>> model = fw.models.five_bar()
+    >>> int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    2
+    """
     apart, crank, rod = 0.5, 0.25, 0.35
     left, right = np.array([0.0, crank]), np.array([apart, crank])
     meeting = _meeting(left, right, rod, rod)
@@ -144,6 +162,10 @@ def stewart() -> Model:
     """A platform of six degrees of freedom on six legs, each a universal joint, a driven slide and a ball.
 
     Servos "leg_1" to "leg_6" hold the lengths of the legs; at control zero the platform is level, 0.5 m up.
+
+    >>> model = fw.models.stewart()
+    >>> int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    6
     """
     height, below, above = 0.5, 0.4, 0.25
     builder = ModelBuilder("stewart")
@@ -182,6 +204,10 @@ def delta() -> Model:
     """A delta robot: three driven arms, each with two parallel rods, carry a platform that stays level.
 
     Servos "arm_1" to "arm_3" hold the arms, which are level at control zero; the platform hangs below.
+
+    >>> model = fw.models.delta()
+    >>> int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    3
     """
     base, arm, rod, platform, half = 0.15, 0.2, 0.4, 0.05, 0.04
     drop = math.sqrt(rod**2 - (base + arm - platform) ** 2)
@@ -215,6 +241,10 @@ def loop_biped() -> Model:
 
     Each leg has four servos: roll and pitch of the hip, a crank at the hip whose rod moves the shin, and a crank on the
     shin whose rod moves the foot. Frames: "left_sole", "right_sole".
+
+    >>> model = fw.models.loop_biped()
+    >>> model.nv, int(fw.mobility(model, model.neutral(), fw.constraints_of(model)).dof)
+    (22, 14)
     """
     builder = ModelBuilder("loop_biped")
     builder.solid("torso", "box", (0.16, 0.24, 0.3), mass=8.0, placement=(0.0, 0.0, 0.18), rgba=DARK)

@@ -82,6 +82,7 @@ class FluidShape(Record):
 
     @property
     def coefficients(self) -> tuple[float, float, float, float, float]:
+        """All five, from blunt drag to Magnus lift, in the order of the fields."""
         return self.blunt_drag, self.slender_drag, self.angular_drag, self.kutta_lift, self.magnus_lift
 
     def force(self, medium: Medium, velocity: Array) -> Array:

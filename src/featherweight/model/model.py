@@ -306,6 +306,7 @@ class Model(_core.Model):
 
     @property
     def name(self) -> str:
+        """As the file or the builder calls the robot."""
         return self.description.name
 
     @cached_property

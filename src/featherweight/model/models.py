@@ -52,7 +52,11 @@ def __dir__() -> list[str]:
 
 
 def pendulum(length: float = 1.0, mass: float = 1.0, damping: float = 0.0) -> Model:
-    """A point mass on a massless rod, swinging about y: H = mass length^2, period 2 pi sqrt(length / g) when small."""
+    """A point mass on a massless rod, swinging about y: H = mass length^2, period 2 pi sqrt(length / g) when small.
+
+    >>> fw.crba(fw.models.pendulum(length=2.0, mass=3.0), np.zeros(1))
+    array([[12.]])
+    """
     rod = Geometry("rod", "visual", "capsule", (0.01, length), pose((0.0, 0.0, -0.5 * length)), rgba=GREY)
     bob = Geometry("bob", "visual", "sphere", (0.05,), pose((0.0, 0.0, -length)), rgba=BLUE)
     builder = ModelBuilder("pendulum")
@@ -63,12 +67,20 @@ def pendulum(length: float = 1.0, mass: float = 1.0, damping: float = 0.0) -> Mo
 
 
 def chain(n: int, *, floating: bool = False) -> Model:
-    """``n`` links in a row, hanging from the world (or free), with hinges about y and x in turn."""
+    """``n`` links in a row, hanging from the world (or free), with hinges about y and x in turn.
+
+    >>> fw.models.chain(5).nv
+    5
+    """
     return _regular_tree(f"chain_{n}", n, 1, floating)
 
 
 def tree(n: int, *, branching: int = 2, floating: bool = False) -> Model:
-    """``n`` links, each of which carries up to ``branching`` others: of depth log(n)."""
+    """``n`` links, each of which carries up to ``branching`` others: of depth log(n).
+
+    >>> fw.models.tree(7, floating=True).nv  # six of them are the base's
+    12
+    """
     return _regular_tree(f"tree_{n}", n, branching, floating)
 
 
@@ -92,14 +104,22 @@ def _regular_tree(name: str, n: int, branching: int, floating: bool) -> Model:
 
 
 def free_body(shape: Shape, size: Sequence[float], mass: float = 1.0, *, name: str = "body") -> Model:
-    """One free solid of uniform density; ``size`` as in :class:`featherweight.Geometry`."""
+    """One free solid of uniform density; ``size`` as in :class:`featherweight.Geometry`.
+
+    >>> fw.models.free_body("capsule", (0.1, 0.4), mass=2.0).nv
+    6
+    """
     builder = ModelBuilder(name)
     builder.solid(name, shape, size, mass=mass, rgba=ORANGE)
     return builder.build(floating_base=True)
 
 
 def box(size: Sequence[float] = (0.1, 0.1, 0.1), mass: float = 1.0, *, name: str = "box") -> Model:
-    """A free box with edges ``size``."""
+    """A free box with edges ``size``.
+
+    >>> fw.models.box((0.4, 0.3, 0.2), mass=5.0).mass
+    5.0
+    """
     return free_body("box", size, mass, name=name)
 
 
@@ -107,7 +127,12 @@ def box(size: Sequence[float] = (0.1, 0.1, 0.1), mass: float = 1.0, *, name: str
 
 
 def arm() -> Model:
-    """A seven-axis arm on a fixed base, 25 kg, reach 0.96 m, with the frame "flange" at its end."""
+    """A seven-axis arm on a fixed base, 25 kg, reach 0.96 m, with the frame "flange" at its end.
+
+    >>> model = fw.models.arm()
+    >>> fw.frame_placement(model, np.zeros(7), "flange")[:3, 3].round(3)
+    array([0. , 0. , 1.3])
+    """
     builder = ModelBuilder("arm")
     builder.solid("base", "cylinder", (0.1, 0.16), mass=5.0, placement=(0.0, 0.0, 0.08), rgba=DARK)
     #        axis  height in the parent, length, radius, mass, limit, effort, speed, rotor
@@ -146,7 +171,11 @@ def arm() -> Model:
 
 
 def quadruped(*, floating: bool = True) -> Model:
-    """A 14 kg quadruped of twelve joints. Feet are the links "front_left_foot", "hind_right_foot", and so on."""
+    """A 14 kg quadruped of twelve joints. Feet are the links "front_left_foot", "hind_right_foot", and so on.
+
+    >>> fw.models.quadruped().nv, fw.models.quadruped(floating=False).nv
+    (18, 12)
+    """
     builder = ModelBuilder("quadruped")
     builder.solid("trunk", "box", (0.42, 0.2, 0.12), mass=8.0, rgba=DARK)
     motor: dict[str, Any] = {
@@ -206,6 +235,10 @@ def humanoid(*, floating: bool = True) -> Model:
     """A 1.8 m humanoid of 27 joints, 58 kg. Frames: "left_sole", "right_sole", "left_palm", "right_palm".
 
     Legs have six joints, arms five, the waist three and the neck two.
+
+    >>> model = fw.models.humanoid()
+    >>> fw.frame_placement(model, model.neutral(), "left_sole")[:3, 3].round(2)
+    array([ 0.04,  0.1 , -0.96])
     """
     builder = ModelBuilder("humanoid")
     builder.solid("pelvis", "box", (0.16, 0.26, 0.12), mass=6.0, rgba=DARK)
@@ -305,6 +338,9 @@ def random_tree(
 
     types: joint types to draw from, all by default. Axes are random or along x, y, z; some joints have a child
     placement, limits, damping and friction; some links carry an extra frame. ``armature`` gives rotors to half of them.
+
+    >>> fw.models.random_tree(1, 6).n_links
+    7
     """
     rng = np.random.default_rng(seed)
     kinds: tuple[JointType, ...] = tuple(types) if types is not None else get_args(JointType)

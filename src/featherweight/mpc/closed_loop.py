@@ -125,6 +125,15 @@ def run(
     of the plant 25 times a second, for instance that of ``fw.LiveView``.
 
     Nothing in the motion depends on how fast the machine is.
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> log = fw.mpc.run(fw.mpc.ILQR(sim, task, nodes=30), sim, sim.state(), 1.0)
+    >>> log.q.shape, bool(abs(log.q[-1, 0] - 0.5) < 0.05)
+    ((50, 1), True)
     """
     if not isinstance(state, State) or not state.single or state.simulator != plant:
         raise ValueError("state: expected one of a single environment of the plant")

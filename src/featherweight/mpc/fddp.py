@@ -42,7 +42,19 @@ _FASTEST = 1e4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduledPlan(Plan):
-    """What :meth:`FDDP.update` returns: a plan, the forces of its contacts, and the gaps that are left in it."""
+    """What :meth:`FDDP.update` returns: a plan, the forces of its contacts, and the gaps that are left in it.
+
+    >>> scene = fw.Scene()
+    >>> robot = scene.add(fw.models.quadruped(), name="robot", pose=(0, 0, 0.3))
+    >>> servos = scene.servo(robot, kp=60, kd=1.5)
+    >>> sim = fw.Simulator(scene, dt=0.02, integrator="implicit")
+    >>> task = fw.mpc.Task(sim)
+    >>> term = task.add("posture", fw.mpc.joint_position("robot"))
+    >>> feet = [f"robot/{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
+    >>> plan = fw.mpc.FDDP(sim, task, fw.mpc.Schedule(feet, [True] * 4), nodes=10).update(sim.state())
+    >>> plan.closed.shape, plan.forces.shape
+    ((10, 4), (10, 12))
+    """
 
     closed: NDArray[np.bool_]  # (N, contacts)
     forces: Array  # (N, rows) of the contacts in their axes [N, N m]; zero where they are open

@@ -51,12 +51,22 @@ class Gait(Record):
 
 
 def trot(period: float = 0.5, lift: float = 0.06, *, height: float = 0.0, start: float = 0.0) -> Gait:
-    """Four feet, in pairs across: for feet in the order left and right in front, left and right behind."""
+    """Four feet, in pairs across: for feet in the order left and right in front, left and right behind.
+
+    >>> fw.mpc.trot(period=0.5).stands([0.1, 0.35])
+    array([[False,  True,  True, False],
+           [ True, False, False,  True]])
+    """
     return Gait(period, lift, (0.0, 0.5, 0.5, 0.0), height=height, start=start)
 
 
 def walk(
     period: float = 0.8, lift: float = 0.06, *, swing: float = 0.45, height: float = 0.0, start: float = 0.0
 ) -> Gait:
-    """Two feet, one after the other; both stand for a while in between."""
+    """Two feet, one after the other; both stand for a while in between.
+
+    >>> fw.mpc.walk(period=0.8, height=0.08)([0.18, 0.38]).round(3)
+    array([[0.14, 0.08],
+           [0.08, 0.08]])
+    """
     return Gait(period, lift, (0.0, 0.5), swing, height, start)

@@ -73,7 +73,8 @@ def lqr(
     A cart of 1 kg, pushed back to the origin within two seconds:
 
     >>> dt = 0.1
-    >>> plan = fw.mpc.lqr([[1, dt], [0, 1]], [[0], [dt]], np.diag([1.0, 0.1]), [[0.01]], nodes=20, dt=dt, x0=[1.0, 0.0])
+    >>> A, B = [[1.0, dt], [0.0, 1.0]], [[0.0], [dt]]
+    >>> plan = fw.mpc.lqr(A, B, np.diag([1.0, 0.1]), [[0.01]], nodes=20, dt=dt, x0=[1.0, 0.0])
     >>> bool(abs(plan.x[-1]).max() < 0.02)
     True
     """

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Plan(Record):
-    """What ``mpc.update`` returns, N nodes of dt seconds each. Made by :class:`ILQR` and its siblings."""
+    """What ``mpc.update`` returns, N nodes of dt seconds each. Made by :class:`ILQR` and its siblings.
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> plan = fw.mpc.ILQR(sim, task, nodes=30).update(sim.state())
+    >>> plan.control.shape, plan.feedback(sim.state()).shape
+    ((30, 1), (1,))
+    """
 
     time: float  # [s] of its first node
     dt: float  # [s] between nodes

@@ -88,7 +88,11 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class Residual(Record):
-    """Rows that should be zero once their target is taken off."""
+    """Rows that should be zero once their target is taken off.
+
+    >>> fw.mpc.frame_velocity("robot/trunk", "xy").rows
+    2
+    """
 
     @abstractmethod
     def bound(self, sim: Simulator) -> Residual:
@@ -317,52 +321,90 @@ class Control(Residual):
 
 
 def frame_position(frames: str | Sequence[str], components: str = "xyz") -> Residual:
-    """Positions of frames or links in the world [m]; components: which of "x", "y" and "z"."""
+    """Positions of frames or links in the world [m]; components: which of "x", "y" and "z".
+
+    >>> fw.mpc.frame_position(["robot/left_foot", "robot/right_foot"], "z").rows
+    2
+    """
     return FramePosition(_names(frames), _components(components))
 
 
 def frame_axis(frames: str | Sequence[str], axis: Literal["x", "y", "z"] = "z", components: str = "xyz") -> Residual:
-    """Where an axis of frames or links points, components in the world; with "z" and target (0, 0, 1): upright."""
+    """Where an axis of frames or links points, components in the world; with "z" and target (0, 0, 1): upright.
+
+    >>> fw.mpc.frame_axis("robot/trunk", "z", "xy").rows  # upright where both are zero
+    2
+    """
     [which] = _components(axis)
     return FrameAxis(_names(frames), _components(components), which)
 
 
 def frame_orientation(frame: str) -> Residual:
-    """The rotation of a frame or link away from the target, a quaternion xyzw, as a rotation vector [rad]."""
+    """The rotation of a frame or link away from the target, a quaternion xyzw, as a rotation vector [rad].
+
+    >>> fw.mpc.frame_orientation("robot/hand").width  # a target is a quaternion
+    4
+    """
     return FrameOrientation(frame)
 
 
 def frame_velocity(
     frames: str | Sequence[str], components: str = "xyz", *, axes: Literal["world", "local"] = "world"
 ) -> Residual:
-    """Velocities of the origins of frames or links [m/s], along axes of the world or their own."""
+    """Velocities of the origins of frames or links [m/s], along axes of the world or their own.
+
+    >>> fw.mpc.frame_velocity("robot/trunk", axes="local").rows
+    3
+    """
     return FrameVelocity(_names(frames), _components(components), _axes(axes))
 
 
 def frame_angular_velocity(
     frames: str | Sequence[str], components: str = "xyz", *, axes: Literal["world", "local"] = "world"
 ) -> Residual:
-    """Angular velocities of frames or links [rad/s], along axes of the world or their own."""
+    """Angular velocities of frames or links [rad/s], along axes of the world or their own.
+
+    >>> fw.mpc.frame_angular_velocity("robot/trunk", "z").rows
+    1
+    """
     return FrameVelocity(_names(frames), tuple(3 + k for k in _components(components)), _axes(axes))
 
 
 def joint_position(part: str = "", *, joints: Sequence[str] = ()) -> Residual:
-    """Positions of joints with one degree of freedom [rad, m]: those named, all of a part of the scene, or all."""
+    """Positions of joints with one degree of freedom [rad, m]: those named, all of a part of the scene, or all.
+
+    >>> fw.mpc.joint_position("quadruped").bound(fw.Simulator(fw.models.quadruped())).rows
+    12
+    """
     return JointPosition(part, tuple(joints), np.zeros(0, np.intp), np.zeros(0, np.intp))
 
 
 def joint_velocity(part: str = "", *, joints: Sequence[str] = ()) -> Residual:
-    """Velocities of joints with one degree of freedom [rad/s, m/s]: those named, all of a part of the scene, or all."""
+    """Velocities of joints with one degree of freedom [rad/s, m/s]: those named, all of a part of the scene, or all.
+
+    >>> fw.mpc.joint_velocity(joints=["arm/joint_2", "arm/joint_4"]).bound(fw.Simulator(fw.models.arm())).rows
+    2
+    """
     return JointVelocity(part, tuple(joints), np.zeros(0, np.intp), np.zeros(0, np.intp))
 
 
 def center_of_mass(components: str = "xyz", *, above: str | Sequence[str] = ()) -> Residual:
-    """The centre of mass of everything that moves [m], in the world, or from the middle of the frames ``above``."""
+    """The centre of mass of everything that moves [m], in the world, or from the middle of the frames ``above``.
+
+    >>> fw.mpc.center_of_mass("xy", above=["robot/left_foot", "robot/right_foot"]).rows
+    2
+    """
     return CenterOfMass(_components(components), _names(above) if above else ())
 
 
 def control() -> Residual:
-    """All controls, in the order of ``sim.actuators``."""
+    """All controls, in the order of ``sim.actuators``.
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.arm(), name="arm"))
+    >>> fw.mpc.control().bound(fw.Simulator(scene)).rows
+    7
+    """
     return Control(0)
 
 

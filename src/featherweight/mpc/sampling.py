@@ -27,6 +27,9 @@ class Sampling(ABC):
 
     noise: standard deviation at knots, in units of controls, a number or (nu,). Results depend on the seed and on the
     states that were given, not on threads or on time.
+
+    >>> issubclass(fw.mpc.MPPI, fw.mpc.Sampling)
+    True
     """
 
     def __init__(
@@ -157,6 +160,15 @@ class MPPI(Sampling):
     """The average of samples, weighted by exp(-cost / temperature), in standard deviations of the costs.
 
     [Williams, Aldrich, Theodorou 2017.]
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> plan = fw.mpc.MPPI(sim, task, nodes=30, noise=2.0).update(sim.state())
+    >>> plan.cost < plan.start
+    True
     """
 
     def __init__(self, sim: Simulator, task: Task, *, temperature: float = 0.3, **settings: object) -> None:
@@ -170,7 +182,17 @@ class MPPI(Sampling):
 
 
 class CEM(Sampling):
-    """The mean of the best samples, which the next iteration spreads as they were spread. [Rubinstein 1999.]"""
+    """The mean of the best samples, which the next iteration spreads as they were spread. [Rubinstein 1999.]
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> plan = fw.mpc.CEM(sim, task, nodes=30, noise=2.0).update(sim.state())
+    >>> plan.cost < plan.start
+    True
+    """
 
     def __init__(self, sim: Simulator, task: Task, *, elites: int = 8, iterations: int = 3, **settings: object) -> None:
         if isinstance(elites, bool) or not isinstance(elites, int) or elites < 2:
@@ -188,6 +210,15 @@ class DIAL(MPPI):
     """MPPI whose noise shrinks from iteration to iteration, sooner at the beginning of the plan. [Xue et al. 2024.]
 
     shrink: factor on the noise from one iteration to the next; early: factor at the first knot beside the last.
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> plan = fw.mpc.DIAL(sim, task, nodes=30, noise=2.0).update(sim.state())
+    >>> plan.cost < plan.start
+    True
     """
 
     def __init__(

@@ -20,7 +20,17 @@ Target: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
 
 
 class Term:
-    """One residual of a task. Weight and target may be set at any time; the next update follows them."""
+    """One residual of a task. Weight and target may be set at any time; the next update follows them.
+
+    >>> scene = fw.Scene()
+    >>> motors = scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    >>> sim = fw.Simulator(scene, dt=0.02)
+    >>> task = fw.mpc.Task(sim)
+    >>> angle = task.add("angle", fw.mpc.joint_position(), target=0.5, weight=5)
+    >>> angle.weight, angle.target
+    (array([5.]), array([0.5]))
+    >>> angle.target = 0.7  # from the next update on
+    """
 
     def __init__(self, name: str, residual: Residual, norm: Norm) -> None:
         self.name, self.residual, self.norm = name, residual, norm

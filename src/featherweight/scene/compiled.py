@@ -69,6 +69,7 @@ class CompiledShape(Record):
 
     @property
     def static(self) -> bool:
+        """Whether it is part of the world, and never moves."""
         return self.link < 0
 
     @cached_property

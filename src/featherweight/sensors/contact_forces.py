@@ -32,6 +32,7 @@ class ContactForceSensor(Record):
     of: str
 
     def read(self, state: State) -> WrenchReading:
+        """In the last step of ``state``: force (..., 3) [N] and torque (..., 3) [N m]."""
         scene, model = state.simulator.scene, model_of(state)
         links = set(model.link_names)
         shapes = [

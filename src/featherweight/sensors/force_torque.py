@@ -38,6 +38,7 @@ class ForceTorque(Record):
     joint: str
 
     def read(self, state: State, f_ext: ArrayLike | None = None) -> WrenchReading:
+        """In the last step of ``state``: force (..., 3) [N] and torque (..., 3) [N m]."""
         model, scene = model_of(state), state.simulator.scene
         child = model.link(model.joint(self.joint).child).index
         outer = _outer_links(model, child)

@@ -31,6 +31,7 @@ class FrameSensor(Record):
     frame: str
 
     def read(self, state: State) -> FrameReading:
+        """At ``state``: pose (..., 4, 4) in the world, and velocity (..., 6) in world axes [m/s, rad/s]."""
         model = model_of(state)
         model.frame(self.frame)
         pose = np.array(_core.frame_placement(model, state.q, self.frame))

@@ -35,6 +35,7 @@ class IMU(Record):
     frame: str
 
     def read(self, state: State) -> ImuReading:
+        """In the last step of ``state``: gyro (..., 3) [rad/s] and accelerometer (..., 3) [m/s^2]."""
         model = model_of(state)
         model.frame(self.frame)  # an unknown name is refused here
         velocity = _core.frame_velocity(model, state.q, state.v, self.frame)

@@ -30,5 +30,6 @@ class JointSensor(Record):
     joint: str
 
     def read(self, state: State) -> JointReading:
+        """At ``state``: position (..., nq of the joint) [rad, m] and velocity (..., nv of the joint) [rad/s, m/s]."""
         joint = model_of(state).joint(self.joint)
         return JointReading(np.array(state.q[..., joint.q_slice]), np.array(state.v[..., joint.v_slice]))

@@ -33,7 +33,13 @@ Drive = tuple[Array | None, Array | None, Array | None]
 
 @dataclass(frozen=True, eq=False)
 class StepDerivatives(Record):
-    """A step and its derivatives in tangent spaces; arrays start with the batch, unless there is only one."""
+    """A step and its derivatives in tangent spaces; arrays start with the batch, unless there is only one.
+
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> d = sim.step_derivatives(sim.state())
+    >>> d.A.shape, d.dv["q"].round(4)
+    ((2, 2), array([[-0.0981]]))
+    """
 
     state: State  # after the step, bit for bit that of ``sim.step``
     dq: Mapping[str, Array]  # by name, ([batch,] nv, k): of the new coordinates, in the tangent space there

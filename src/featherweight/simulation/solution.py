@@ -52,6 +52,7 @@ class SolvedRows(Record):
 
     @classmethod
     def of(cls, values: dict[str, Array]) -> SolvedRows:
+        """From the columns that the core kept, (n,) each by name."""
         columns: dict[str, Any] = dict(values)
         for name in ("environment", "index", "component", "block"):
             columns[name] = values[name].astype(np.int64)
@@ -102,6 +103,7 @@ class StepSolution(Record):
 
     @classmethod
     def of(cls, state: State, kept: _core.KeptSolutions, simulation: _core.Simulation) -> StepSolution:
+        """From what the core kept of a step that ended in ``state``."""
         dofs = np.array(kept.dofs).reshape(state.batch_size, -1, 13)
         v_free = np.array(kept.v_free)
         return cls(

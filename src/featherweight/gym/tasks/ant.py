@@ -41,6 +41,9 @@ def ant() -> gym.Task:
     The reward is the speed [m/s], plus 1 for every step, minus a small multiple of the effort.
 
     Observed: height, tilt and velocities of the torso, positions and velocities of the joints.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.ant(), num_envs=2).observation_space.shape
+    (2, 26)
     """
     scene = Scene(ground=Plane(friction=0.9))
     scene.add(ant_model(), name="robot", pose=(0.0, 0.0, 0.5), self_collision=False)

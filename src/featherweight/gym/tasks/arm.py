@@ -82,6 +82,9 @@ def reach() -> gym.Task:
 
     Actions change the targets of the joints by up to 0.06 rad in 20 ms. Observed: joints, gripper, and the vector from
     the gripper to the goal. The reward is exp(-distance / 0.1 m) plus the same with 0.02 m, minus the squared action.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.reach(), num_envs=2).observation_space.shape
+    (2, 31)
     """
     return gym.Task(
         Simulator(_scene(), dt=5e-3, integrator="implicit"),
@@ -112,6 +115,9 @@ def pick_and_place() -> gym.Task:
     Actions change the targets of the joints; the last one closes (-1) or opens (1) the gripper. Observed: joints,
     gripper, and the vectors from the gripper to the cube and from the cube to the goal. Rewarded are being near the
     cube, lifting it, and bringing it to the goal.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.pick_and_place(), num_envs=2).observation_space.shape
+    (2, 38)
     """
     scene = _scene()
     scene.add(box((_EDGE, _EDGE, _EDGE), mass=0.1, friction=1.0), name="cube", pose=(0.5, 0.0, 0.5 * _EDGE))

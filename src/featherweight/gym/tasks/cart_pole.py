@@ -14,6 +14,9 @@ def cart_pole() -> gym.Task:
 
     Observed: position and velocity of the cart and of the pole. The reward is 1 for every step. An episode ends when
     the pole tilts by 12 degrees, or at the end of the track.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.cart_pole(), num_envs=2).observation_space.shape
+    (2, 4)
     """
     builder = ModelBuilder("cart_pole")
     builder.solid("cart", "box", (0.4, 0.25, 0.15), mass=1.0, rgba=(0.25, 0.26, 0.3, 1.0))

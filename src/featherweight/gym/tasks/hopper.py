@@ -44,6 +44,9 @@ def hopper() -> gym.Task:
     The reward is the speed [m/s], plus 1 for every step, minus a small multiple of the squared action.
 
     Observed: positions of all joints but x, and all velocities.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.hopper(), num_envs=2).observation_space.shape
+    (2, 11)
     """
     scene = Scene(ground=Plane(friction=0.9))
     robot = scene.add(hopper_model(), name="robot", pose=(0.0, 0.0, 1.0), self_collision=False)

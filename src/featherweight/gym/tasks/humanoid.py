@@ -19,6 +19,9 @@ def humanoid(goal: Literal["stand", "walk"] = "stand") -> gym.Task:
 
     goal: "stand" or "walk". Observed: height, velocities and tilt of the pelvis, joints, the last action, the command
     (x, y, zero to stand), and a clock. Actions are targets of the servos around a posture with bent knees.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.humanoid("walk"), num_envs=2).observation_space.shape
+    (2, 96)
     """
     if goal not in ("stand", "walk"):
         raise ValueError(f'humanoid: goal must be "stand" or "walk", got {goal!r}')

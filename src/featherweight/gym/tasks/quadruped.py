@@ -35,6 +35,9 @@ def quadruped(ground: Literal["flat", "rough"] = "flat", *, trot: float = 0.5) -
     Observed: velocities and tilt of the trunk, joints, the last action, the command and a clock; on rough ground also
     the height of the trunk above the ground around it. Actions are targets of the servos. An episode ends when the
     robot falls.
+
+    >>> fw.gym.VectorEnv(fw.gym.tasks.quadruped("rough"), num_envs=2).observation_space.shape
+    (2, 68)
     """
     if ground not in ("flat", "rough"):
         raise ValueError(f'quadruped: ground must be "flat" or "rough", got {ground!r}')
