@@ -78,7 +78,15 @@ def aba(
 def rnea(
     model: Model, q: torch.Tensor, v: torch.Tensor, a: torch.Tensor, f_ext: ArrayLike | None = None
 ) -> torch.Tensor:
-    """Joint forces as of :func:`featherweight.rnea`, differentiable by q, v and a. Arguments as in :func:`aba`."""
+    """Joint forces as of :func:`featherweight.rnea`, differentiable by q, v and a. Arguments as in :func:`aba`.
+
+    >>> import torch
+    >>> model = fw.models.pendulum()
+    >>> q = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    >>> fw.torch.rnea(model, q, torch.zeros(1).double(), torch.zeros(1).double()).sum().backward()
+    >>> q.grad  # stiffness of gravity
+    tensor([9.8100], dtype=torch.float64)
+    """
     return _applied("a", _core.rnea, rnea_vjp, model, q, v, a, f_ext)
 
 

@@ -31,7 +31,14 @@ Booleans = NDArray[np.bool_]
 
 
 class Transition(NamedTuple):
-    """What an action leads to, in n environments."""
+    """What an action leads to, in n environments.
+
+    >>> import torch
+    >>> envs = fw.torch.Environment(fw.gym.tasks.cart_pole(), 2)
+    >>> first = envs.reset(seed=0)
+    >>> envs.step(torch.zeros(2, 1)).observation.shape
+    torch.Size([2, 4])
+    """
 
     observation: torch.Tensor  # (n, n_observations), of environments that ended: the first one of a new episode
     reward: torch.Tensor  # (n,)

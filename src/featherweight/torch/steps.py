@@ -23,7 +23,14 @@ from .tensors import array_of, checked, once, tensor_of
 
 
 class Step(NamedTuple):
-    """What a step leads to."""
+    """What a step leads to.
+
+    >>> import torch
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> after = fw.torch.step(sim, torch.zeros(1), torch.ones(1))
+    >>> after.q, after.state.time
+    (tensor([0.0100]), 0.01)
+    """
 
     q: torch.Tensor  # ([batch,] nq)
     v: torch.Tensor  # ([batch,] nv)
@@ -31,7 +38,14 @@ class Step(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """What a rollout leads to."""
+    """What a rollout leads to.
+
+    >>> import torch
+    >>> sim = fw.Simulator(fw.models.pendulum(), dt=0.01)
+    >>> motion = fw.torch.rollout(sim, torch.zeros(1), torch.ones(1), n_steps=50)
+    >>> motion.q.shape, motion.v.shape
+    (torch.Size([50, 1]), torch.Size([50, 1]))
+    """
 
     q: torch.Tensor  # ([batch,] steps, nq)
     v: torch.Tensor  # ([batch,] steps, nv)
