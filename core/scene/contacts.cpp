@@ -34,7 +34,7 @@ bool is_of_patch(const ContactPoint& p, const ContactPoint& first) {
 // until all gaps are closed moves them against each other, by the gap times the difference of heights, and sticking
 // would not let it.
 enum class Level {
-  middle,    // between the surfaces: for two that move, so that momentum balances
+  middle,    // between the surfaces where they are nearest: for two that move, so that momentum balances
   ground,    // the surface of what does not move: for links of several shapes, all in one plane
   touching,  // where the nearest point of the moving surface is: friction on a ball has its radius for an arm, however
              // far it has still to go
@@ -54,16 +54,12 @@ void level(int n, Level at, int outward, double margin, ContactPoint* points) {
   }
   for (int first = 0; first < n; ++first) {
     if (patch[first] != first) continue;
-    int members = 0, nearest = first;
-    double sum = 0;
-    for (int k = first; k < n; ++k) {
-      if (patch[k] != first) continue;
-      sum += height(points[k]), ++members;
-      if (points[k].gap < points[nearest].gap) nearest = k;
-    }
+    int nearest = first;
+    for (int k = first; k < n; ++k)
+      if (patch[k] == first && points[k].gap < points[nearest].gap) nearest = k;
     const ContactPoint& p = points[nearest];
     const double open = at == Level::touching ? std::max(p.gap - margin, 0.0) : 0;
-    const double plane = at == Level::middle ? sum / members : height(p) + outward * (open - 0.5 * p.gap);
+    const double plane = height(p) + (at == Level::middle ? 0 : outward * (open - 0.5 * p.gap));
     for (int k = first; k < n; ++k) {
       const double down = patch[k] == first ? height(points[k]) - plane : 0;
       for (int i = 0; i < 3; ++i) points[k].position[i] -= down * points[k].normal[i];

@@ -38,7 +38,7 @@ struct Strike {
   double gap;                      // [m] or [rad]
   double open_shift;               // of its law where it does not strike [m/s]
   double restitution, tangential;  // along the normal, along the tangents
-  bool was_apart;                  // neither touching nor loaded at the start of the step
+  bool was_apart;                  // neither touching nor loaded at the start of the step, or leaving
   bool struck = false;             // in a round before
   int impact = -1;
 

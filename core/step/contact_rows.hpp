@@ -142,13 +142,13 @@ class ContactRows {
       for (double& impulse : c.impulse) impulse = 0;
       rows_.left_out = true;
     } else if (c.ball >= 0) {
-      add_ball(c, material, normal);
+      add_ball(c, material, approach.before, normal);
     } else {
       add_point(c, material, approach, normal);
     }
   }
   // Its rows and velocities are known.
-  FW_INLINE void add_ball(Contact& c, const PairMaterial& material, const Normal& normal) {
+  FW_INLINE void add_ball(Contact& c, const PairMaterial& material, double before, const Normal& normal) {
     const BallPoint<S>& point = balls_.walked(c.ball);
     Quartet& quartet = rows_.add_quartet(3);
     quartet.ball = c.ball;
@@ -156,7 +156,7 @@ class ContactRows {
     rows_.add_block(Law::point, 3).mu = material.friction * friction_;
     add_tangents(lane_(point.velocity[0]), lane_(point.velocity[1]), carried(c, 0), carried(c, 1), c.impulse);
     add_normal(lane_(point.velocity[2]), normal, c);
-    note_strike(c, material, normal, rows_.m - 3, rows_.m - 1);
+    note_strike(c, material, normal, before, rows_.m - 3, rows_.m - 1);
   }
   [[gnu::noinline]] void add_point(Contact& c, const PairMaterial& material, const Approach& approach,
                                    const Normal& normal) {
@@ -202,7 +202,7 @@ class ContactRows {
       rows_.add_row(dot(t1, w), 0, 0, c.impulse + 3);
       rows_.add_row(dot(t2, w), 0, 0, c.impulse + 4);
     }
-    note_strike(c, material, normal, first, bound);
+    note_strike(c, material, normal, approach.before, first, bound);
     if (slides && may_be_idle(links[0], links[1])) rows_.leave_out_if_idle(quartet, n_rows - 1);
   }
   // Whether hinges alone may be what resists: within a tree, or of one that is bolted down.
@@ -210,10 +210,12 @@ class ContactRows {
     if (a >= 0 && b >= 0) return scene_.root[a] == scene_.root[b];
     return scene_.tree.links[scene_.root[a < 0 ? b : a]].kind != JointKind::free;
   }
-  FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, int first, int row) {
+  FW_INLINE void note_strike(const Contact& c, const PairMaterial& material, const Normal& normal, double before,
+                             int first, int row) {
     if (!scene_.has_restitution || motion_.holds || normal.softness != 0) return;
     const int a = scene_.shapes[c.a].link, b = scene_.shapes[c.b].link;
-    const bool was_apart = c.gap > ImpactTuning::touching && !c.was_loaded;
+    const bool parts = before > ImpactTuning::slow * lane_(motion_.fall) && dt_ * before > ImpactTuning::touching;
+    const bool was_apart = c.gap > ImpactTuning::touching && (parts || !c.was_loaded);
     rows_.add_strike({normal.strikes ? Strike::strikes : Strike::rests, row, first, rows_.m, a, b,
                       scene_.held.cluster[a < 0 ? b : a], c.gap, normal.open_shift, material.restitution,
                       material.tangential_restitution, was_apart});

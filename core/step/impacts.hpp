@@ -34,6 +34,7 @@ class Impacts {
         problem_(matrix.problem()),
         dt_(dt),
         left_(max_of(ImpactTuning::small_effort, ImpactTuning::most_effort * first_effort)),
+        few_left_(left_ - ImpactTuning::quick_effort),
         solve_(solve) {
     const std::size_t m = padded(rows.m), n = rows.n_strikes;
     carve_out(memory, [&](Arena& arena) {
@@ -52,7 +53,7 @@ class Impacts {
     }
     for (std::size_t i = 0; i < m; ++i) frozen_[i] = 0;
     tolerance_ = ImpactTuning::loosely * tolerance * rows.scale;
-    slow_ = ImpactTuning::slow * rows.lane()(rows.motion().fall);
+    slow_ = max_of(ImpactTuning::slow * rows.lane()(rows.motion().fall), tolerance_);
     find_islands(scene.tree.n_links);
   }
 
@@ -64,7 +65,7 @@ class Impacts {
       weaken();
       find_velocities();
       if (!find_closing()) break;
-      const bool is_last = round == ImpactTuning::most_rounds || is_spent();
+      const bool is_last = is_spent() || (round >= ImpactTuning::most_rounds && !is_quick());
       freeze();
       set_laws(is_last);
       solve();
@@ -89,7 +90,8 @@ class Impacts {
   double* lambda_;
   const ConeProblem problem_;
   double dt_, tolerance_, slow_;
-  double left_;  // operations
+  double left_;      // operations
+  double few_left_;  // of them, where rounds are no longer quick
   const Solve& solve_;
   double* base_;    // velocities of rows without impulses but for those of rounds before
   double* shift_;   // of their laws
@@ -103,6 +105,7 @@ class Impacts {
 
   void solve() { left_ -= solve_(); }
   bool is_spent() const { return !(left_ > 0); }
+  bool is_quick() const { return left_ > few_left_; }
   Strike* strikes() { return rows_.strikes; }
   int island(const Strike& strike) const { return tree_[strike.root]; }
 

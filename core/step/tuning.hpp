@@ -115,13 +115,17 @@ struct ImpactTuning {
   // what would still bring energy does not bounce, and there is no further round.
   // tests/simulation/test_bounded_effort.py.
   static constexpr double most_effort = 8, small_effort = 3e8;
-  // Rounds in which what was struck strikes further; a row of so many balls. Then contacts close without restitution.
+  // Rounds in which what was struck strikes further; a row of so many balls. Then contacts close without restitution,
+  // unless all rounds together take no more operations than the second number: what is light and caught between a wall
+  // and something heavy strikes both hundreds of times before that turns back.
   static constexpr int most_rounds = 16;
+  static constexpr double quick_effort = 3e5;
   // Solves in a round, at most, until all that wait for the next are found.
   static constexpr int most_passes = 4;
   // What is nearer than this touches [m]: it takes part in an impact at once. Placement is no better known.
   static constexpr double touching = 1e-9;
   // What is struck further slower than this times what gravity adds in a step does not bounce [1]: it comes to rest.
+  // What was struck in the last step and leaves faster has been apart since.
   static constexpr double slow = 2;
   // What waits is open by this times the largest velocity [1]: farther than anything goes, and not so far that
   // iterations lose digits to it.
