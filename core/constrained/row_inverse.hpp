@@ -19,10 +19,12 @@ class RowInverse {
         matrix_(take(m, arena)),
         E_(take(m, arena)),
         product_(take(m, arena)),
-        cut_(take(m, arena)) {}
+        cut_(take(m, arena)),
+        rows_(arena.take<S>(m)) {}
 
-  // G: lower triangle by rows. P: m x m.
-  void invert(int m, const S* G, S* P) {
+  // G: lower triangle by rows. P: m x m. of_one: all lanes have the same G.
+  void invert(int m, const S* G, S* P, bool of_one) {
+    of_one_ = of_one;
     using T = ElementOf<S>;
     S largest(0);
     for (int k = 0; k < m; ++k) largest = select(G[triangle(k, k)] > largest, G[triangle(k, k)], largest);
@@ -42,10 +44,25 @@ class RowInverse {
     return arena.take<S>(static_cast<std::size_t>(m) * static_cast<std::size_t>(m));
   }
   void invert_factor(int m, S* P) {
+    if (of_one_) return invert_factor_of_one(m, P);
     for (int r = 0; r < m; ++r) {
       S* const row = P + static_cast<std::ptrdiff_t>(r) * m;
       for (int k = 0; k < m; ++k) row[k] = S(k == r ? 1 : 0);
       factor_.solve(row);
+    }
+  }
+  // All lanes have the same factor: each solves for another row.
+  void invert_factor_of_one(int m, S* P) {
+    constexpr int width = width_of<S>;
+    for (int first = 0; first < m; first += width) {
+      for (int k = 0; k < m; ++k) {
+        rows_[k] = S(0);
+        if (first <= k && k < first + width) ScalarTraits<S>::set(rows_[k], k - first, 1);
+      }
+      factor_.solve(rows_);
+      for (int r = first; r < first + width && r < m; ++r)
+        for (int k = 0; k < m; ++k)
+          P[static_cast<std::ptrdiff_t>(r) * m + k] = S(ScalarTraits<S>::get(rows_[k], r - first));
     }
   }
   // C = A B
@@ -80,7 +97,8 @@ class RowInverse {
   static constexpr double relative_e = 1e-8, smallest = 1e-30;
 
   DenseLdl<S> factor_;
-  S *matrix_, *E_, *product_, *cut_;
+  S *matrix_, *E_, *product_, *cut_, *rows_;
+  bool of_one_ = false;
 };
 
 }  // namespace featherweight::FW_ISA

@@ -4,9 +4,8 @@
 //   share the pattern; a few of them are a panel, small enough for the cache, whose rows are combined in registers.
 //   Oracle: dense solves.
 //
-// A register is either one column, of a pack of samples (the factor L is then of registers as well), or holds as many
-// columns of a single sample as it has lanes (L of plain numbers). Both do the same operations on every number, so that
-// the bits do not depend on which it is.
+// A register is one column, of a pack of samples. A single sample has columns on its lanes (dynamics/sample_solve.hpp):
+// the same operations on every number in the same order, so that the bits do not depend on which it is.
 #pragma once
 #include "dynamics/ltl_factor.hpp"
 #include "memory/arena.hpp"
@@ -18,34 +17,6 @@ struct Panel {
   int first, end;
   int segment, last;   // rows of the segment and what is outboard of it, as far as there are entries
   int tree, tree_end;  // rows of the tree that they are on
-};
-
-// The two ways: where column c of a row is, and what of a pack's matrices enters it.
-template <class S>
-struct ColumnsOfPack {
-  using Number = S;
-  static constexpr int per_register = 1;
-  FW_INLINE const S& of(const S& entry) const { return entry; }
-  static FW_INLINE void set(S* row, int c, const S& x) { row[c] = x; }
-  static FW_INLINE const S& get(const S* row, int c) { return row[c]; }
-};
-template <class S>
-struct ColumnsOnLanes {
-  using Number = ElementOf<S>;
-  static constexpr int per_register = width_of<S>;
-  int lane;  // of the sample
-  FW_INLINE Number of(const S& entry) const { return ScalarTraits<S>::get(entry, lane); }
-  static FW_INLINE void set(S* row, int c, const Number& x) {
-    ScalarTraits<S>::set(row[c / per_register], c % per_register, x);
-  }
-  static FW_INLINE Number get(const S* row, int c) {
-    return ScalarTraits<S>::get(row[c / per_register], c % per_register);
-  }
-  // n numbers of the sample
-  FW_INLINE const Number* copy(const S* from, std::size_t n, Number* to) const {
-    for (std::size_t k = 0; k < n; ++k) to[k] = of(from[k]);
-    return to;
-  }
 };
 
 // Where degrees of freedom are in the tree.
@@ -92,27 +63,27 @@ struct DofPlan {
 };
 
 // x[c] = x[c] - l y[c]
-template <int W, class X, class L>
-FW_INLINE void subtract(X* x, const L& l, const X* y) {
+template <int W, class S>
+FW_INLINE void subtract(S* x, const S& l, const S* y) {
 #pragma GCC unroll 8
   for (int c = 0; c < W; ++c) x[c] = x[c] - l * y[c];
 }
-template <int W, class X>
-FW_INLINE void copy(const X* from, X* to) {
+template <int W, class S>
+FW_INLINE void copy(const S* from, S* to) {
 #pragma GCC unroll 8
   for (int c = 0; c < W; ++c) to[c] = from[c];
 }
 
 // x <- L^-T x for the W registers of a panel in every row, x of nv rows.
-template <int W, class X, class L, class C>
-[[gnu::noinline]] void panel_inward(const Tree<C>& tree, const DofPlan& plan, const Panel& panel, const L* factor,
-                                    X* x) {
+template <int W, class S, class C>
+[[gnu::noinline]] void panel_inward(const Tree<C>& tree, const DofPlan& plan, const Panel& panel, const S* factor,
+                                    S* x) {
   const int segment = panel.segment;
-  X sum[W];
-  // a row gathers what is outboard of it
+  S sum[W];
+  // a row gathers what is outboard of it, the outermost first
   const auto gather = [&](int j, int from, int to) FW_LAMBDA_INLINE {
-    const L* const entries = factor - 1 - plan.depth[j];
-    for (int k = from; k <= to; ++k) subtract<W>(sum, entries[tree.row[k + 1]], x + k * W);
+    const S* const entries = factor - 1 - plan.depth[j];
+    for (int k = to; k >= from; --k) subtract<W>(sum, entries[tree.row[k + 1]], x + k * W);
   };
   for (int j = panel.last; j >= segment; --j) {
     const int to = plan.last[j] < panel.last ? plan.last[j] : panel.last;
@@ -130,12 +101,12 @@ template <int W, class X, class L, class C>
 }
 
 // x <- (D L)^-1 x, rows [panel.tree, end).
-template <int W, class X, class L, class C>
-[[gnu::noinline]] void panel_outward(const Tree<C>& tree, const Panel& panel, int end, const L* factor, X* x) {
+template <int W, class S, class C>
+[[gnu::noinline]] void panel_outward(const Tree<C>& tree, const Panel& panel, int end, const S* factor, S* x) {
   for (int k = panel.tree; k < end; ++k) {
-    const L* row = factor + tree.row[k];
-    X sum[W];
-    const L D_inverse = row[0];
+    const S* row = factor + tree.row[k];
+    S sum[W];
+    const S D_inverse = row[0];
 #pragma GCC unroll 8
     for (int c = 0; c < W; ++c) sum[c] = x[k * W + c] * D_inverse;
     for (int i = tree.dof_parent[k]; i >= 0; i = tree.dof_parent[i]) subtract<W>(sum, *++row, x + i * W);
@@ -145,10 +116,10 @@ template <int W, class X, class L, class C>
 
 // H^-1 times the columns of a panel, rows up to `end`: load(k, row) fills the W registers of a row that may have
 // entries, which are zero before, store(k, row) takes those of the result. x: nv x W.
-template <int W, class X, class L, class C, class Load, class Store>
-FW_INLINE void solve_panel(const Tree<C>& tree, const DofPlan& plan, const Panel& panel, int end, const L* factor, X* x,
+template <int W, class S, class C, class Load, class Store>
+FW_INLINE void solve_panel(const Tree<C>& tree, const DofPlan& plan, const Panel& panel, int end, const S* factor, S* x,
                            const Load& load, const Store& store) {
-  for (int k = panel.tree * W; k < panel.tree_end * W; ++k) x[k] = X(0);
+  for (int k = panel.tree * W; k < panel.tree_end * W; ++k) x[k] = S(0);
   for (int k = tree.dof_parent[panel.segment]; k >= 0; k = tree.dof_parent[k]) load(k, x + k * W);
   for (int k = panel.segment; k <= panel.last; ++k) load(k, x + k * W);
   panel_inward<W>(tree, plan, panel, factor, x);

@@ -15,7 +15,12 @@
 //   j outboard, or same joint:   d tau_j / d q_k = u_j . S''_k + b_j . S'_k,  d tau_j / d v_k = u_j . (V + V') x S_k +
 //   b_j . S_k
 // Behind a joint with one axis S', S'' and the sum are the same with V', and A behind it, in place of V and A.
+//
+// Columns of a pack of samples are registers. Those of a single sample, which has the lanes of its other numbers to
+// itself, are lanes, as many to a register as it holds. Both do the same operations on every number, so that the bits
+// do not depend on which it is.
 #pragma once
+#include "dynamics/columns_on_lanes.hpp"
 #include "dynamics/crba.hpp"
 #include "dynamics/eliminate.hpp"
 #include "dynamics/rnea.hpp"
@@ -54,6 +59,7 @@ struct RneaDiffWorkspace {
   S* state;
   typename RneaWorkspace<S>::Moving* links;
   RneaColumn<S>* columns;  // of every degree of freedom, in the frame of the link they have reached
+  OnLanes<S, RneaColumn<S>> of_one;
   Composite<S>* accumulators;
 
   template <class C>
@@ -61,6 +67,7 @@ struct RneaDiffWorkspace {
       : state(arena.take<S>(tree.n_states)),
         links(arena.take<typename RneaWorkspace<S>::Moving>(tree.n_links)),
         columns(arena.take<RneaColumn<S>>(tree.nv)),
+        of_one(tree.nv, arena),
         accumulators(arena.take<Composite<S>>(tree.n_accumulators)) {}
 };
 
@@ -157,17 +164,26 @@ template <class J, class S, class C, class Own>
   carry.force = J::to_parent(l, state, c.force);
 }
 
-// All columns outboard pass joint i: its rows and columns of the derivatives; then on to the parent.
+// d tau / d q and d v, nv x nv, rows so far apart, of which entries that are always zero are not written; H: packed as
+// by crba.
+template <class N>
+struct RneaMatrices {
+  N *dq, *dv, *H;
+  std::ptrdiff_t stride;
+};
+
+// All columns outboard, [l.v, v_end), pass joint i: its rows and columns of the derivatives; then on to the parent.
 template <class J, class S, class C>
 [[gnu::noinline]] void rnea_diff_entries(J, const Tree<C>& tree, const Link<C>& link, const S* link_state,
-                                         const Drift<J, S>& link_drift, int v_end, RneaColumn<S>* columns, S* dq, S* dv,
-                                         S* H) {
+                                         const Drift<J, S>& link_drift, int v_end, RneaColumn<S>* columns,
+                                         const RneaMatrices<S>& out) {
   const Link<C> l = link;  // copies, because the compiler must assume that columns and constants overlap
   const Drift<J, S> drift = link_drift;
   S state[J::n_state];
   for (int k = 0; k < J::n_state; ++k) state[k] = link_state[k];
-  const std::ptrdiff_t n = tree.nv, first = l.v;
+  const std::ptrdiff_t n = out.stride, first = l.v;
   const int depth = tree.row[l.v + 1] - tree.row[l.v];
+  S *const dq = out.dq, *const dv = out.dv, *const H = out.H;
   for (std::ptrdiff_t k = first; k < v_end; ++k) {
     RneaColumn<S>& c = columns[k];
     drift.felt(l, c.a, c.b, dq + k * n + first, dv + k * n + first);
@@ -192,22 +208,68 @@ template <class J, class S, class C>
     c.b = J::axes_to_parent(l, state, c.b);
   }
 }
+// The same of a single sample, columns on lanes; own: columns of the joint. Registers end where the subtree does, so
+// that they stay the same ones along a limb; what is before the joint's own columns in the last of them is nothing yet.
+template <class J, class S, class C, class T>
+[[gnu::noinline]] void rnea_diff_entries(J, const Tree<C>& tree, const Link<C>& link, const S* link_state,
+                                         const Drift<J, S>& link_drift, int v_end, const RneaColumn<S>* own,
+                                         const OnLanes<S, RneaColumn<S>>& columns, const RneaMatrices<T>& out) {
+  constexpr int width = width_of<S>;
+  const Link<C> l = link;
+  const Drift<J, S> drift = link_drift;
+  S state[J::n_state];
+  for (int k = 0; k < J::n_state; ++k) state[k] = link_state[k];
+  const std::ptrdiff_t n = out.stride;
+  const int first = l.v, depth = tree.row[l.v + 1] - tree.row[l.v];
+  for (int end = v_end; end > first; end -= width) {
+    const int k = end - width, begin = k < first ? first - k : 0;  // lanes from there on are columns
+    RneaColumn<S> c = columns.load(k);
+    for (int j = 0; j < J::nv; ++j)
+      if (first + j >= k && first + j < end) columns.put(own[j], first + j - k, c);
+    S along_q[J::nv], along_v[J::nv], across[3 * J::nv];
+    J::project(l, c.q, along_q);
+    J::project(l, c.v, along_v);
+    drift.felt(l, c.a, c.b, across, across + J::nv);
+    J::project(l, c.a, across + 2 * J::nv);
+    const int outboard = first + J::nv > k ? first + J::nv - k : 0;  // lanes from there on are behind the joint
+    for (int j = 0; j < J::nv; ++j) {
+      put_lanes(along_q[j], outboard, out.dq + (first + j) * n + k);
+      put_lanes(along_v[j], outboard, out.dv + (first + j) * n + k);
+    }
+    T entries[3 * J::nv][width];
+    for (int j = 0; j < 3 * J::nv; ++j) store_lanes(across[j], entries[j]);
+    for (int lane = begin; lane < width; ++lane) {  // over the joint's own block as well
+      const int row = k + lane;
+      T* const last = out.H + tree.row[row + 1] - depth;
+      for (int j = 0; j < J::nv; ++j) {
+        out.dq[row * n + first + j] = entries[j][lane];
+        out.dv[row * n + first + j] = entries[J::nv + j][lane];
+        if (J::nv == 1 || j <= row - first) last[-j] = entries[2 * J::nv + j][lane];
+      }
+    }
+    if (l.parent < 0) continue;
+    columns.store(k, {J::to_parent(l, state, c.q), J::to_parent(l, state, c.v), J::to_parent(l, state, c.a),
+                      J::axes_to_parent(l, state, c.b)});
+  }
+}
 
 // What the armature of joint i adds. R: of a ball joint, whose axes turn, see add_armature_bias; with its velocity
 // (x; w) it takes the force w x R x and the moment x x R x + w x R w.
-template <int K, bool turned, bool rotates, bool travels, class S, class C, class Own>
+template <int K, bool turned, bool rotates, bool travels, class S, class C, class Own, class N>
 FW_INLINE void add_armature(AxisJoint<K, turned, rotates, travels>, const Tree<C>& tree, const Link<C>& l,
-                            const Own& own, const S*, const S* acceleration, S* tau, S*, S* H) {
+                            const Own& own, const S*, const S* acceleration, S* tau, const RneaMatrices<N>& out) {
   tau[0] = tau[0] + acceleration[0] * rotor(own, l);
-  H[tree.row[l.v]] = H[tree.row[l.v]] + rotor(own, l);
+  N& H = out.H[tree.row[l.v]];
+  H = H + rotor(own, l);
 }
-template <bool travels, class S, class C, class Own>
+template <bool travels, class S, class C, class Own, class N>
 FW_INLINE void add_armature(Ball<travels> joint, const Tree<C>& tree, const Link<C>& l, const Own&, const S* rate,
-                            const S* acceleration, S* tau, S* dv, S* H) {
+                            const S* acceleration, S* tau, const RneaMatrices<N>& out) {
   constexpr int nv = Ball<travels>::nv, turn = nv - 3;
   for (int k = 0; k < nv; ++k) {
     tau[k] = tau[k] + acceleration[k] * l.armature[k];
-    H[tree.row[l.v + k]] = H[tree.row[l.v + k]] + l.armature[k];
+    N& H = out.H[tree.row[l.v + k]];
+    H = H + l.armature[k];
   }
   if (!l.turns_armature) return;
   add_armature_bias(joint, l, rate, C(1), tau);
@@ -219,8 +281,8 @@ FW_INLINE void add_armature(Ball<travels> joint, const Tree<C>& tree, const Link
   const Vec3<S> w = at(turn), Rw = scaled(turn);
   const auto add = [&](int row, int column, const Vec3<S>& x) FW_LAMBDA_INLINE {
     for (int r = 0; r < 3; ++r) {
-      S& entry = dv[static_cast<std::ptrdiff_t>(row + r) * tree.nv + column];
-      entry = entry + x[r];
+      N& entry = out.dv[(l.v + row + r) * out.stride + l.v + column];
+      entry = entry + number_of<N>(x[r]);
     }
   };
   for (int k = 0; k < 3; ++k) {
@@ -236,12 +298,11 @@ FW_INLINE void add_armature(Ball<travels> joint, const Tree<C>& tree, const Link
   }
 }
 
-// tau: nv; dq, dv: nv x nv, row-major, of which entries that are always zero are not written; H: packed as by crba.
-// world: its acceleration, which stands in for gravity. inertias(i): whose inertia link i has. f_ext, or null: force on
-// each compiled link, which turns with it.
-template <class S, class C, class Inertias>
+// tau: nv. world: its acceleration, which stands in for gravity. inertias(i): whose inertia link i has. f_ext, or null:
+// force on each compiled link, which turns with it. N: S, or of a single sample, which all lanes have, its numbers.
+template <class S, class C, class Inertias, class N>
 void rnea_diff(const Tree<C>& tree, const Motion<S>& world, const Inertias& inertias, const S* q, const S* v,
-               const S* a, const Force<S>* f_ext, RneaDiffWorkspace<S>& w, S* tau, S* dq, S* dv, S* H) {
+               const S* a, const Force<S>* f_ext, RneaDiffWorkspace<S>& w, S* tau, const RneaMatrices<N>& out) {
   rnea_outward(tree, world, q, v, a, w.state, w.links);
 
   // leaf to root: composites, and the rows and columns of each joint
@@ -260,17 +321,19 @@ void rnea_diff(const Tree<C>& tree, const Motion<S>& world, const Inertias& iner
       const Drift<decltype(joint), S> drift(l, state, v_parent, a_parent, w.links[i].v, w.links[i].a);
       rnea_diff_inward(joint, l, inertias(i), state, drift, w.links[i].v, w.links[i].a, carry, w.columns + l.v,
                        tau + l.v);
-      rnea_diff_entries(joint, tree, l, state, drift, v_end, w.columns, dq, dv, H);
-      add_armature(joint, tree, l, inertias(i), v + l.v, a + l.v, tau + l.v,
-                   dv + static_cast<std::ptrdiff_t>(l.v) * (tree.nv + 1), H);
+      if constexpr (__is_same(S, N))
+        rnea_diff_entries(joint, tree, l, state, drift, v_end, w.columns, out);
+      else
+        rnea_diff_entries(joint, tree, l, state, drift, v_end, w.columns + l.v, w.of_one, out);
+      add_armature(joint, tree, l, inertias(i), v + l.v, a + l.v, tau + l.v, out);
     });
     hand_over(l, carry, w.accumulators);
   }
 }
-template <class S, class C>
-FW_INLINE void rnea_diff(const Tree<C>& tree, const S* q, const S* v, const S* a, const Force<S>* f_ext,
-                         RneaDiffWorkspace<S>& w, S* tau, S* dq, S* dv, S* H) {
-  rnea_diff(tree, minus_gravity<S>(tree), SharedByLanes{}, q, v, a, f_ext, w, tau, dq, dv, H);
+template <class S, class C, class N>
+FW_INLINE void rnea_diff(const Tree<C>& tree, const Motion<S>& world, const S* q, const S* v, const S* a,
+                         const Force<S>* f_ext, RneaDiffWorkspace<S>& w, S* tau, const RneaMatrices<N>& out) {
+  rnea_diff(tree, world, SharedByLanes{}, q, v, a, f_ext, w, tau, out);
 }
 
 }  // namespace featherweight::FW_ISA
