@@ -2,10 +2,12 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -504,3 +506,21 @@ def test_bad_files_are_one_sentence_that_names_them(
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_warnings_are_a_line_each_and_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.urdf").write_text(
+        '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+        'iyz="0"/></inertial><visual><geometry><mesh filename="nowhere.stl"/></geometry></visual></link></robot>'
+    )
+    out, page = tmp_path / "r.npz", str(tmp_path / "r.html")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        arguments = ("simulate", str(tmp_path / "r.urdf"), "--floating-base", "--seconds", "0.01", "--ground", "none")
+        code, _, err = run(capsys, *arguments, "--out", str(out), "--html", page)
+        assert code == 0
+        assert re.fullmatch(r"featherweight simulate: warning: .* is not shown: .*nowhere\.stl.*\n", err)
+        (tmp_path / "r.urdf").unlink()  # the file of the motion is enough
+        code, _, err = run(capsys, "view", str(out), "--out", page, "--no-browser")
+        assert code == 0
+        assert err.count("\n") == 1

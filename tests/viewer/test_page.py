@@ -13,7 +13,7 @@ import pytest
 import featherweight as fw
 from featherweight.viewer.animation import Animation
 from featherweight.viewer.page import MOST_FRAMES, page
-from featherweight.viewer.world import World
+from featherweight.viewer.world import GROUND, World
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt-get install chromium)")
@@ -58,6 +58,17 @@ def test_a_falling_crate_is_there_and_moves(tmp_path: Path) -> None:
         "return [0, f.data.time.length - 1].map((k) => { f.show(k); return f.position('crate')[2]; });",
     )
     assert heights == pytest.approx([motion.q[0, 2], motion.q[-1, 2]], abs=1e-6)
+
+
+def test_grids_lie_on_the_ground_and_what_stands_on_it_can_be_told_from_it() -> None:
+    scene = fw.Scene(ground=fw.Plane(offset=-0.3))
+    scene.add(fw.box((0.4, 0.4, 0.1), static=True), name="table", pose=(0.5, 0.0, -0.25))
+    scene.add(fw.box((0.2, 0.2, 0.2)), name="crate")
+    world = World.of(fw.Simulator(scene).scene)
+    assert world.floor() == pytest.approx(-0.3)
+    colours = {item.name: item.colour for item in world.items if item.role == "ground"}
+    assert colours["ground"] == GROUND != colours["table"]
+    assert World.of(fw.models.box()).floor() is None
 
 
 @needs_browser
@@ -182,3 +193,10 @@ def test_missing_meshes_are_left_out_with_a_warning() -> None:
     model = fw.loads(text, "urdf")
     with pytest.warns(UserWarning, match=r"is not shown: .*nowhere\.stl"):
         assert World.of(model).items == ()
+
+
+def test_without_a_browser_it_is_said_where_the_page_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda *_: False)
+    with pytest.warns(UserWarning, match=r"no browser could be started here: open file:.*arm\.html in one"):
+        fw.view(fw.models.arm(), path=tmp_path / "arm.html")
+    assert (tmp_path / "arm.html").exists()

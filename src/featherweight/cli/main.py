@@ -7,7 +7,8 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # of terminals without the letters of a name, or the lines of a tree
     try:
-        return int(options.run(options, rest))
+        with _warnings_in_a_line(options.command):
+            return int(options.run(options, rest))
     except (ValueError, OSError, ImportError) as error:
         if isinstance(error, BrokenPipeError):  # the reader, `head` or a pager, has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,6 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+@contextmanager
+def _warnings_in_a_line(command: str) -> Iterator[None]:
+    """Each of them once, without the line of our source that gave it."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            print(f"featherweight {command}: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _sentence(error: Exception) -> str:
@@ -306,7 +323,7 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         print(f"interrupted after {record.final.time:.4g} s of {options.seconds:g} s; results are up to then")
     print(_lines(record.summary()))
     if options.out is not None:
-        record.save(options.out, options.model)
+        record.save(options.out)
         print(f"motion{' until then' if record.interrupted else ''}: {options.out}")
     if options.plot is not None:
         save_picture(record, options.plot)
@@ -350,8 +367,8 @@ def _lines(facts: dict[str, str]) -> str:
 
 
 def _view(options: argparse.Namespace, rest: list[str]) -> int:
+    from ..viewer.motion_file import saved_motion
     from ..viewer.view import view
-    from .motion import saved_motion
 
     browser = not options.no_browser
     if options.model.endswith(".npz"):

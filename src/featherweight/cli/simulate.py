@@ -32,6 +32,7 @@ from ..simulation.simulator import Simulator
 from ..simulation.state import State
 from ..simulation.trajectory import Trajectory
 from ..viewer.animation import Animation, ContactArrows
+from ..viewer.motion_file import scene_arrays
 from ..viewer.world import World
 
 Controller = Literal["hold", "zero"]
@@ -289,11 +290,8 @@ class Record:
             f"final height of the {what}": f"{height[-1, 0]:.4f} m{spread}",
         }
 
-    def save(self, path: Path, robot: str) -> None:
-        """An .npz file: arrays with the environment first, without it for a single one. Never a half-written one.
-
-        robot: where it came from, a file or the name of a built-in model, for ``featherweight view``.
-        """
+    def save(self, path: Path) -> None:
+        """An .npz file: arrays with the environment first, without it for a single one. Never a half-written one."""
         arrays: dict[str, Any] = dict(self.columns)
         for name in ("q", "v", "contacts", "normal_force", "residual", "penetration"):
             arrays[name] = np.moveaxis(arrays[name], 1, 0)[0 if self.batch == 1 else slice(None)]
@@ -305,7 +303,6 @@ class Record:
             "v_start": np.array([joint.v_slice.start for joint in model.joints]),
             "failed": np.array(self.final.failed),
             "interrupted": self.interrupted,
-            "robot": robot,
-        }
+        } | scene_arrays(self.drop.simulator.scene)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_arrays(path, arrays)

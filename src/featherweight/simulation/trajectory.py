@@ -78,10 +78,16 @@ class Trajectory(Record):
         return {name: self._squeeze(values) for name, values in counts.items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already."""
+        """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already.
+
+        The scene is in it as well, so that ``featherweight view`` can show it.
+        """
+        from ..viewer.motion_file import scene_arrays
+
         names = ("time", "q", "v", "residual", "penetration", "unconverged", "residuals", "penetrations")
         arrays = {name: getattr(self, name) for name in names}
-        files.write_arrays(path, arrays | {"dt": self.simulator.dt, "failed": self.final.failed})
+        arrays |= {"dt": self.simulator.dt, "failed": self.final.failed}
+        files.write_arrays(path, arrays | scene_arrays(self.simulator.scene))
 
     def animation(self) -> Animation:
         """The motion with contacts, if they were recorded, energies and residuals, for :func:`featherweight.view`."""

@@ -152,16 +152,6 @@ def _module(name: str) -> Any:
         raise ImportError(f"videos need {name.partition('.')[0].replace('_', '-')}: {_INSTALL}") from None
 
 
-def _floor(animation: Animation) -> float | None:
-    """Height of the highest level ground [m], if there is one."""
-    heights = []
-    for item in animation.world.items:
-        if item.role == "ground":
-            z = animation.world.surfaces[item.surface].vertices @ item.placement[2, :3] + item.placement[2, 3]
-            heights += [float(z[0])] if np.ptp(z) < 1e-9 else []
-    return max(heights, default=None)
-
-
 class _Stage:
     """A scene of Panda3D, a camera that sees the whole motion, and a buffer to render into."""
 
@@ -200,7 +190,7 @@ class _Stage:
         if self._path is not None:
             lower, upper = animation.extent(self._placements[:1]).lower, animation.extent(self._placements[:1]).upper
         self._add_camera(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)))
-        floor = _floor(animation)
+        floor = animation.world.floor()
         if floor is not None:
             self._add_grid(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)), floor)
             self._add_shadow(floor)

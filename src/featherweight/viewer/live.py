@@ -70,7 +70,8 @@ class LiveView:
         for k, item in enumerate(world.items):
             if item.link < 0:
                 add_item(self._server, world, k, f"/world/{k}", visible=True)
-        self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy")
+        floor = world.floor() or 0.0
+        self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy", position=(0.0, 0.0, floor))
         self._environments: list[LiveEnvironment] = []
         self._curves: LiveCurves | None = None  # created when there is something to draw
         self._contacts: list[Any] = []

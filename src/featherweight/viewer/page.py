@@ -98,6 +98,7 @@ def _data(animation: Animation) -> dict[str, Any]:
         "lower": extent.lower.tolist(),
         "upper": extent.upper.tolist(),
         "size": extent.size,
+        "floor": world.floor(),
         "travels": extent.travels,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 import webbrowser
 from pathlib import Path
 from typing import Literal, overload
@@ -86,15 +87,20 @@ def view(
         if isinstance(what, Model):
             shown.add_joint_sliders()
         if open_browser:
-            webbrowser.open(shown.url)
+            _open(shown.url)
         return shown
     if path is None:
         path = Path(tempfile.mkdtemp(prefix="featherweight_")) / "view.html"
     target = Path(path)
     save_page(animation, target)
     if open_browser:
-        webbrowser.open(target.absolute().as_uri())
+        _open(target.absolute().as_uri())
     return target
+
+
+def _open(url: str) -> None:
+    if not webbrowser.open(url):
+        warnings.warn(f"no browser could be started here: open {url} in one", stacklevel=3)
 
 
 def _animation(what: Model | Animated, q: ArrayLike | None) -> Animation:

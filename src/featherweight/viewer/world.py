@@ -56,12 +56,30 @@ class World:
             for role, geometry in _to_see(link.geometries):
                 gather.add(f"{link.name}/{geometry.name}", role, k, geometry.placement, geometry)
         if isinstance(what, CompiledScene):
-            for shape in what.shapes:
-                if shape.static:
-                    gather.add_static(shape)
+            gather.add_what_never_moves(what)
+        return cls._made(model, gather)
+
+    @classmethod
+    def of_what_never_moves(cls, scene: CompiledScene) -> World:
+        """Static shapes alone."""
+        gather = _Gather()
+        gather.add_what_never_moves(scene)
+        return cls._made(scene.model, gather)
+
+    @classmethod
+    def _made(cls, model: Model, gather: _Gather) -> World:
         index = {name: k for k, name in enumerate(model.link_names)} | {WORLD: -1}
         parents = tuple(index[joint.parent] for joint in model.description.joints)
         return cls(model, tuple(gather.surfaces), tuple(gather.items), parents)
+
+    def floor(self) -> float | None:
+        """Height of the highest level ground [m], if there is one."""
+        heights = []
+        for item in self.items:
+            if item.role == "ground":
+                z = self.surfaces[item.surface].vertices @ item.placement[2, :3] + item.placement[2, 3]
+                heights += [float(z[0])] if np.ptp(z) < 1e-9 else []
+        return max(heights, default=None)
 
     def bounds(self, placements: Array) -> tuple[Array, Array]:
         """Lower and upper corner (3,) [m] of what moves, at placements (n_links, 4, 4) of the links."""
@@ -92,6 +110,11 @@ def _to_see(geometries: tuple[Geometry, ...]) -> Iterator[tuple[Role, Geometry]]
             yield "collision", geometry
 
 
+def _plain(shape: str) -> Colour:
+    """Of a shape without a colour."""
+    return GROUND if shape in ("plane", "heightfield") else PLAIN
+
+
 class _Gather:
     def __init__(self) -> None:
         self.surfaces: list[Surface] = []
@@ -109,8 +132,13 @@ class _Gather:
                 return
             self._known[key] = len(self.surfaces)
             self.surfaces.append(made)
-        colour = geometry.rgba or (GROUND if geometry.shape in ("plane", "heightfield") else PLAIN)
+        colour = geometry.rgba or _plain(geometry.shape)
         self.items.append(Item(name, role, link, placement, self._known[key], colour))
+
+    def add_what_never_moves(self, scene: CompiledScene) -> None:
+        for shape in scene.shapes:
+            if shape.static:
+                self.add_static(shape)
 
     def add_static(self, shape: CompiledShape) -> None:
         """Of a shape that was compiled; its link is gone."""
@@ -124,5 +152,5 @@ class _Gather:
             size = shape.size if lengths is None else tuple(np.multiply(shape.size, lengths).tolist())
             kind: Literal["box", "sphere", "capsule", "cylinder", "ellipsoid", "plane"] = shape.kind  # type: ignore[assignment]
             self.surfaces.append(surface(Geometry(shape.name, "collision", kind, size)))
-        colour = shape.rgba or GROUND
+        colour = shape.rgba or _plain(shape.kind)
         self.items.append(Item(shape.name, "ground", -1, shape.placement, len(self.surfaces) - 1, colour))

@@ -132,7 +132,7 @@
   }
   const shown = Array.from({ length: n_environments }, (_, e) => environment(e));
 
-  const level = data.items.some((item) => item.role === "ground") ? 0 : Math.min(0, lower.z);
+  const level = data.floor ?? Math.min(0, lower.z);
   if (!data.items.some((item) => item.role === "ground")) {  // only the shadow is seen
     const floor = new THREE.Mesh(new THREE.PlaneGeometry(40 * radius, 40 * radius), new THREE.ShadowMaterial({ opacity: 0.3 }));
     floor.position.set(middle.x, middle.y, level - 1e-3 * size);
