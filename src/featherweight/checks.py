@@ -70,6 +70,14 @@ def integer(what: str, field: str, value: object) -> int:
     return int(value)
 
 
+def at_least(least: int, **counts: int) -> None:
+    """Refuses what is no whole number, or a smaller one."""
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            expected = "a positive integer" if least == 1 else f"an integer of at least {least}"
+            raise ValueError(f"{name}: expected {expected}, got {value!r}")
+
+
 def vector(values: Array) -> str:
     return "(" + ", ".join(f"{x:.6g}" for x in values) + ")"
 

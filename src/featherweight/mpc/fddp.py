@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
 from .contact_costs import ContactCosts
-from .horizon import Horizon
+from .horizon import Horizon, Planner
 from .plan import Plan
 from .residuals import numbers_of
 from .schedule import Schedule
@@ -61,7 +62,7 @@ class ScheduledPlan(Plan):
     gap: float  # the largest, in tangent space [m, rad, m/s, rad/s]
 
 
-class FDDP:
+class FDDP(Planner):
     """Plans by Gauss-Newton steps through constrained dynamics, with contacts that open and close on a schedule.
 
     sim: whose robot and actuators are planned with; its ground and its contacts are not looked at. Servos and motors
@@ -108,10 +109,9 @@ class FDDP:
     ) -> None:
         if not isinstance(schedule, Schedule):
             raise ValueError(f"schedule: expected a fw.mpc.Schedule, got {schedule!r}")
-        self.horizon, self.schedule = Horizon(sim, task, nodes, dt, bounds), schedule
-        for name, count in (("iterations", iterations), ("first_iterations", first_iterations)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a positive integer, got {count!r}")
+        super().__init__(Horizon(sim, task, nodes, dt, bounds))
+        self.schedule = schedule
+        at_least(1, iterations=iterations, first_iterations=first_iterations)
         self._iterations, self._first_iterations = iterations, max(iterations, first_iterations)
         self._lengths = np.array(lengths, dtype=np.float64)
         if self._lengths.ndim != 1 or not len(self._lengths) or not ((self._lengths > 0) & (self._lengths <= 1)).all():
@@ -123,21 +123,6 @@ class FDDP:
         self._first_control = None if control is None else self.horizon.controls(control)
         self._first_regularisation = float(regularisation)
         self.reset()
-
-    @property
-    def sim(self) -> Simulator:
-        """Whose robot it plans with."""
-        return self.horizon.sim
-
-    @property
-    def task(self) -> Task:
-        """What it plans for."""
-        return self.horizon.task
-
-    @property
-    def dt(self) -> float:
-        """Of a node [s]."""
-        return self.horizon.dt
 
     def reset(
         self, control: ArrayLike | None = None, *, q: ArrayLike | None = None, v: ArrayLike | None = None

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array
+from ..checks import at_least
 from ..core_tables import StepReports
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
@@ -30,15 +31,14 @@ class Horizon:
             raise ValueError("task: has no terms yet")
         if not sim.nu:
             raise ValueError("sim: the scene has no actuators, so there is nothing to decide")
-        if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 1:
-            raise ValueError(f"nodes: expected a positive integer, got {nodes!r}")
+        at_least(1, nodes=nodes)
         dt = sim.dt if dt is None else dt
         substeps = round(dt / sim.dt) if np.isfinite(dt) else 0
         if substeps < 1 or abs(dt / sim.dt - substeps) > _WHOLE:
             raise ValueError(f"dt: expected a whole number of steps of {sim.dt:g} s, got {dt!r}")
         self.sim, self.task, self.nodes, self.dt, self.substeps = sim, task, nodes, float(dt), substeps
         self.lower, self.upper = self._bounds(bounds)
-        self._mixing, self._offset = sim._actuation.mixing, sim._actuation._offset
+        self._mixing, self._offset = sim._actuation.mixing, sim._actuation.offset
 
     def _bounds(self, bounds: tuple[ArrayLike, ArrayLike] | None) -> tuple[Array, Array]:
         """Those given, within the ranges of the actuators."""
@@ -93,3 +93,25 @@ class Horizon:
             self.sim._options, self.sim.num_threads,
         )  # fmt: skip
         return q, v, control, StepReports.of(lanes).failed
+
+
+class Planner:
+    """What all controllers have: a horizon."""
+
+    def __init__(self, horizon: Horizon) -> None:
+        self.horizon = horizon
+
+    @property
+    def sim(self) -> Simulator:
+        """What it plans with."""
+        return self.horizon.sim
+
+    @property
+    def task(self) -> Task:
+        """What it plans for."""
+        return self.horizon.task
+
+    @property
+    def dt(self) -> float:
+        """Of a node [s]."""
+        return self.horizon.dt

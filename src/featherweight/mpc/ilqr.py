@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from ..arrays import Array
+from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
-from .horizon import Horizon
+from .horizon import Horizon, Planner
 from .linearised_nodes import LinearisedNodes, Smoothing
 from .plan import Plan
 from .task import QuadraticCost, Task
@@ -31,7 +32,7 @@ LEAST, MOST, LESS, MORE = 1e-8, 1e6, 0.3, 8.0
 GOOD, SETTLED = 0.5, 1e-3
 
 
-class ILQR:
+class ILQR(Planner):
     """Plans by Gauss-Newton steps through the simulator's own steps: any contact, nothing scheduled.
 
     sim: the simulator that plans, with actuators; a plan has ``nodes`` of ``dt`` seconds, whole numbers of its steps.
@@ -73,10 +74,8 @@ class ILQR:
         lengths: Sequence[float] = LENGTHS,
         regularisation: float = 1e-4,
     ) -> None:
-        self.horizon = Horizon(sim, task, nodes, dt, bounds)
-        for name, count in (("iterations", iterations), ("first_iterations", first_iterations)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a positive integer, got {count!r}")
+        super().__init__(Horizon(sim, task, nodes, dt, bounds))
+        at_least(1, iterations=iterations, first_iterations=first_iterations)
         self._nodes = LinearisedNodes(sim, nodes, self.horizon.substeps, smoothing or Smoothing(std=0.0, samples=1))
         self._iterations, self._first_iterations = iterations, max(iterations, first_iterations)
         self._lengths = np.array(lengths, dtype=np.float64)
@@ -85,21 +84,6 @@ class ILQR:
         self._first = self.horizon.controls(np.zeros(sim.nu) if control is None else control)
         self._first_regularisation = float(regularisation)
         self.reset()
-
-    @property
-    def sim(self) -> Simulator:
-        """What it plans with."""
-        return self.horizon.sim
-
-    @property
-    def task(self) -> Task:
-        """What it plans for."""
-        return self.horizon.task
-
-    @property
-    def dt(self) -> float:
-        """Of a node [s]."""
-        return self.horizon.dt
 
     def reset(self, control: ArrayLike | None = None) -> None:
         """Forgets the last plan. control: what the next one begins with, (nu,) or (nodes, nu)."""

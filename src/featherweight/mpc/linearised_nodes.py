@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _core
 from ..arrays import Array
+from ..checks import at_least
 from ..records import Record
 from ..simulation import derivatives
 from ..simulation.simulator import Simulator
@@ -32,10 +33,8 @@ class Smoothing(Record):
     def __post_init__(self) -> None:
         if not (np.isfinite(self.std) and self.std >= 0.0):
             raise ValueError(f"std: expected a number of at least 0, got {self.std!r}")
-        for name, least in (("samples", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
+        at_least(1, samples=self.samples)
+        at_least(0, seed=self.seed)
 
 
 class LinearisedNodes:

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array
+from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
-from .horizon import Horizon
+from .horizon import Horizon, Planner
 from .plan import Plan
 from .residuals import numbers_of
 from .task import Task
 
 
-class Sampling(ABC):
+class Sampling(Planner, ABC):
     """What they share; see :class:`PredictiveSampling`.
 
     noise: standard deviation at knots, in units of controls, a number or (nu,). Results depend on the seed and on the
@@ -47,12 +48,10 @@ class Sampling(ABC):
         control: ArrayLike | None = None,
         seed: int = 0,
     ) -> None:
-        self.horizon = Horizon(sim, task, nodes, dt, bounds)
-        for name, value, least in (
-            ("samples", samples, 2), ("knots", knots, 1), ("iterations", iterations, 1), ("seed", seed, 0),
-        ):  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
+        super().__init__(Horizon(sim, task, nodes, dt, bounds))
+        at_least(2, samples=samples)
+        at_least(1, knots=knots, iterations=iterations)
+        at_least(0, seed=seed)
         if knots > nodes:
             raise ValueError(f"knots: expected at most one for each of {nodes} nodes, got {knots}")
         self._noise = numbers_of("noise", noise)
@@ -63,21 +62,6 @@ class Sampling(ABC):
         self._lines = np.stack([np.interp(np.arange(nodes), at, e) for e in np.eye(knots)], axis=1)  # (nodes, knots)
         self._first = self.horizon.controls(np.zeros(sim.nu) if control is None else control)
         self.reset()
-
-    @property
-    def sim(self) -> Simulator:
-        """What it plans with."""
-        return self.horizon.sim
-
-    @property
-    def task(self) -> Task:
-        """What it plans for."""
-        return self.horizon.task
-
-    @property
-    def dt(self) -> float:
-        """Of a node [s]."""
-        return self.horizon.dt
 
     def reset(self, control: ArrayLike | None = None) -> None:
         """Forgets the last plan. control: what the next one begins with, (nu,) or (nodes, nu)."""
@@ -195,8 +179,7 @@ class CEM(Sampling):
     """
 
     def __init__(self, sim: Simulator, task: Task, *, elites: int = 8, iterations: int = 3, **settings: object) -> None:
-        if isinstance(elites, bool) or not isinstance(elites, int) or elites < 2:
-            raise ValueError(f"elites: expected an integer of at least 2, got {elites!r}")
+        at_least(2, elites=elites)
         self._elites = elites
         super().__init__(sim, task, iterations=iterations, **settings)  # type: ignore[arg-type]
         self._to_knots = np.linalg.pinv(self._lines)

@@ -92,13 +92,13 @@ class ScheduledNodes:
         self.lower, self.upper = np.full(sim.nu, -np.inf), np.full(sim.nu, np.inf)
         for k, (dof, gain, kp, kd, low, high, _) in enumerate(laws):
             self._drive[dof] += gain * mixing[k]
-            self._constant[dof] += gain * sim._actuation._offset[k]
+            self._constant[dof] += gain * sim._actuation.offset[k]
             self._stiffness[dof] += kp
             self._damping[dof] += kd
             [drivers] = np.nonzero(mixing[k])
             if len(drivers) == 1 and kp == kd == 0.0:  # a motor: its effort bounds its control
                 [driver], factor = drivers, gain * mixing[k, drivers[0]]
-                ends = sorted((x - gain * sim._actuation._offset[k]) / factor for x in (low, high))
+                ends = sorted((x - gain * sim._actuation.offset[k]) / factor for x in (low, high))
                 self.lower[driver], self.upper[driver] = (
                     max(self.lower[driver], ends[0]),
                     min(self.upper[driver], ends[1]),

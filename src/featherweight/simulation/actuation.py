@@ -87,16 +87,17 @@ class Actuation:
                     self._mixing[k, owner] += gain
         for k, owner in enumerate(self.activated):
             self._mixing[len(rows) + k, owner] = 1.0
-        self._offset = np.array(offsets + [0.0] * len(self.activated), dtype=np.float64)
-        self._is_plain = np.array_equal(self._mixing, np.eye(len(actuators))) and not self._offset.any()
+        #: What is added to controls of the core, (laws and activations,).
+        self.offset = np.array(offsets + [0.0] * len(self.activated), dtype=np.float64)
+        self._is_plain = np.array_equal(self._mixing, np.eye(len(actuators))) and not self.offset.any()
 
     def controls(self, control: Array | None) -> Array | None:
         """What the core is told, (..., laws and activations), for controls (..., nu)."""
         if self._is_plain:
             return control
         if control is None:
-            return self._offset.reshape(1, 1, -1) if self._offset.any() else None
-        return np.ascontiguousarray(control @ self._mixing.T + self._offset)
+            return self.offset.reshape(1, 1, -1) if self.offset.any() else None
+        return np.ascontiguousarray(control @ self._mixing.T + self.offset)
 
     @property
     def n_laws(self) -> int:
