@@ -1,4 +1,4 @@
-"""Times featherweight beside Pinocchio and MuJoCo, in one run, with the error beside the time: ``featherweight bench``.
+"""Time featherweight beside Pinocchio and MuJoCo, in one run, with the error beside the time.
 
 They come from their wheels (``pip install pin mujoco``) when installed; Pinocchio's C++, built for this machine by
 ``--build-peers``, joins in from then on.
@@ -59,8 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"robot files, or any of {known}")
     parser.add_argument("--fixed-base", action="store_true", help="load URDF files given by path with a fixed base")
     parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help=parts)
-    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME")
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS), metavar="NAME",
+                        help=f"of the part free: {', '.join(ALGORITHMS)} (all)")  # fmt: skip
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME",
+                        help=f"of the parts constrained and limits: {', '.join(METHODS)} (all)")  # fmt: skip
     parser.add_argument("--batch", type=int, default=256, help="samples per pass (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=250, help="steps of a simulation (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each contender (default: %(default)s)")
@@ -79,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             plot(report, options.output)
     except (ValueError, RuntimeError, OSError) as error:
         print(f"featherweight bench: {error}", file=sys.stderr)
-        return 1
+        return 1 if isinstance(error, RuntimeError) else 2
     print(f"also as JSON and Markdown in {options.output}")
     return 0
 

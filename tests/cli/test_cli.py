@@ -171,8 +171,8 @@ def test_bench_has_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert "--rounds" in out
     code, _, err = run(capsys, "bench", "no_such_robot", "--algorithms", "aba")
-    assert code == 1
-    assert "no_such_robot" in err
+    assert code == 2
+    assert "robot 'no_such_robot': neither a file nor one of" in err and "Traceback" not in err
 
 
 def test_reader_that_leaves_early_is_not_an_error() -> None:
@@ -228,6 +228,15 @@ def test_every_builtin_model_can_be_simulated(name: str, capsys: pytest.CaptureF
     code, text, _ = run(capsys, "simulate", name, "--seconds", "0.1")
     assert code == 0
     assert "failed environments" in text
+
+
+@pytest.mark.parametrize("name", ["delta", "slider_crank", "stewart"])
+def test_what_a_loop_ties_to_the_world_is_no_base(name: str) -> None:
+    """A platform on a free joint is carried by the rods at its rim: the ground is below all of it."""
+    drop = Drop(getattr(fw.models, name)())
+    assert not drop.bases
+    assert not drop.simulator.overlaps(drop.start())
+    assert [base.link for base in Drop(fw.models.loop_biped()).bases] == ["torso"]
 
 
 @pytest.mark.parametrize("file", ["features.urdf", "axes.urdf", "features.xml"])
@@ -288,6 +297,10 @@ def test_lowest_point_is_where_a_plane_first_touches(shape: fw.Body) -> None:
         (["quadruped", "--integrator", "rk4"], "for smooth motion"),
         (["quadruped", "--batch", "100000"], "--every"),
         (["quadruped", "--out", "."], "is a directory"),
+        (["quadruped", "--out", "motion.txt"], "motion.txt: expected a name that ends in .npz"),
+        (["quadruped", "--html", "page"], "page: expected a name that ends in .html"),
+        (["quadruped", "--plot", "picture.foo"], "picture.foo: a picture's name ends in .avif, .eps"),
+        (["quadruped", "--video", "video"], "video: the name of a video ends in .mp4, .mov, .mkv or .avi"),
         (["nothing_here.urdf"], "does not exist"),
     ],
 )

@@ -20,7 +20,7 @@ def axes() -> object:
 def test_every_builtin_model_can_be_drawn_within_its_axes(name: str, axes: object) -> None:
     model = getattr(fw.models, name)()
     ax = fw.draw(model, ax=axes)
-    origins = fw.forward_kinematics(model, model.neutral())[:, :3, 3]
+    origins = fw.forward_kinematics(model, model.q0)[:, :3, 3]
     for k, limits in enumerate((ax.get_xlim(), ax.get_ylim(), ax.get_zlim())):
         assert limits[0] <= origins[:, k].min()
         assert origins[:, k].max() <= limits[1]

@@ -151,6 +151,14 @@ def test_sliders_of_a_model_move_its_links_as_forward_kinematics_does(tmp_path: 
     assert np.allclose(positions, fw.forward_kinematics(model, q)[:, :3, 3], atol=1e-6)
 
 
+def test_a_model_is_shown_where_it_starts(tmp_path: Path) -> None:
+    model = fw.models.stewart()
+    text = fw.view(model, path=tmp_path / "stewart.html", open_browser=False).read_text()
+    shown = re.search(r'"q0":(\[[^\]]*\])', text)
+    assert shown and np.array_equal(json.loads(shown[1]), model.q0)
+    assert not np.array_equal(model.q0, model.neutral())
+
+
 def test_a_page_needs_no_network() -> None:
     text = page(fallen().animation())
     assert not re.findall(r'(?:src|href)\s*=\s*"', text)

@@ -68,7 +68,7 @@ def _computes() -> tuple[bool, str]:
     a = fw.aba(model, model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
     error = float(np.abs(a - np.array([0.0, 0.0, -9.81] + [0.0] * (model.nv - 3))).max())
     well = error < 1e-10
-    return well, f"free fall of a quadruped: {'right' if well else 'WRONG'} to {error:.1e} m/s^2"
+    return well, f"free fall of a quadruped: {'right' if well else 'WRONG'}, with an error of {error:.2g} m/s^2"
 
 
 def doctor() -> int:

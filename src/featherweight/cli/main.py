@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -92,29 +92,35 @@ def _sentence(error: Exception) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="featherweight",
-        description="Robot dynamics on the vector lanes of a plain CPU.",
+        description="Inspect, simulate and view robots, from URDF, SDF and MJCF files or built in.",
         epilog="examples:\n  featherweight simulate quadruped --html out/quadruped.html\n"
         "  featherweight info robot.urdf\n  featherweight COMMAND --help",
         formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"featherweight {fw.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
 
     text = "Describe a robot: joints, the tree of links, loops, actuators, sensors, keyframes, import report."
     info = commands.add_parser("info", help="describe a robot", description=text)
     _add_model_options(info)
     info.set_defaults(run=_info)
 
-    text = "Simulate a robot, dropped on the ground or on its fixed base; print a summary, save motion and picture."
+    text = "Simulate a robot, dropped on the ground or on its fixed base; print a summary; save motion, picture, video."
     simulate = commands.add_parser("simulate", help="simulate a robot, record and draw its motion", description=text)
     _add_model_options(simulate)
-    simulate.add_argument("--seconds", type=_positive_float, default=5.0, help="simulated time [s] (%(default)s)")
-    simulate.add_argument("--dt", type=_positive_float, default=2e-3, help="length of a step [s] (%(default)s)")
     simulate.add_argument(
-        "--batch", type=_positive_int, default=1, help="robots, which differ slightly at the start (1)"
+        "--seconds", type=_positive_float, default=5.0, metavar="S", help="simulated time [s] (%(default)s)"
     )
-    simulate.add_argument("--seed", type=_whole, default=0, help="random seed of these differences (%(default)s)")
+    simulate.add_argument(
+        "--dt", type=_positive_float, default=2e-3, metavar="S", help="length of a step [s] (%(default)s)"
+    )
+    simulate.add_argument(
+        "--batch", type=_positive_int, default=1, metavar="N", help="robots, which differ slightly at the start (1)"
+    )
+    simulate.add_argument(
+        "--seed", type=_whole, default=0, metavar="N", help="random seed of these differences (%(default)s)"
+    )
     simulate.add_argument(
         "--controller",
         choices=("hold", "zero"),
@@ -122,15 +128,20 @@ def _parser() -> argparse.ArgumentParser:
         help="hold: servos keep the posture; zero: no forces (%(default)s)",
     )
     simulate.add_argument(
-        "--integrator", choices=("implicit", "semi_implicit", "verlet", "rk4"), default="implicit", help="(%(default)s)"
+        "--integrator",
+        choices=("implicit", "semi_implicit", "verlet", "rk4"),
+        default="implicit",
+        help="rule by which a step advances (%(default)s)",
     )
-    simulate.add_argument("--ground", choices=("plane", "none"), default="plane", help="(%(default)s)")
+    simulate.add_argument(
+        "--ground", choices=("plane", "none"), default="plane", help="what is below the robot (%(default)s)"
+    )
     simulate.add_argument(
         "--height",
         type=_height,
         default=None,
         metavar="M",
-        help="initial height above the ground [m], or auto",
+        help="initial height above the ground [m], or auto: just above it (auto)",
     )
     simulate.add_argument("--keyframe", metavar="NAME", help="keyframe to start from (default: the initial state)")
     simulate.add_argument("--every", type=_positive_int, default=1, metavar="N", help="record every Nth step (1)")
@@ -174,7 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("doctor", help="check the installation and the optional packages", description=text)
     check.set_defaults(run=_doctor)
 
-    text = "Print a script that lets a shell complete commands, options and names of built-in models."
+    text = "Print a script that lets a shell complete commands, options and the names of built-in models."
     complete = commands.add_parser("completion", help="print a completion script for a shell", description=text)
     complete.add_argument("shell", choices=SHELLS, help="the shell")
     complete.set_defaults(run=lambda options, rest: _completion(options.shell, parser))
@@ -209,7 +220,11 @@ _EXAMPLES = {
 
 
 class _Help(argparse.HelpFormatter):
-    """Examples keep their lines."""
+    """Examples keep their lines, and every command has its description beside it."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, **{"max_help_position": 28} | options)
+        self._action_max_length = 14  # the longest command, which argparse does not count
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith("examples:") else super()._fill_text(text, width, indent)
@@ -217,7 +232,10 @@ class _Help(argparse.HelpFormatter):
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "model", metavar="MODEL", help=f"a URDF, MJCF or saved file, or one of {', '.join(builtin_models())}"
+        "model",
+        metavar="MODEL",
+        help="a URDF, SDF, xacro, MJCF or saved file, a name of robot_descriptions such as go2_description, or one of "
+        f"{', '.join(builtin_models())}",
     )
     command.add_argument("--floating-base", action="store_true", help="let the base of a robot from a file move freely")
     command.add_argument(
@@ -258,18 +276,16 @@ def _convert(options: argparse.Namespace, rest: list[str]) -> int:
         given = f"not {suffix!r}" if suffix else "and the name has no suffix"
         raise ValueError(f"{options.out}: can write .xml, .mjcf and .json files, {given}")
     model = _model_of(options)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if suffix == ".json":
-            model.save(options.out)
-        else:
-            with files.replacing(options.out) as file:
-                file.write(fw.to_mjcf(model, strict=options.strict).encode())
+    if suffix == ".json":
+        model.save(options.out)
+    else:
+        text = fw.to_mjcf(model, strict=options.strict)
+        with files.replacing(options.out) as file:
+            file.write(text.encode())
+    print(repr(model))
     if model.import_report.not_honoured:
         print(_not_honoured(model, options.model))
-    for warning in caught:
-        print(warning.message)
-    print(f"{model!r}: {options.out}")
+    print(f"file: {options.out}")
     return 0
 
 
@@ -277,24 +293,13 @@ def _convert(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
-    from ..viewer.film import check_installed, save_video
+    from ..viewer.film import save_video
     from ..viewer.page import save_page
     from .simulate import Drop
-    from .simulate_picture import figure_class, save_picture
+    from .simulate_picture import save_picture
 
     model = _model_of(options)
-    for path in filter(
-        None, (options.out, options.plot, options.html, options.video)
-    ):  # found out before, not after, the work
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(f"{path} is a directory, expected a file")
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(f"{path}: no permission to write to {path.parent}")
-    if options.plot is not None:
-        figure_class()
-    if options.video is not None:
-        check_installed()
+    _check_files(options)
     _check_size(model, options)
     drop = Drop(
         model,
@@ -337,6 +342,28 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
     if record.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_CHECK_FAILED if record.failed else 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """That they can be written is found out before the work, not after it."""
+    from ..viewer.film import check_installed, check_name
+    from .simulate_picture import check_format
+
+    for path, suffix in ((options.out, ".npz"), (options.html, ".html"), (options.plot, ""), (options.video, "")):
+        if path is None:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a directory, expected a file")
+        if not path.name.endswith(suffix):
+            raise ValueError(f"{path}: expected a name that ends in {suffix}")
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"{path}: no permission to write to {path.parent}")
+    if options.plot is not None:
+        check_format(options.plot)
+    if options.video is not None:
+        check_installed()
+        check_name(options.video)
 
 
 def _not_honoured(model: Model, file: str) -> str:

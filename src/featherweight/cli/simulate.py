@@ -3,7 +3,7 @@
 >>> drop = Drop(fw.models.quadruped(), dt=2e-3)
 >>> record = drop.run(seconds=0.5)
 >>> record.summary()["failed environments"]
-'0'
+'0 of 1'
 """
 
 from __future__ import annotations
@@ -283,10 +283,10 @@ class Record:
             "computed in": f"{self.seconds:.3g} s: {rate:,.0f} steps/s, {rate * sim.dt:,.1f} times real time",
             "contacts": f"{contacts.mean():.1f} on average, {contacts.max()} at most",
             "energy": f"{self.energy(0):.4g} J at the start, {self.energy(-1):.4g} J at the end",
-            "worst residual": f"{self.columns['residual'].max():.1e} of the velocities",
+            "worst residual": f"{self.columns['residual'].max():.2g}, relative to the velocities",
             "unconverged steps": f"{self.unconverged:,} of {total:,}",
-            "deepest penetration": f"{1e3 * self.columns['penetration'].max():.2g} mm",
-            "failed environments": f"{self.failed}",
+            "deepest penetration": _millimetres(self.columns["penetration"].max()),
+            "failed environments": f"{self.failed} of {self.batch}",
             f"final height of the {what}": f"{height[-1, 0]:.4f} m{spread}",
         }
 
@@ -306,3 +306,9 @@ class Record:
         } | scene_arrays(self.drop.simulator.scene)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_arrays(path, arrays)
+
+
+def _millimetres(length: float) -> str:
+    if 0.0 < length < 1e-6:
+        return "below 0.001 mm"
+    return f"{1e3 * length:.0f} mm" if length >= 0.1 else f"{1e3 * length:.2g} mm"

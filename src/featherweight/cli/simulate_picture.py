@@ -14,6 +14,14 @@ from .simulate import Record
 _SHOWN = 50  # environments of a batch
 
 
+def check_format(path: Path) -> None:
+    """Raises ImportError, which says what to install, without Matplotlib; ValueError if it has no such format."""
+    known = figure_class()().canvas.get_supported_filetypes()
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix and suffix not in known:
+        raise ValueError(f"{path}: a picture's name ends in .{', .'.join(sorted(known))}")
+
+
 def figure_class() -> Any:
     """Matplotlib's Figure, or an error that says what to install."""
     try:

@@ -58,19 +58,24 @@ class Base(Record):
 
 
 def bases(model: Model) -> list[Base]:
-    """Of all trees whose base can travel without a motor."""
+    """Of all trees whose base can travel without a motor, and which no loop ties to what cannot."""
     carried: dict[str, list[ModelJoint]] = {}
+    tree = {WORLD: WORLD}  # the link at the root, by link
     for joint in (model.joint(each.name) for each in model.description.joints):
         carried.setdefault(joint.parent, []).append(joint)
-    found = []
+        tree[joint.child] = joint.child if joint.parent == WORLD else tree[joint.parent]
+    found = {}
     for root in carried.get(WORLD, []):
         joints = [root]
         while model.link(joints[-1].child).inertia is None and len(carried.get(joints[-1].child, ())) == 1:
             joints += carried[joints[-1].child]
         if any(_travels(model, joint) for joint in joints):
             moving = tuple(joint for joint in joints if joint.nv)
-            found.append(Base(joints[-1].child, moving, _height(model, moving)))
-    return found
+            found[root.child] = Base(joints[-1].child, moving, _height(model, moving))
+    ties = [{tree[closure.link], tree[closure.to]} for closure in model.description.closures]
+    while held := {root for tie in ties if not tie <= found.keys() for root in tie & found.keys()}:
+        found = {root: base for root, base in found.items() if root not in held}
+    return list(found.values())
 
 
 def _travels(model: Model, joint: ModelJoint) -> bool:

@@ -24,7 +24,7 @@ _DRAWN = ("box", "sphere", "ellipsoid", "capsule", "cylinder")  # matplotlib is 
 
 
 def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: float = 1.0) -> Any:
-    """Draw ``model`` at the configuration ``q`` ``(nq,)``, by default the neutral one; returns the axes.
+    """Draw ``model`` at the configuration ``q`` ``(nq,)``, by default its initial one; returns the axes.
 
     ax: 3-D axes to draw on, e.g. of ``plt.subplot(projection="3d")``; new ones by default. Several calls on the
     same axes share a scene. alpha: opacity. Visual shapes are drawn, or collision shapes if there are none; of a mesh
@@ -37,7 +37,7 @@ def draw(model: Model, q: ArrayLike | None = None, ax: Any = None, *, alpha: flo
     toolkit = _matplotlib("mpl_toolkits.mplot3d.art3d")
     if ax is None:
         ax = _matplotlib("matplotlib.pyplot").figure().add_subplot(projection="3d")
-    placements = _core.forward_kinematics(model, model.neutral() if q is None else q)
+    placements = _core.forward_kinematics(model, model.q0 if q is None else q)
     if placements.ndim != 3:
         raise ValueError(f"q: expected one configuration, shape ({model.nq},), got {np.shape(np.asarray(q))}")
 

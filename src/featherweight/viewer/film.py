@@ -25,6 +25,7 @@ from .surfaces import Surface
 Picture = NDArray[np.uint8]
 
 _INSTALL = 'pip install "featherweight[video]"'
+_SUFFIXES = (".mp4", ".mov", ".mkv", ".avi")
 _FINER = 2  # pixels rendered for each one shown, in each direction: smooth edges
 _SUN = np.array([0.35, -0.5, 1.0])  # towards the light
 _BACKGROUND = (0.93, 0.95, 0.97)
@@ -83,8 +84,9 @@ def save_video(
 
     If it is interrupted, the frames rendered so far are a valid video.
     """
-    shown = animation.frames(fps, most=100_000)
     target = Path(path)
+    check_name(target)
+    shown = animation.frames(fps, most=100_000)
     target.parent.mkdir(parents=True, exist_ok=True)
     pictures = render(shown, size=size, environment=environment)
     first = next(pictures)  # what cannot be rendered is found out before a file is touched
@@ -112,7 +114,7 @@ def _video(path: Path, fps: float, size: tuple[int, int]) -> Any:
             writer.send(np.ascontiguousarray((yield)))
     except OSError:  # which repeats all that ffmpeg was told
         raise OSError(
-            f"{path}: cannot be written as a video; use a name like motion.mp4 in a writable folder"
+            f"{path}: the video cannot be written; is there room in its folder, and leave to write?"
         ) from None
     finally:
         writer.close()
@@ -143,6 +145,16 @@ def check_installed() -> None:
     """Raises ImportError, which says what to install, if videos cannot be made."""
     for name in ("panda3d.core", "imageio_ffmpeg"):
         _module(name)
+
+
+def check_name(path: Path) -> None:
+    """Raises ValueError if the name is neither that of a video nor that of numbered images."""
+    if "%" not in path.name and path.suffix.lower() not in _SUFFIXES:
+        *most, last = _SUFFIXES
+        raise ValueError(
+            f"{path}: the name of a video ends in {', '.join(most)} or {last}; "
+            "that of numbered images is like frame_%04d.png"
+        )
 
 
 def _module(name: str) -> Any:

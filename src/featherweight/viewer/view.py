@@ -105,7 +105,7 @@ def _open(url: str) -> None:
 
 def _animation(what: Model | Animated, q: ArrayLike | None) -> Animation:
     if isinstance(what, Model):
-        values = what.neutral() if q is None else real_numbers("q", q)
+        values = what.q0 if q is None else real_numbers("q", q)
         if values.shape != (what.nq,):
             raise ValueError(f"q: expected one configuration, shape ({what.nq},), got {values.shape}")
         return Animation(World.of(what), what.name, np.zeros(1), values[None, None])
