@@ -101,17 +101,13 @@ class ClosedLinearisation : public StepLinearisation {
   void add_closure(int k, const SolvedRow* solved, int n, int held) {
     const Closure<double>& closure = scene_.closures[k];
     DiffContact& c = contacts_[n_contacts_];
-    c.between = closure.length > 0 ? Between::rod : Between::closure;
-    c.contact = nullptr;
-    c.held = k;
+    c.start(closure.length > 0 ? Between::rod : Between::closure, k, m_);
     c.link[0] = closure.a.link, c.link[1] = closure.b.link;
     const Pose<double> a = frame_in_world(closure.a, world_.pose), b = frame_in_world(closure.b, world_.pose);
     c.point = b.p;
     c.rod = a.p - b.p;
     for (int i = 0; i < 3; ++i) c.axis[i] = FW_ISA::column(a.R, i);
     if (c.between == Between::rod) c.axis[0] = line_between(a, b).direction;
-    c.rows = m_;
-    for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
     for (int r = 0; r < n; ++r) {
       if (depends_on_others(solved[r], held + r)) continue;
       const int component = c.between == Between::rod ? 0 : closure.axes[solved[r].component];
@@ -128,12 +124,8 @@ class ClosedLinearisation : public StepLinearisation {
   void add_coupling(int k, const SolvedRow& solved, int held) {
     if (depends_on_others(solved, held)) return;
     DiffContact& c = contacts_[n_contacts_];
-    c.between = Between::coupling;
-    c.contact = nullptr;
-    c.held = k;
-    c.link[0] = c.link[1] = -1;
-    c.rows = m_, c.first = n_path_, c.count = 0;
-    for (int i = 0; i < 6; ++i) c.force[i] = c.correction[i] = 0;
+    c.start(Between::coupling, k, m_);
+    c.first = n_path_, c.count = 0;
     add_row_that_holds(-1, solved, true, held);
     ++n_contacts_;
   }

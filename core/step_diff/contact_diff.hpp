@@ -42,6 +42,16 @@ struct DiffContact {
 
   bool is_held() const { return between != Between::contact && between != Between::joints; }
 
+  // One without a contact. which: of closures, rows of joints or couplings; row: its first.
+  void start(Between what, int which, int row) {
+    between = what;
+    contact = nullptr;
+    held = which;
+    link[0] = link[1] = -1;
+    rows = row;
+    for (int k = 0; k < 6; ++k) force[k] = correction[k] = 0;
+  }
+
   // Of motions of a and b given as twists of the point.
   template <class S>
   ContactRates<S> rates(const Motion<S>& a, const Motion<S>& b) const {

@@ -298,12 +298,8 @@ class LinearisedRows {
   // A row along degrees of freedom, which nothing turns.
   DiffRow& add_joint_row(int joint_row, const SolvedRow& solved) {
     DiffContact& joints = contacts_[n_contacts_];
-    joints.between = Between::joints;
-    joints.contact = nullptr;
-    joints.held = joint_row;
-    joints.link[0] = joints.link[1] = -1;
-    joints.rows = m_, joints.first = n_path_, joints.count = 0;
-    for (int k = 0; k < 6; ++k) joints.force[k] = joints.correction[k] = 0;
+    joints.start(Between::joints, joint_row, m_);
+    joints.first = n_path_, joints.count = 0;
     for_joint_terms(joints, [&](int f, double) { path_[n_path_++] = f, ++joints.count; });
     DiffRow& row = rows_[m_++];
     row = {};
