@@ -471,7 +471,7 @@ class Levelled {
 
  private:
   static constexpr double one_patch = 1e-8;  // as there
-  int outward_ = 0;                          // 1 if a moves over b, -1 if b moves under a; 0: the middle of both
+  int outward_ = 0;                          // 1 if a moves over b, -1 if b moves under a; 0: between both
   bool is_touching_ = false;                 // the surface of what moves, or that of the other
   int n_;
   const Contact* points_;
@@ -485,14 +485,10 @@ class Levelled {
   // Before it was put there.
   double height_rate(int k, int c) const { return dot(rates_[k].a[c], normal(k)) + dot(rates_[k].at, rates_[k].n[c]); }
   double plane_rate(int first, int c) const {
-    double sum = 0;
-    int members = 0, nearest = first;
-    for (int k = first; k < n_; ++k) {
-      if (patch_[k] != first) continue;
-      sum += height_rate(k, c), ++members;
-      if (points_[k].gap < points_[nearest].gap) nearest = k;
-    }
-    if (outward_ == 0) return sum / members;
+    int nearest = first;
+    for (int k = first; k < n_; ++k)
+      if (patch_[k] == first && points_[k].gap < points_[nearest].gap) nearest = k;
+    if (outward_ == 0) return height_rate(nearest, c);
     const double open = is_touching_ && points_[nearest].gap > 0 ? 1 : 0;
     return height_rate(nearest, c) + outward_ * (open - 0.5) * rates_[nearest].s[c];
   }

@@ -106,7 +106,7 @@ def test_bad_arguments_are_refused_by_name() -> None:
         ("MPPI", {"temperature": 0.0}, "temperature: expected a positive number"),
         ("CEM", {"elites": 1}, "elites: expected an integer of at least 2"),
         ("DIAL", {"shrink": 2.0}, "shrink: expected a factor"),
-        ("predictive", {"iterations": 0}, "iterations: expected an integer"),
+        ("predictive", {"iterations": 0}, "iterations: expected a positive integer"),
     ]
     for kind, settings, message in bad:
         with pytest.raises(ValueError, match=message):

@@ -161,5 +161,6 @@ def test_a_trajectory_file_holds_what_was_simulated(tmp_path: Path) -> None:
     motion.save(tmp_path / "trajectory.npz")
     with np.load(tmp_path / "trajectory.npz") as file:
         single = {"time", "q", "v", "dt", "residual", "penetration", "unconverged", "failed"}
-        assert set(file) == single | {"residuals", "penetrations"}
+        drawn = {"model", *(f"still_{what}" for what in ("names", "colours", "sizes", "vertices", "faces"))}
+        assert set(file) == single | {"residuals", "penetrations"} | drawn
         assert np.array_equal(file["q"], motion.q) and np.array_equal(file["time"], motion.time)
