@@ -17,6 +17,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
             "decomposed",
             *("Geometry", "Inertia", "solid_inertia", "pose", "Material", "ContactLaw", "ContactPair", "Medium"),
             *("FluidShape", "Actuator", "Activation", "Muscle", "Closure", "Coupling", "Keyframe", "Mimic", "Tendon"),
+            "Strut",
             *("ImportReport", "ImportNote", "Severity", "ModelError", "ModelImportError"),
         ),
     ),
@@ -51,7 +52,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
             *("frame_acceleration_derivatives", "FrameAccelerationDerivatives", "jacobian_time_derivative"),
             *("center_of_mass_derivatives", "CenterOfMassDerivatives", "centroidal_momentum_derivatives"),
             *("CentroidalMomentumDerivatives", "StepDerivatives", "Gradient", "RolloutGradient", "Linearisation"),
-            *("smooth", "Smoothed", "smooth_step", "SmoothedStep", "torch", "jax"),
+            *("smooth", "Smoothed", "smooth_step", "SmoothedStep"),
+            *("relaxed", "Relaxed", "RelaxedRollout", "relaxed_step", "RelaxedStep", "torch", "jax"),
         ),
     ),
     "simulation": (

@@ -131,4 +131,4 @@ def test_the_page_has_a_curve_of_residuals() -> None:
     sim = fw.Simulator(a_scene(), 2e-3)
     trajectory = sim.rollout(a_start(sim, 2), n_steps=30)
     curves = trajectory.animation().curves
-    assert np.array_equal(curves["residual [1]"], trajectory.residuals) and "energy [J]" in curves
+    assert np.array_equal(curves["residual"], trajectory.residuals) and "energy [J]" in curves

@@ -68,14 +68,21 @@ def test_sliders_move_a_paused_view_and_a_closed_browser_is_not_missed() -> None
 def test_a_live_view_waits_while_it_is_paused() -> None:
     sim = fw.Simulator(fw.models.pendulum())
     with fw.view(sim, live=True, open_browser=False) as shown:
-        shown._goes_on.clear()  # as the button does
+        shown._press("pause")
         waiting = threading.Thread(target=shown.update, args=(sim.state(),))
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
-        shown._go_on(step_only=True)
+        shown._press("step")
         waiting.join(10.0)
         assert not waiting.is_alive() and not shown._goes_on.is_set()  # one, and it waits again
+
+
+def test_a_live_view_is_called_by_what_it_shows() -> None:
+    scene = fw.Scene()
+    scene.add(fw.models.pendulum(), name="clock")
+    with fw.view(fw.Simulator(scene), live=True, open_browser=False) as shown:
+        assert repr(shown) == f"<LiveView of 'clock' at {shown.url}>"
 
 
 def test_a_closed_view_says_so() -> None:

@@ -29,7 +29,7 @@ def test_what_was_saved_is_what_was_shown(tmp_path: Path, batch: int | None) -> 
     motion.save(tmp_path / "crate.npz")
     shown, expected = saved_motion(tmp_path / "crate.npz", unneeded, None).animation(), motion.animation()
     assert np.array_equal(shown.q, expected.q) and np.array_equal(shown.time, expected.time)
-    assert list(shown.curves) == ["residual [1]"]
+    assert list(shown.curves) == ["residual"]
     assert [(item.name, item.role, item.colour) for item in shown.world.items] == [
         (item.name, item.role, item.colour) for item in expected.world.items
     ]

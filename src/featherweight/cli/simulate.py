@@ -264,7 +264,7 @@ class Record:
         """The motion as it is shown, with contacts, energy and residual."""
         q, v = self.columns["q"], self.columns["v"]
         energy = self._energies(q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])).reshape(q.shape[:2])
-        curves = {"energy [J]": energy.T, "residual [1]": self.columns["residual"].T}
+        curves = {"energy [J]": energy.T, "residual": self.columns["residual"].T}
         world = World.of(self.drop.simulator.scene)
         arrows = _Arrows(self.trajectory.contacts)
         return Animation(world, self.drop.robot.name, self.columns["time"], np.moveaxis(q, 1, 0), arrows, curves)

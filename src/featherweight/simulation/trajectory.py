@@ -98,7 +98,7 @@ class Trajectory(Record):
             raise ValueError("the trajectory has no rows to show: roll out with record=True and at least one step")
         q, v = (x.reshape(-1, len(self.time), x.shape[-1]) for x in (self.q, self.v))
         arrows = [ContactArrows(each.environment, each.position, each.force_world) for each in self.contacts]
-        curves = self._energies(q, v) | {"residual [1]": self.residuals.reshape(q.shape[:2])}
+        curves = self._energies(q, v) | {"residual": self.residuals.reshape(q.shape[:2])}
         return Animation(World.of(self.simulator.scene), title_of(self.simulator.scene), self.time, q, arrows, curves)
 
     def _energies(self, q: Array, v: Array) -> dict[str, Array]:

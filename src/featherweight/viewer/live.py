@@ -25,7 +25,9 @@ MOST_ENVIRONMENTS = 16
 _FIRST_PORT = 8080
 _INSTALL = 'pip install "featherweight[view]"'
 _TRAIL, _TRAIL_PERIOD = 1000, 0.1  # points, and the least time between two drawings [s]
-_RED, _PINK = (220, 40, 40), (208, 28, 139)
+_RED, _PINK, _GRID = (220, 40, 40), (208, 28, 139), (150, 160, 172)
+_FIELD = np.deg2rad(35.0)  # of view
+_DIRECTION = np.array([0.57, -0.74, 0.35])  # towards the camera
 _LAYERS: dict[Layer, str] = {
     "visual": "visual shapes",
     "collision": "collision shapes",
@@ -47,13 +49,14 @@ class LiveView:
     >>> live.update(sim.state())  # doctest: +SKIP
     """
 
-    def __init__(self, world: World, q: ArrayLike, *, host: str = "127.0.0.1", port: int | None = None) -> None:
+    def __init__(
+        self, world: World, q: ArrayLike, title: str, *, host: str = "127.0.0.1", port: int | None = None
+    ) -> None:
         viser = _viser()
         wanted = _FIRST_PORT if port is None else _checked_port(host, port)
         self.world = world
-        self._server = viser.ViserServer(
-            host=host, port=wanted, label=f"featherweight: {world.model.name}", verbose=False
-        )
+        self._title = title
+        self._server = viser.ViserServer(host=host, port=wanted, label=f"featherweight: {title}", verbose=False)
         self._closed = False
         self.url = f"http://{host}:{self._server.get_port()}"  # viser takes the next free port
         self._server.scene.set_up_direction("+z")
@@ -66,12 +69,11 @@ class LiveView:
         lower, upper = world.bounds(np.asarray(_core.forward_kinematics(world.model, start[0])))
         self._size = max(float(np.linalg.norm(upper - lower)), 0.1)
         self._spacing = 1.15 * max(float((upper - lower)[:2].max()), 0.05) + 0.1 * self._size
-        self._look_at(0.5 * (lower + upper), len(start))
+        self._middle = 0.5 * (lower + upper)
         for k, item in enumerate(world.items):
             if item.link < 0:
                 add_item(self._server, world, k, f"/world/{k}", visible=True)
-        floor = world.floor() or 0.0
-        self._server.scene.add_grid("/grid", infinite_grid=True, plane="xy", position=(0.0, 0.0, floor))
+        self._add_grid(world.floor() or 0.0)
         self._environments: list[LiveEnvironment] = []
         self._curves: LiveCurves | None = None  # created when there is something to draw
         self._contacts: list[Any] = []
@@ -124,11 +126,13 @@ class LiveView:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<LiveView of {self.world.model.name!r} at {self.url}>"
+        return f"<LiveView of {self._title!r} at {self.url}>"
 
     def _show(self, q: Array) -> Array:
         """Environments at q (n, nq), as many as are shown; returns the centre of mass of the first, (3,)."""
         shown = q[:MOST_ENVIRONMENTS]
+        if len(shown) > len(self._environments):
+            self._look_at(len(shown))
         for k in range(len(self._environments), len(shown)):
             place = self._spacing * np.array([k % _columns(len(shown)), k // _columns(len(shown)), 0.0])
             added = LiveEnvironment(self._server, self.world, k, place, self._size, self._visible)
@@ -189,12 +193,30 @@ class LiveView:
         scene.add_light_hemisphere("/lights/sky", ground_color=(185, 194, 208), intensity=1.9)
         scene.add_light_directional("/lights/sun", color=(255, 246, 234), intensity=2.0, position=(0.7, -0.9, 2.4))
 
-    def _look_at(self, middle: Array, n: int) -> None:
-        """Puts the camera where ``n`` environments are in view, the first of them around ``middle``."""
+    def _add_grid(self, floor: float) -> None:
+        """In the colours of a page, and faint where lines would run into each other."""
+        tile = 10.0 ** np.round(np.log10(self._size)) / 2.0
+        self._server.scene.add_grid(
+            "/grid",
+            infinite_grid=True,
+            plane="xy",
+            position=(0.0, 0.0, floor + 4e-3 * self._size),
+            cell_size=tile,
+            section_size=tile,
+            cell_color=_GRID,
+            section_color=_GRID,
+            fade_distance=30.0 * self._size,
+        )
+
+    def _look_at(self, n: int) -> None:
+        """Puts the camera, of browsers that are here and of those to come, where ``n`` environments are in view."""
         across = self._spacing * (_columns(n) - 1)
-        target = middle + 0.5 * across * np.array([1.0, 1.0, 0.0])
-        self._server.initial_camera.look_at = target
-        self._server.initial_camera.position = target + (self._size + across) * np.array([1.1, -1.1, 0.7])
+        target = self._middle + 0.5 * across * np.array([1.0, 1.0, 0.0])
+        here = [client.camera for client in self._server.get_clients().values()]
+        for camera in (self._server.initial_camera, *here):
+            camera.fov = _FIELD
+            camera.position = target + (self._size + across) * 2.2 * _DIRECTION
+            camera.look_at = target
 
     def _turn(self, at: int, value: float) -> None:
         q = self._q.copy()
@@ -205,9 +227,8 @@ class LiveView:
         gui = self._server.gui
         self._clock = gui.add_text("time", "0.000 s", disabled=True)
         self._step_only = False
-        gui.add_button("pause").on_click(lambda _: self._goes_on.clear())
-        gui.add_button("step").on_click(lambda _: self._go_on(step_only=True))
-        gui.add_button("continue").on_click(lambda _: self._go_on(step_only=False))
+        buttons = gui.add_button_group("simulation", ("pause", "step", "continue"))
+        buttons.on_click(lambda _: self._press(buttons.value))
         for layer, name in _LAYERS.items():
             box = gui.add_checkbox(name, self._visible[layer])
             box.on_update(lambda _, layer=layer, box=box: self._switch(layer, bool(box.value)))
@@ -223,6 +244,12 @@ class LiveView:
     def _switch_trail(self) -> None:
         if self._trail_line is not None:
             self._trail_line.visible = bool(self._trail_box.value)
+
+    def _press(self, button: str) -> None:
+        if button == "pause":
+            self._goes_on.clear()
+        else:
+            self._go_on(step_only=button == "step")
 
     def _go_on(self, *, step_only: bool) -> None:
         self._step_only = step_only

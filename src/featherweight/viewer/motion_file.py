@@ -74,7 +74,7 @@ def saved_motion(path: Path, find: Callable[[str], Model], robot: str | None) ->
     curves = {}
     for name in ("residual", "residuals"):  # of every row, not the worst of all
         if name in arrays and np.size(arrays[name]) == q.shape[0] * q.shape[1]:
-            curves["residual [1]"] = np.asarray(arrays[name], dtype=np.float64).reshape(q.shape[:2])
+            curves["residual"] = np.asarray(arrays[name], dtype=np.float64).reshape(q.shape[:2])
     return SavedMotion(Animation(world, path.name, time, q, (), curves))
 
 

@@ -100,6 +100,7 @@ def _data(animation: Animation) -> dict[str, Any]:
         "size": extent.size,
         "floor": world.floor(),
         "travels": extent.travels,
+        "loops": len(model.description.closures),
     }
 
 

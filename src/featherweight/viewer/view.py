@@ -83,7 +83,7 @@ def view(
     """
     animation = _animation(what, q)
     if live:
-        shown = LiveView(animation.world, animation.q[:, 0], host=host, port=port)
+        shown = LiveView(animation.world, animation.q[:, 0], animation.title, host=host, port=port)
         if isinstance(what, Model):
             shown.add_joint_sliders()
         if open_browser:

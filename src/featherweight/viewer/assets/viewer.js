@@ -16,6 +16,11 @@
     m[at], m[at + 1], m[at + 2], m[at + 3], m[at + 4], m[at + 5], m[at + 6], m[at + 7],
     m[at + 8], m[at + 9], m[at + 10], m[at + 11], 0, 0, 0, 1);
 
+  function nice(length) {
+    const power = Math.pow(10, Math.floor(Math.log10(length)));
+    return power * [1, 2, 5, 10].find((factor) => factor * power >= length * (1 - 1e-9));
+  }
+
   const placements = floats(data.placements), centers = floats(data.centers);
   const lower = new THREE.Vector3(...data.lower), upper = new THREE.Vector3(...data.upper);
   const size = Math.max(data.size, 0.05), whole = Math.max(upper.distanceTo(lower), size);
@@ -47,9 +52,11 @@
   middle.x += 0.5 * (columns - 1) * spacing;
   middle.y += 0.5 * (rows - 1) * spacing;
 
-  scene.fog = new THREE.Fog(0, 8 * size + 4 * radius, 25 * size + 8 * radius);
-  const sky = new THREE.HemisphereLight(0xffffff, 0xb9c2d0, 1.9);
-  const sun = new THREE.DirectionalLight(0xfff6ea, 2.0);
+  // tiles of 1, 2 or 5 times a power of ten, in a field that ends in the fog, whatever is looked at
+  const cells = 120, tile = nice(0.4 * radius), reach = 0.48 * cells * tile;
+  scene.fog = new THREE.Fog(0, 0.4 * reach, reach);
+  const sky = new THREE.HemisphereLight(0xf4f8ff, 0x98a3b4, 1.6);
+  const sun = new THREE.DirectionalLight(0xfff9f1, 2.3);
   const to_sun = new THREE.Vector3(0.7, -0.9, 2.4).multiplyScalar(1.5 * radius);
   sun.castShadow = true;
   sun.shadow.mapSize.set(4096, 4096);
@@ -66,10 +73,19 @@
     sun.position.copy(target).add(to_sun);
   }
   function frame_everything() {
-    const half = Math.PI / 360 * camera.fov, across = Math.atan(Math.tan(half) * Math.min(camera.aspect, 1));
+    const upwards = Math.tan(Math.PI / 360 * camera.fov), sideways = upwards * camera.aspect;
     const direction = new THREE.Vector3(1, -1.3, 0.62).normalize();
+    const right = new THREE.Vector3(0, 0, 1).cross(direction).normalize(), up = direction.clone().cross(right);
+    const half = travels ? new THREE.Vector3(1, 1, 1).multiplyScalar(radius / Math.sqrt(3)) : upper.clone().sub(lower)
+      .add(new THREE.Vector3(columns - 1, rows - 1, 0).multiplyScalar(spacing)).multiplyScalar(0.5);
+    let distance = 0;  // from which every corner of the box around everything is in view
+    for (let k = 0; k < 8; ++k) {
+      const corner = half.clone().multiply(new THREE.Vector3(k & 1 ? 1 : -1, k & 2 ? 1 : -1, k & 4 ? 1 : -1));
+      const away = Math.max(Math.abs(corner.dot(right)) / sideways, Math.abs(corner.dot(up)) / upwards);
+      distance = Math.max(distance, corner.dot(direction) + away);
+    }
     controls.target.copy(middle);
-    camera.position.copy(middle).addScaledVector(direction, 1.08 * radius / Math.sin(across));
+    camera.position.copy(middle).addScaledVector(direction, 1.2 * distance);
     aim(middle);
     controls.update();
   }
@@ -139,9 +155,8 @@
     floor.receiveShadow = true;
     scene.add(floor);
   }
-  const tile = Math.pow(10, Math.round(Math.log10(size)) - 1) * 5;
   // a grid of short segments: software renderers drop lines that reach behind the camera
-  const cells = 80, corners = [];
+  const corners = [];
   for (let i = 0; i <= cells; ++i)
     for (let j = 0; j < cells; ++j) {
       const u = (i - cells / 2) * tile, v = (j - cells / 2) * tile;
@@ -158,7 +173,6 @@
     scene.fog.color.set(back);
     plain_ground.color.set(dark.matches ? 0x2a323d : 0xe6eaef);
     grid.material.color.set(dark.matches ? 0x3d4856 : 0xbfc9d4);
-    sky.intensity = dark.matches ? 1.7 : 1.9;
   }
 
   // trails of the centre of mass
@@ -283,7 +297,9 @@
         slider.min = bound(joint.lower, joint.type === "prismatic" ? -1 : -Math.PI);
         slider.max = bound(joint.upper, joint.type === "prismatic" ? 1 : Math.PI);
         slider.value = q[at];
-        const text = () => `${joint.name}: ${q[at].toFixed(3)}`;
+        const unit = joint.type === "prismatic" || (joint.type === "planar" && k < 2) ? "m" : "rad";
+        const which = joint.nq > 1 ? ` (${k + 1} of ${joint.nq})` : "";
+        const text = () => `${joint.name}${which}: ${q[at].toFixed(2)} ${unit}`;
         const caption = document.createElement("span");
         caption.textContent = text();
         slider.oninput = () => { q[at] = Number(slider.value); caption.textContent = text(); place_by_hand(); };
@@ -293,11 +309,15 @@
       start += joint.nq;
     }
     find("timeline").style.display = "none";
+    if (data.loops) find("note").textContent = "Sliders move the joints of the tree: they open its loops.";
   }
 
   // -- curves ---------------------------------------------------------------------------------------------------------
 
-  const curves = Object.entries(data.curves).map(([name, text]) => ({ name, values: floats(text) }));
+  const curves = Object.entries(data.curves).map(([name, text]) => {
+    const by_powers = name === "residual";  // of ten; what is zero is at the bottom
+    return { name, values: floats(text), scale: by_powers ? (x) => Math.log10(Math.max(x, 1e-16)) : (x) => x };
+  });
   const canvas = find("curves"), plot = { width: Math.min(300, window.innerWidth - 60), height: 84 };
   if (curves.length === 0 || n_frames < 2) find("plots").style.display = "none";
   canvas.width = plot.width * 2;
@@ -315,10 +335,10 @@
       const first = curve.values.slice(0, n_frames);
       let low = Infinity, high = -Infinity;
       for (const x of first) if (Number.isFinite(x)) low = Math.min(low, x), high = Math.max(high, x);
-      if (!(high > low)) high = low + Math.max(1e-12, Math.abs(low) * 1e-3);
+      const bottom = curve.scale(low), span = curve.scale(high) - bottom || Math.max(1e-12, Math.abs(low) * 1e-3);
       const top = row * plot.height + 20, height = plot.height - 30;
       const X = (k) => 10 + (plot.width - 20) * k / (n_frames - 1);
-      const Y = (x) => top + height * (1 - (x - low) / (high - low));
+      const Y = (x) => top + height * (1 - (curve.scale(x) - bottom) / span);
       pen.fillStyle = ink("ink");
       pen.fillText(`${curve.name}: ${short(first[frame])}`, 10, top - 7);
       const range = `${short(low)} to ${short(high)}`;
