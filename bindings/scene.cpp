@@ -223,11 +223,12 @@ void bind_scene(nb::module_& m) {
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
              const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings,
              const std::vector<GuideTuple>& guides, const std::vector<StrutTuple>& struts,
-             const std::vector<TendonRowTuple>& tendon_rows) {
+             const std::vector<TendonRowTuple>& tendon_rows, std::vector<int> switched) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             couple(spec, model, couplings, guides);
             string_up(spec, model, tendon_rows);
             spec.rules = std::move(rules);
+            spec.switched = std::move(switched);
             spec.damping = std::move(damping);
             spec.inertias = std::move(inertias);
             immerse(spec, model, medium, boxes, ellipsoids);
@@ -244,7 +245,7 @@ void bind_scene(nb::module_& m) {
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
           nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("guides"), nb::arg("struts"),
-          nb::arg("tendon_rows"))
+          nb::arg("tendon_rows"), nb::arg("switched"))
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

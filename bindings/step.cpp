@@ -66,7 +66,7 @@ void rollout(Environments& self, int first, int n_steps, const nb::object& tau, 
   }
   without_gil([&] {
     self.rollout(job, n_threads, keep);
-    if (keep && read) replace_impulses(simulation.scene(), read_impulses(self, n_threads), self, *keep);
+    if (keep && read) replace_impulses(read_impulses(self, n_threads), self, *keep);
   });
 }
 
@@ -160,6 +160,10 @@ void restart(Environments& self, Rows rows, Starts q, Starts v) {
       const std::size_t width = never->size() / self.batch();
       std::fill_n(never->begin() + e * width, width, 0.0);
     }
+    const std::size_t n_grips = self.switches().size() / self.batch();
+    std::fill_n(self.switches().begin() + static_cast<std::ptrdiff_t>(e * n_grips), n_grips, 0.0);
+    for (std::size_t g = e * n_grips; g < (e + 1) * n_grips; ++g)
+      for (std::size_t x = 0; x < grip_pose_numbers; ++x) self.grips()[g * grip_pose_numbers + x] = x == 6 ? 1.0 : 0.0;
     self.reports()[e] = {};
     self.contacts()[e].count = 0;
   }
@@ -216,16 +220,30 @@ int source_code(const Scene& scene, const SolvedRow& row) {
 }
 
 nb::dict solved_rows(const KeptSolutions& kept, const Simulation& simulation) {
-  const Scene& scene = simulation.scene();
+  const Scene& scene = simulation.scene();  // joint rows are the same in all
   nb::dict rows;
-  std::vector<double> environment;
+  std::vector<double> environment, closure;
+  // Closures and couplings by their numbers in the whole scene.
+  for (const SceneRun& run : kept.scenes)
+    for (std::size_t k = run.begin; k < run.end; ++k)
+      for (int r = 0; r < kept.of[k].n_rows; ++r) {
+        const SolvedRow& row = kept.of[k].rows[r];
+        if (row.source != RowSource::closure) continue;
+        const int first = run.scene->first_kept(row.index);
+        int part = row.index;
+        while (scene.held.parts[part].first < first) ++part;
+        closure.push_back(part);
+      }
+  auto next_closure = closure.begin();
   for (std::size_t k = 0; k < kept.of.size(); ++k)
     environment.insert(environment.end(), static_cast<std::size_t>(kept.of[k].n_rows), static_cast<double>(k));
   const auto add = [&](const char* name, const auto& value) { rows[name] = column(kept, value); };
   rows["environment"] = doubles({environment.size()}, environment);
   add("source", [&](const SolvedRow& r) { return source_code(scene, r); });
-  add("index",
-      [&](const SolvedRow& r) { return r.source == RowSource::joint ? scene.joint_rows[r.index].term.dof : r.index; });
+  add("index", [&](const SolvedRow& r) {
+    if (r.source == RowSource::closure) return static_cast<int>(*next_closure++);
+    return r.source == RowSource::joint ? scene.joint_rows[r.index].term.dof : r.index;
+  });
   add("component", [](const SolvedRow& r) { return r.component; });
   add("block", [](const SolvedRow& r) { return r.block; });
   add("law", [](const SolvedRow& r) { return static_cast<int>(r.law); });
@@ -323,6 +341,20 @@ void bind_step(nb::module_& m) {
                      auto& e = nb::cast<Environments&>(self);
                      return view(self, e.q(), e.batch());
                    })
+      .def_prop_ro(
+          "switches",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.switches(), e.batch());
+          },
+          "Of the closures that are switched, (batch, n): 1 on, 0 off.")
+      .def_prop_ro(
+          "grips",
+          [](nb::handle self) {
+            auto& e = nb::cast<Environments&>(self);
+            return view(self, e.grips(), e.batch());
+          },
+          "Where switched closures took hold, (batch, 7 n): poses of their second frames on those links.")
       .def_prop_ro("v",
                    [](nb::handle self) {
                      auto& e = nb::cast<Environments&>(self);

@@ -224,12 +224,13 @@ double CarriedRows::length_at(const End* ends, int n_ends) const {
 }
 
 void CarriedRows::add_closures(double* impulses) {
-  const auto yields = [&, held = impulses](const double* impulse) {
-    return scene_.held.guides && scene_.held.guides[impulse - held].compliance > 0;
-  };
+  const auto yields = [&](int row) { return scene_.held.guides && scene_.held.guides[row].compliance > 0; };
   for (int k = 0; k < scene_.n_closures; ++k) {
     const Closure<double>& closure = scene_.closures[k];
-    const Pose<double> frames[2] = {frame_in_world(closure.a, poses_.data()), frame_in_world(closure.b, poses_.data())};
+    const int first = scene_.held.parts[k].first;
+    double* const own = impulses + scene_.first_kept(k);
+    const Pose<double> frames[2] = {frame_in_world(closure.a, poses_.data()),
+                                    second_frame_in_world(closure, grip_of(scene_, k, step_.grips), poses_.data())};
     End ends[2];
     int n = 0;
     for (int side = 0; side < 2; ++side)
@@ -240,18 +241,19 @@ void CarriedRows::add_closures(double* impulses) {
       LoadBlock& block = begin_block(LoadBlock::any, ends, n);
       const double length = length_at(ends, n);
       for (int r = 0; r < closure.n_rows; ++r) {
-        if (yields(impulses + r)) continue;
+        if (yields(first + r)) continue;
         const bool turns = closure.length == 0 && closure.axes[r] >= 3;
         const Vec3<double> axis = closure.length > 0 ? line_between(frames[0], frames[1]).direction
                                                      : column(frames[0].R, closure.axes[r] % 3);
-        add_row(block, axis, turns, turns ? length : 1.0, ends, n, impulses + r);
+        add_row(block, axis, turns, turns ? length : 1.0, ends, n, own + r);
       }
       if (block.rows == 0) drop_block();
     }
-    impulses += closure.n_rows;
   }
-  for (int k = 0; k < scene_.n_couplings; ++k, ++impulses)
-    if (!yields(impulses)) add_coupling(scene_.couplings[k], impulses);
+  for (int k = 0; k < scene_.n_couplings; ++k) {
+    const int part = scene_.n_closures + k;
+    if (!yields(scene_.held.parts[part].first)) add_coupling(scene_.couplings[k], impulses + scene_.first_kept(part));
+  }
 }
 
 // Its impulse is in the unit of its first joint.

@@ -39,6 +39,7 @@ struct LastStep {
   double friction;                     // factor on all coefficients
   double residual;                     // how exactly it was solved, relative
   const double* inertias;              // of links, inertia_numbers each, in place of the scene's; null: none
+  const double* grips;                 // of switched closures: see RolloutJob
   const ContactList* contacts;
 };
 

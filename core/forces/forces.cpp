@@ -31,10 +31,15 @@ void read_environment(const LastStep& step, double* contacts, double* joints, un
   for (std::size_t k = 0; k < rows.sliding().size(); ++k) sliding[k] = rows.sliding()[k];
 }
 
+const double* grips_of(const Scene& scene, const std::vector<double>& grips, std::size_t environment) {
+  return grips.empty() ? nullptr : grips.data() + environment * static_cast<std::size_t>(grip_numbers * scene.n_grips);
+}
+
 // What a step left of an environment: the rest is of all its steps.
-LastStep last_step(const Environments& environments, std::size_t k) {
+LastStep last_step(const Environments& environments, const std::vector<double>& grips, std::size_t k) {
   LastStep step{};
-  step.scene = &environments.simulation().scene();
+  step.scene = &environments.scene(k);
+  step.grips = grips_of(*step.scene, grips, k);
   step.dt = environments.simulation().dt();
   step.fall = environments.fall(k);
   step.friction = environments.friction(k);
@@ -47,8 +52,7 @@ bool is_finite(const LastStep& step, const double* contacts, const double* joint
   const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv);
   return all_finite(step.q, nq) && all_finite(step.v, nv) && all_finite(step.acceleration, nv) &&
          all_finite(contacts, 6 * static_cast<std::size_t>(step.contacts->count)) &&
-         all_finite(joints, static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows)) &&
-         std::isfinite(step.residual);
+         all_finite(joints, static_cast<std::size_t>(scene.n_kept)) && std::isfinite(step.residual);
 }
 
 // Of all steps: as they are read, or as the solver left them where `step_of` finds that they failed. read.joints has
@@ -56,7 +60,7 @@ bool is_finite(const LastStep& step, const double* contacts, const double* joint
 template <class Step>
 void read_steps(const Scene& scene, const std::vector<ContactList>& contacts, int n_threads, const Step& step_of,
                 ReadImpulses& read) {
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+  const std::size_t n_kept = static_cast<std::size_t>(scene.n_kept);
   std::vector<std::size_t> first{0};
   for (const ContactList& list : contacts) first.push_back(first.back() + static_cast<std::size_t>(list.count));
   read.contacts.reserve(6 * first.back());
@@ -90,10 +94,11 @@ ReadImpulses read_impulses(Environments& environments, int n_threads) {
   const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv);
   ReadImpulses read;
   read.joints = environments.impulses();
+  const std::vector<double> grips = environments.compiled_grips();
   const auto step_of = [&](std::size_t k, LastStep& step) {
     const StepReport& report = environments.reports()[k];
     if (report.failed) return false;
-    step = last_step(environments, k);
+    step = last_step(environments, grips, k);
     step.q = environments.q_start().data() + k * nq, step.v = environments.v_start().data() + k * nv;
     step.acceleration = environments.acceleration().data() + k * nv;
     step.residual = report.last.residual;
@@ -108,6 +113,7 @@ ReadImpulses read_impulses(Environments& start, const StepRecords& records, int 
   const StepTrace& trace = records.trace();
   const auto trace_at = [&](std::size_t k) { return records.trace_of(k % batch, static_cast<int>(k / batch)); };
   ReadImpulses read;
+  const std::vector<double> grips = start.compiled_grips();
   std::vector<ContactList> contacts;  // views
   for (std::size_t k = 0; k < batch * static_cast<std::size_t>(n_rows); ++k) {
     contacts.push_back(records.contacts(k % batch, static_cast<int>(k / batch)));
@@ -117,7 +123,7 @@ ReadImpulses read_impulses(Environments& start, const StepRecords& records, int 
   const auto step_of = [&](std::size_t k, LastStep& step) {
     const double* const of = trace_at(k);
     if (of[trace.failed()] != 0) return false;
-    step = last_step(start, k % batch);
+    step = last_step(start, grips, k % batch);
     step.q = of + trace.q_start(), step.v = of + trace.v_start();
     step.acceleration = of + trace.acceleration();
     step.residual = of[trace.residual()];
@@ -137,10 +143,11 @@ Mode mode_of(const SolvedRow& row, const double* contact, unsigned char sliding)
 
 }  // namespace
 
-void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments& environments, KeptSolutions& kept) {
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+void replace_impulses(const ReadImpulses& read, Environments& environments, KeptSolutions& kept) {
+  const std::size_t n_kept = static_cast<std::size_t>(environments.simulation().n_kept_impulses());
   std::size_t first = 0;
   for (std::size_t k = 0; k < kept.of.size(); ++k) {
+    const Scene& scene = environments.scene(k);
     const double* const joints = read.joints.data() + k * n_kept;
     for (int r = 0; r < kept.of[k].n_rows; ++r) {
       SolvedRow& row = kept.of[k].rows[r];
@@ -152,9 +159,7 @@ void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments
         row.impulse = joints[row.index];
         if (scene.joint_rows[row.index].is_limit()) row.mode = row.impulse > 0.0 ? Mode::sticking : Mode::open;
       } else {
-        int place = scene.n_joint_rows + row.component;
-        place += scene.held.parts[row.index].first;
-        row.impulse = joints[place];
+        row.impulse = joints[scene.n_joint_rows + scene.first_kept(row.index) + row.component];
       }
     }
     first += static_cast<std::size_t>(environments.contacts()[k].count);
@@ -169,6 +174,8 @@ std::vector<double> closure_errors(Environments& environments) {
   std::vector<double> errors(environments.batch() * static_cast<std::size_t>(scene.held.n_rows));
   std::vector<double> state(static_cast<std::size_t>(tree.n_states));
   std::vector<Pose<double>> poses(static_cast<std::size_t>(tree.n_links));
+  const std::vector<double> grips = environments.compiled_grips();
+  const std::vector<double>& switches = environments.switches();
   double* next = errors.data();
   for (std::size_t k = 0; scene.held.n_rows && k < environments.batch(); ++k) {
     const double* const q = environments.q().data() + k * static_cast<std::size_t>(tree.nq);
@@ -181,7 +188,12 @@ std::vector<double> closure_errors(Environments& environments) {
     }
     for (int c = 0; c < scene.n_closures; ++c) {
       const Closure<double>& closure = scene.closures[c];
-      position_errors(closure, frame_in_world(closure.a, poses.data()), frame_in_world(closure.b, poses.data()), next);
+      const int grip = scene.grips ? scene.grips[c] : -1;
+      const bool is_off = grip >= 0 && switches[k * static_cast<std::size_t>(scene.n_grips) + grip] == 0;
+      if (!is_off)
+        position_errors(closure, frame_in_world(closure.a, poses.data()),
+                        second_frame_in_world(closure, grip_of(scene, c, grips_of(scene, grips, k)), poses.data()),
+                        next);
       next += closure.n_rows;
     }
     for (int c = 0; c < scene.n_couplings; ++c) *next++ = coupling_error(scene.couplings[c], scene.coupling_terms, q);

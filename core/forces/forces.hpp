@@ -19,7 +19,7 @@ ReadImpulses read_impulses(Environments& environments, int n_threads);
 ReadImpulses read_impulses(Environments& start, const StepRecords& records, int n_rows, int n_threads);
 
 // The same in the place of those of the solver, with the modes that go with them.
-void replace_impulses(const Scene& scene, const ReadImpulses& read, Environments& environments, KeptSolutions& kept);
+void replace_impulses(const ReadImpulses& read, Environments& environments, KeptSolutions& kept);
 
 // How far closures are from closed, where the environments are now: of each row [m or rad], per environment.
 std::vector<double> closure_errors(Environments& environments);

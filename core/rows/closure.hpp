@@ -50,6 +50,15 @@ FW_INLINE Pose<S> frame_in_world(const Mount<C>& frame, const Pose<S>* poses) {
   return compose(frame.link < 0 ? identity_pose<S>() : poses[frame.link], frame);
 }
 
+// The second frame of a closure in the world. grip: where it took hold, if it is switched; null: it never moves.
+template <class S, class C, class G>
+FW_INLINE Pose<S> second_frame_in_world(const Closure<C>& closure, const G* grip, const Pose<S>* poses) {
+  if (!grip) return frame_in_world(closure.b, poses);
+  const Mat3<G> R{{grip[0], grip[1], grip[2]}, {grip[3], grip[4], grip[5]}, {grip[6], grip[7], grip[8]}};
+  const Vec3<G> p{grip[9], grip[10], grip[11]};
+  return compose(closure.b.link < 0 ? identity_pose<S>() : poses[closure.b.link], R, p);
+}
+
 // The line from the origin of frame b to that of frame a: its direction, zero where they coincide, and its length.
 template <class S>
 struct Line {

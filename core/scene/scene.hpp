@@ -131,6 +131,11 @@ struct Scene {
   const Coupling* couplings;
   const CouplingTerm<double>* coupling_terms;
   HeldPlan held;  // its parts are the closures, then the couplings
+  // Where some closures are switched on and off there is a scene for all that are on together.
+  int n_kept;            // impulses kept of an environment: of joint rows, and of rows held with all switches on
+  int n_grips;           // closures that are switched, on or off
+  const int* grips;      // of each closure: its number among them, or -1; null: there are none
+  const int* kept_rows;  // of each part of what is held: its first row with all switches on; null: as it is
   const Spring* springs;
   const Actuator* actuators;
   // The laws of actuators are these and then transmissions; controls are those of laws and then of activations.
@@ -156,6 +161,7 @@ struct Scene {
 
   int n_laws() const { return n_actuators + n_transmissions; }
   int n_controls() const { return n_laws() + n_activations; }
+  int first_kept(int part) const { return kept_rows ? kept_rows[part] : held.parts[part].first; }
   bool is_verlet() const { return integrator == Integrator::verlet; }
   // Whether forces depend on what impulses do, so that environments are solved again.
   bool iterates() const { return held.n_rows > 0 || is_verlet(); }
@@ -170,5 +176,13 @@ struct Scene {
 
 // A link's inertia: mass, mass times centre of mass (3), moments about the link's origin (6), rotor of an axis joint.
 inline constexpr int inertia_numbers = 11;
+// Where a switched closure took hold: the pose of its second frame on that link, R by rows, then p.
+inline constexpr int grip_numbers = 12;
+
+// Of closure k, from those of an environment; null: it is not switched.
+template <class T>
+const T* grip_of(const Scene& scene, int k, const T* grips) {
+  return scene.grips && scene.grips[k] >= 0 ? grips + grip_numbers * scene.grips[k] : nullptr;
+}
 
 }  // namespace featherweight

@@ -16,7 +16,8 @@ constexpr std::size_t most_listed_pairs = 4096;
 
 }  // namespace
 
-Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator) : model_(model), dt_(dt) {
+Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator integrator)
+    : model_(model), dt_(dt), integrator_(integrator) {
   if (!(dt > 0 && std::isfinite(dt))) throw std::invalid_argument("dt must be positive and finite");
   scene_.integrator = integrator;
   scene_.kick = integrator == Integrator::verlet ? 0.5 * dt : dt;
@@ -24,11 +25,13 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   scene_.tree = model.tree<double>();
   links_.assign(scene_.tree.links, scene_.tree.links + scene_.tree.n_links);
   scene_.tree.links = links_.data();
+  if (!spec.switched.empty()) spec_ = std::make_unique<const SceneSpec>(spec);
   find_paths();
   add_shapes(spec);
   find_damped(spec);
   add_rows(spec);
   plan_held(spec);
+  find_switched(spec);
   add_springs(spec);
   add_inertia(spec);
   add_medium(spec);
@@ -255,6 +258,55 @@ void Simulation::plan_held(const SceneSpec& scene_spec) {
   if (specs.empty()) return;
   scene_.n_balls = 0;
   for (ScenePair& pair : pairs_) pair.ball = -1;
+}
+
+void Simulation::find_switched(const SceneSpec& spec) {
+  scene_.n_kept = scene_.n_joint_rows + scene_.held.n_rows;
+  scene_.n_grips = static_cast<int>(spec.switched.size());
+  if (spec.switched.empty()) return;
+  grips_.assign(closures_.size(), -1);
+  for (std::size_t g = 0; g < spec.switched.size(); ++g) {
+    const std::size_t k = static_cast<std::size_t>(spec.switched[g]);
+    if (k >= closures_.size() || grips_[k] >= 0 || (g > 0 && spec.switched[g] < spec.switched[g - 1]))
+      throw std::invalid_argument("switched: expected closures in rising order");
+    if (spec.closures[k].length > 0) throw std::invalid_argument("switched: a rod is never off");
+    grips_[k] = static_cast<int>(g);
+    static constexpr PoseArray here{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    switched_frames_.push_back(mount_on_link(scene_.tree, spec.closures[k].frame_b, here));
+  }
+  scene_.grips = grips_.data();
+}
+
+// The same with fewer closures; only numbers that count all of them are those of the whole.
+const Scene& Simulation::scene(const std::vector<bool>& on) const {
+  if (std::find(on.begin(), on.end(), false) == on.end()) return scene_;
+  const std::lock_guard lock(parts_guard_);
+  std::unique_ptr<const Simulation>& part = parts_[on];
+  if (part) return part->scene_;
+  SceneSpec spec = *spec_;
+  spec.switched.clear(), spec.closures.clear(), spec.guides.clear();
+  std::vector<int> grips, kept_rows;
+  const auto keep = [&](int k) {
+    const HeldPart& held = scene_.held.parts[k];
+    kept_rows.push_back(held.first);
+    if (spec_->guides.empty()) return;
+    const auto first = spec_->guides.begin() + held.first;
+    spec.guides.insert(spec.guides.end(), first, first + held.n_rows);
+  };
+  for (int k = 0; k < scene_.n_closures; ++k) {
+    const int grip = scene_.grips[k];
+    if (grip >= 0 && !on[static_cast<std::size_t>(grip)]) continue;
+    spec.closures.push_back(spec_->closures[static_cast<std::size_t>(k)]);
+    grips.push_back(grip);
+    keep(k);
+  }
+  for (int k = 0; k < scene_.n_couplings; ++k) keep(scene_.n_closures + k);
+  auto some = std::make_unique<Simulation>(model_, std::move(spec), dt_, integrator_);
+  some->grips_ = std::move(grips), some->kept_rows_ = std::move(kept_rows);
+  some->scene_.n_kept = scene_.n_kept, some->scene_.n_grips = scene_.n_grips;
+  some->scene_.grips = some->grips_.data(), some->scene_.kept_rows = some->kept_rows_.data();
+  part = std::move(some);
+  return part->scene_;
 }
 
 void Simulation::add_springs(const SceneSpec& spec) {

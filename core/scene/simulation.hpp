@@ -1,7 +1,9 @@
 // scene/simulation.hpp -- a model and what is added to it, compiled to a scene.
 #pragma once
 #include <array>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,7 @@ struct SceneSpec {
   std::vector<JointRowSpec> joint_rows;
   std::vector<TendonRowSpec> tendon_rows;
   std::vector<ClosureSpec> closures;  // rigid, axes in rising order
+  std::vector<int> switched;          // closures that environments switch on and off, rising
   std::vector<CouplingSpec> couplings;
   std::vector<GuideLaw> guides;     // of rows of closures and then of couplings; empty: all are held
   std::vector<Spring> springs;      // q is filled in
@@ -77,9 +80,12 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   const Model& model() const { return model_; }
-  const Scene& scene() const { return scene_; }
+  const Scene& scene() const { return scene_; }  // with all closures
+  // With those of the switched closures whose flag is set; made when it is first asked for.
+  const Scene& scene(const std::vector<bool>& on) const;
+  const std::vector<Mount<double>>& switched_frames() const { return switched_frames_; }
   double dt() const { return dt_; }
-  int n_kept_impulses() const { return scene_.n_joint_rows + scene_.held.n_rows; }
+  int n_kept_impulses() const { return scene_.n_kept; }
   // Whether the gains of actuators are part of the inertia.
   bool has_servo_inertia() const { return !servo_inertias_.empty(); }
   // Inertias of all compiled links (see RolloutJob) with factors on those of the user's links and on the gains of
@@ -95,6 +101,7 @@ class Simulation {
   void add_rows(const SceneSpec& spec);
   void add_tendon_row(const TendonRowSpec& spec);
   void plan_held(const SceneSpec& spec);
+  void find_switched(const SceneSpec& spec);
   void add_springs(const SceneSpec& spec);
   void add_inertia(const SceneSpec& spec);
   void add_medium(const SceneSpec& spec);
@@ -128,6 +135,12 @@ class Simulation {
   std::vector<Coupling> couplings_;
   std::vector<CouplingTerm<double>> coupling_terms_;
   HeldStorage held_;
+  std::vector<int> grips_, kept_rows_;
+  std::vector<Mount<double>> switched_frames_;  // user's links that carry second frames of switched closures
+  std::unique_ptr<const SceneSpec> spec_;       // null: nothing is switched
+  Integrator integrator_;
+  mutable std::mutex parts_guard_;
+  mutable std::map<std::vector<bool>, std::unique_ptr<const Simulation>> parts_;  // with some closures switched off
   std::vector<Spring> springs_;
   std::vector<Actuator> actuators_;
   std::vector<Transmission> transmissions_;

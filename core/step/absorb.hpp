@@ -170,7 +170,7 @@ template <class S>
 void keep_absorbed(const RolloutJob& job, const Pack& pack, const S* change, StepWorkspace<S>& w) {
   if (!w.absorbs) return;
   const Scene& scene = *job.scene;
-  const std::size_t n_kept = static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+  const std::size_t n_kept = static_cast<std::size_t>(scene.n_kept);
   for (int k = 0; k < scene.n_joint_rows; ++k) {
     const JointRow& row = scene.joint_rows[k];
     if (!scene.is_interval(row)) continue;

@@ -11,7 +11,7 @@ namespace featherweight::FW_ISA {
 // f(impulses, their number) for each piece of what an environment keeps from step to step.
 template <class F>
 FW_INLINE void for_kept_impulses(const RolloutJob& job, std::size_t environment, const F& f) {
-  const int n_rows = job.scene->n_joint_rows + job.scene->held.n_rows;
+  const int n_rows = job.scene->n_kept;
   f(job.joint_impulses + environment * static_cast<std::size_t>(n_rows), n_rows);
   ContactList& contacts = job.contacts[environment];
   for (int k = 0; k < contacts.count; ++k) f(contacts.data[k].impulse, 6);
@@ -19,7 +19,7 @@ FW_INLINE void for_kept_impulses(const RolloutJob& job, std::size_t environment,
 
 // Before it is solved for the first time.
 inline void keep_start(const RolloutJob& job, std::size_t environment, Memory& start) {
-  const std::size_t n = job.scene->n_joint_rows + job.scene->held.n_rows;
+  const std::size_t n = job.scene->n_kept;
   reserve(start, (n + 6 * static_cast<std::size_t>(job.contacts[environment].count)) * sizeof(double));
   double* out = static_cast<double*>(start.data);
   for_kept_impulses(job, environment, [&](const double* impulses, int count) {

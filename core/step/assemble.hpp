@@ -13,8 +13,7 @@ template <class S>
 ConeRows<S> assemble_rows(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment,
                           double reach, StepMemory& memory, bool is_again) {
   const Scene& scene = *job.scene;
-  double* const joint_impulses =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+  double* const joint_impulses = job.joint_impulses + environment * static_cast<std::size_t>(scene.n_kept);
   const int place = scene.held.n_rows ? lane.lane : 0;
   ContactList& contacts = job.contacts[environment];
   Approach* approaches = nullptr;

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "collision/broadphase.hpp"
+#include "kinematics/forward.hpp"
 #include "memory/kept.hpp"
 #include "runtime/denormals.hpp"
 #include "runtime/dispatch.hpp"
@@ -17,9 +18,6 @@
 
 namespace featherweight {
 namespace {
-
-// Environments a thread takes at a time: as many as the widest registers hold.
-constexpr std::size_t tile_size = 8;
 
 struct ThreadMemory {
   StepMemory memory;
@@ -47,12 +45,24 @@ struct ThreadMemory {
 
 }  // namespace
 
+// As many environments at a time as the widest registers hold.
+void cut_into_tiles(std::vector<SceneRun>& runs) {
+  constexpr std::size_t tile_size = 8;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    const SceneRun run = runs[k];
+    if (run.end - run.begin <= tile_size) continue;
+    runs[k].end = run.begin + tile_size;
+    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(k) + 1, {runs[k].end, run.end, run.scene});
+  }
+}
+
 Environments::Environments(std::shared_ptr<const Simulation> simulation, std::size_t batch)
     : simulation_(std::move(simulation)),
       batch_(batch),
       v_(batch * static_cast<std::size_t>(simulation_->model().nv())),
       activation_(batch * static_cast<std::size_t>(simulation_->scene().n_activations)),
       impulses_(batch * static_cast<std::size_t>(simulation_->n_kept_impulses())),
+      switches_(batch * static_cast<std::size_t>(simulation_->scene().n_grips)),
       v_start_(v_.size()),
       acceleration_(v_.size()),
       applied_(v_.size()),
@@ -61,6 +71,7 @@ Environments::Environments(std::shared_ptr<const Simulation> simulation, std::si
   const std::vector<double> neutral = simulation_->model().neutral();
   for (std::size_t k = 0; k < batch; ++k) q_.insert(q_.end(), neutral.begin(), neutral.end());
   q_start_ = q_;
+  for (std::size_t k = 0; k < switches_.size(); ++k) grips_.insert(grips_.end(), {0, 0, 0, 0, 0, 0, 1});
 }
 Environments::Environments(const Environments& other)
     : simulation_(other.simulation_),
@@ -69,6 +80,8 @@ Environments::Environments(const Environments& other)
       v_(other.v_),
       activation_(other.activation_),
       impulses_(other.impulses_),
+      switches_(other.switches_),
+      grips_(other.grips_),
       q_start_(other.q_start_),
       v_start_(other.v_start_),
       acceleration_(other.acceleration_),
@@ -191,6 +204,59 @@ void Environments::set_heights(int shape, const double* heights, const double* b
       [&](Parameters& p) { p.ground = std::make_shared<OwnGround>(simulation_->scene(), std::move(fields)); });
 }
 
+bool Environments::has_switched_on() const {
+  return std::any_of(switches_.begin(), switches_.end(), [](double on) { return on != 0; });
+}
+std::vector<bool> Environments::flags(std::size_t environment) const {
+  const std::size_t n = switches_.size() / batch_;
+  std::vector<bool> on(n);
+  for (std::size_t k = 0; k < n; ++k) on[k] = switches_[environment * n + k] != 0;
+  return on;
+}
+const Scene& Environments::scene(std::size_t environment) const {
+  return switches_.empty() ? simulation_->scene() : simulation_->scene(flags(environment));
+}
+
+std::vector<double> Environments::compiled_grips() const {
+  if (!has_switched_on()) return {};
+  const std::vector<Mount<double>>& frames = simulation_->switched_frames();
+  std::vector<double> compiled(switches_.size() * grip_numbers);
+  for (std::size_t k = 0; k < switches_.size(); ++k) {
+    using namespace host;
+    const double* const grip = grips_.data() + k * grip_pose_numbers;
+    const Mount<double>& on = frames[k % frames.size()];
+    const Mat3<double> R = mat3(on.R) * quaternion_matrix(grip + 3);
+    const Vec3<double> p = mat3(on.R) * Vec3<double>{grip[0], grip[1], grip[2]} + vec3(on.p);
+    double* const out = compiled.data() + k * grip_numbers;
+    for (int r = 0; r < 3; ++r) {
+      for (int c = 0; c < 3; ++c) out[3 * r + c] = R(r, c);
+      out[9 + r] = p[r];
+    }
+  }
+  return compiled;
+}
+
+void Environments::list_runs(std::vector<SceneRun>& runs,
+                             std::vector<std::unique_ptr<const OwnGround>>& grounds) const {
+  const OwnGround* const own = parameters_->ground.get();
+  runs.clear();
+  if (switches_.empty()) {
+    runs.push_back({0, batch_, own ? &own->scene() : &simulation_->scene()});
+    return;
+  }
+  const std::size_t n = switches_.size() / batch_;
+  for (std::size_t k = 0; k < batch_; ++k) {
+    const auto begin = switches_.begin() + static_cast<std::ptrdiff_t>(k * n);
+    if (k > 0 && std::equal(begin, begin + static_cast<std::ptrdiff_t>(n), begin - static_cast<std::ptrdiff_t>(n))) {
+      runs.back().end = k + 1;
+      continue;
+    }
+    const Scene* scene = &this->scene(k);
+    if (own) scene = &grounds.emplace_back(std::make_unique<const OwnGround>(*scene, own->fields()))->scene();
+    runs.push_back({k, k + 1, scene});
+  }
+}
+
 // Those that failed stay so. All at once: one by one takes three times as long, a tenth of a step of a small robot.
 void Environments::forget_reports() {
   failed_.resize(batch_);
@@ -204,12 +270,19 @@ void Environments::forget_reports() {
 void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   const Parameters& own = *parameters_;
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
-  job.scene = own.ground ? &own.ground->scene() : &simulation_->scene();
+  std::vector<std::unique_ptr<const OwnGround>> grounds;
+  list_runs(tiles_, grounds);
+  const std::vector<double> grips = compiled_grips();
+  job.grips = given(grips);
   job.dt = simulation_->dt();
   job.q = q_.data(), job.v = v_.data(), job.activation = activation_.data(), job.joint_impulses = impulses_.data();
   job.q_start = q_start_.data(), job.v_start = v_start_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();
-  if (keep) job.solutions = keep->of.data(), job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
+  if (keep) {
+    job.solutions = keep->of.data(), job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
+    keep->scenes.clear();
+    for (const SceneRun& run : tiles_) keep->scenes.push_back({run.begin, run.end, &scene(run.begin)});
+  }
   job.friction = given(own.friction), job.gain_scale = given(own.gain_scale);
   job.gravity = given(own.gravity), job.masses = given(own.masses), job.inertias = given(own.inertias);
   job.contacts = contacts_.data();
@@ -220,23 +293,25 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
     throw std::runtime_error(std::string("the build '") + active_isa().name +
                              "' of the kernels has no step, it counts operations; choose another by FEATHERWEIGHT_ISA");
   std::atomic<bool> out_of_memory = false;
-  const auto run = [&](std::size_t begin, std::size_t end) {
+  const auto run = [&](const SceneRun& tile) {
     const FlushDenormals flush;
+    RolloutJob mine = job;
+    mine.scene = tile.scene;
     try {
-      const Kept<ThreadMemory> mine;
-      if (kernel(job, begin, end, mine->memory) & fault::memory) {
-        reserve(mine->memory.workspace, mine->memory.workspace.required);
-        kernel(job, begin, end, mine->memory);
+      const Kept<ThreadMemory> own_memory;
+      if (kernel(mine, tile.begin, tile.end, own_memory->memory) & fault::memory) {
+        reserve(own_memory->memory.workspace, own_memory->memory.workspace.required);
+        kernel(mine, tile.begin, tile.end, own_memory->memory);
       }
     } catch (const std::bad_alloc&) {
       out_of_memory = true;
     }
   };
-  const std::size_t n_tiles = (batch_ + tile_size - 1) / tile_size;
-  if (n_threads == 1 || n_tiles == 1)
-    run(0, batch_);
+  if (n_threads != 1) cut_into_tiles(tiles_);
+  if (n_threads == 1 || tiles_.size() == 1)
+    for (const SceneRun& tile : tiles_) run(tile);
   else
-    run_tiles(n_tiles, n_threads, [&](std::size_t k) { run(k * tile_size, std::min((k + 1) * tile_size, batch_)); });
+    run_tiles(tiles_.size(), n_threads, [&](std::size_t k) { run(tiles_[k]); });
   if (out_of_memory) throw std::bad_alloc();
 }
 

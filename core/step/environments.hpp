@@ -42,6 +42,14 @@ struct Parameters {
   std::shared_ptr<const OwnGround> ground;
 };
 
+// Environments in a row that have one scene: the same closures are switched on in them.
+struct SceneRun {
+  std::size_t begin, end;
+  const Scene* scene;
+};
+// Into what a thread takes at a time.
+void cut_into_tiles(std::vector<SceneRun>& runs);
+
 // The solutions of the last step of a batch.
 class KeptSolutions {
  public:
@@ -53,9 +61,13 @@ class KeptSolutions {
   }
 
   std::vector<StepSolution> of;  // each environment
+  std::vector<SceneRun> scenes;  // whose closures and couplings its rows name
   std::vector<double> v_free;    // velocities without impulses, nv per environment
   std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers per environment
 };
+
+// Of the pose of a second frame on the user's link, or in the world: position [m], and quaternion x, y, z, w.
+inline constexpr int grip_pose_numbers = 7;
 
 // The states of a batch of environments.
 class Environments {
@@ -71,12 +83,20 @@ class Environments {
   std::vector<double>& v() { return v_; }
   std::vector<double>& activation() { return activation_; }
   std::vector<double>& impulses() { return impulses_; }
-  std::vector<double>& q_start() { return q_start_; }  // of the last step
+  std::vector<double>& switches() { return switches_; }  // of switched closures, per environment: 1 on, 0 off
+  std::vector<double>& grips() { return grips_; }        // where they took hold: see grip_pose_numbers
+  std::vector<double>& q_start() { return q_start_; }    // of the last step
   std::vector<double>& v_start() { return v_start_; }
   std::vector<double>& acceleration() { return acceleration_; }  // mean over the last step, nv per environment
   std::vector<double>& applied() { return applied_; }            // joint forces of the last step, nv per environment
   std::vector<ContactList>& contacts() { return contacts_; }
   std::vector<StepReport>& reports() { return reports_; }
+  // With the closures that are switched on; shapes are the scene's, not the environment's own.
+  const Scene& scene(std::size_t environment) const;
+  // Of all environments, as RolloutJob has them; empty if nothing is switched on.
+  std::vector<double> compiled_grips() const;
+  // All environments, and the scenes they are stepped in; grounds: owns some of those.
+  void list_runs(std::vector<SceneRun>& runs, std::vector<std::unique_ptr<const OwnGround>>& grounds) const;
   double fall(std::size_t environment) const;             // what gravity adds to velocities in a step [m/s]
   double friction(std::size_t environment) const;         // factor on all coefficients of friction
   const double* inertias(std::size_t environment) const;  // of its links (RolloutJob), or null: the scene's
@@ -101,11 +121,15 @@ class Environments {
 
   std::shared_ptr<const Simulation> simulation_;
   std::size_t batch_;
-  std::vector<double> q_, v_, activation_, impulses_, q_start_, v_start_, acceleration_, applied_;
+  bool has_switched_on() const;
+  std::vector<bool> flags(std::size_t environment) const;
+
+  std::vector<double> q_, v_, activation_, impulses_, switches_, grips_, q_start_, v_start_, acceleration_, applied_;
   std::shared_ptr<const Parameters> parameters_ = std::make_shared<Parameters>();
   std::vector<ContactList> contacts_;
   std::vector<StepReport> reports_;
   std::vector<int> failed_;  // before a rollout
+  std::vector<SceneRun> tiles_;
 };
 
 }  // namespace featherweight

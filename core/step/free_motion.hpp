@@ -19,6 +19,7 @@ struct FreeMotion {
   Motion<S>* velocity;        // of links without impulses, about the roots of their trees
   Motion<S>* before;          // the same of v_before; null unless the scene has restitution, or takes steps in halves
   Motion<S>* start;           // the same at the start of the kick; null unless the step is in halves
+  const S* grips;             // of closures that are switched: see RolloutJob
   S *response, *correct;      // of degrees of freedom: Y^T lambda, and that of the impulses that separate
 };
 

@@ -59,7 +59,8 @@ class HeldSystem {
   void factorise(const FreeMotion<S>& motion) {
     for (std::size_t k = 0; k < plan_.n_numbers; ++k) y_[k] = S(0);
     for (int s = 0; s < plan_.n_scales; ++s) apart_[s] = S(0);
-    for (int c = 0; c < scene_.n_closures; ++c) walk(scene_.closures[c], plan_.parts[c], motion);
+    for (int c = 0; c < scene_.n_closures; ++c)
+      walk(scene_.closures[c], plan_.parts[c], grip_of(scene_, c, motion.grips), motion);
     for (int c = 0; c < scene_.n_couplings; ++c) walk(scene_.couplings[c], plan_.parts[scene_.n_closures + c], motion);
     couple();
     if (plan_.guides) soften(motion.holds);
@@ -138,8 +139,9 @@ class HeldSystem {
   // Two frames stay together, along and about the axes of the first. Both sides are pushed at the origin of the second
   // frame, where the first may be elsewhere: so their forces balance, and the velocity of a row is the rate of its
   // error however far they are apart.
-  void walk(const Closure<double>& closure, const HeldPart& part, const FreeMotion<S>& motion) {
-    const Pose<S> a = frame_in_world(closure.a, motion.pose), b = frame_in_world(closure.b, motion.pose);
+  void walk(const Closure<double>& closure, const HeldPart& part, const S* grip, const FreeMotion<S>& motion) {
+    const Pose<S> a = frame_in_world(closure.a, motion.pose);
+    const Pose<S> b = second_frame_in_world(closure, grip, motion.pose);
     const int links[2] = {closure.a.link, closure.b.link};
     for (int side = 0, e = 0; side < 2; ++side) {
       if (links[side] < 0) continue;

@@ -77,6 +77,7 @@ struct RolloutJob {
   const double* gravity = nullptr;     // one row of 3 per environment, instead of the scene's [m/s^2]
   const double* masses = nullptr;      // one row of the user's links per environment: factors; in inertias already
   const double* inertias = nullptr;    // one row of links per environment, inertia_numbers each, instead of the scene's
+  const double* grips = nullptr;       // one row of switched closures per environment, grip_numbers each
   Input<double> tau;                   // joint forces beside those of actuators; null: none
   std::ptrdiff_t tau_step = 0;         // from one step to the next
   Input<double> control;               // of laws of actuators, then of activations; null: none

@@ -14,8 +14,7 @@ namespace featherweight::FW_ISA {
 template <class S>
 void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environment, SolvedRow& out) {
   const Scene& scene = *job.scene;
-  const double* const of_joints =
-      job.joint_impulses + environment * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows);
+  const double* const of_joints = job.joint_impulses + environment * static_cast<std::size_t>(scene.n_kept);
   const std::ptrdiff_t place = row.kept - of_joints;
   if (place >= 0 && place < scene.n_joint_rows) {
     out.source = RowSource::joint, out.index = static_cast<int>(place), out.component = 0;

@@ -34,7 +34,7 @@ inline void record_contacts(const StepRows& rows, std::size_t environment, int r
 template <class S>
 void record_trace(const RolloutJob& job, const Pack& pack, int row, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
-  const StepTrace trace{scene.tree.nq, scene.tree.nv, scene.n_joint_rows + scene.held.n_rows};
+  const StepTrace trace{scene.tree.nq, scene.tree.nv, scene.n_kept};
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(job.rows.n_rows) * trace.width();
   double* const out = job.rows.traces + static_cast<std::ptrdiff_t>(row) * trace.width();
   store(w.kept_q, trace.nq, pack, out + trace.q_start(), stride);

@@ -15,10 +15,11 @@ namespace featherweight::FW_ISA {
 
 // Of all rows that are held, with joints at q and links at `poses`.
 template <class S>
-void held_errors(const Scene& scene, const S* q, const Pose<S>* poses, S* errors) {
+void held_errors(const Scene& scene, const S* q, const Pose<S>* poses, const S* grips, S* errors) {
   for (int k = 0; k < scene.n_closures; ++k) {
     const Closure<double>& closure = scene.closures[k];
-    position_errors(closure, frame_in_world(closure.a, poses), frame_in_world(closure.b, poses), errors);
+    const S* const grip = grip_of(scene, k, grips);
+    position_errors(closure, frame_in_world(closure.a, poses), second_frame_in_world(closure, grip, poses), errors);
     errors += closure.n_rows;
   }
   for (int k = 0; k < scene.n_couplings; ++k) *errors++ = coupling_error(scene.couplings[k], scene.coupling_terms, q);
@@ -45,7 +46,7 @@ void place_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& 
 template <class S>
 void errors_after(const Scene& scene, const S* v, const S& dt, StepWorkspace<S>& w, S* errors) {
   place_after(scene, v, dt, w, w.placed);
-  held_errors(scene, w.closed_q, w.placed, errors);
+  held_errors(scene, w.closed_q, w.placed, w.grips, errors);
 }
 
 // Rows whose velocity is not the rate of their error keep to J v = 0, and coordinates take their error: they get
@@ -151,7 +152,7 @@ template <class S>
 void start_shaking(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   for (int f = 0; f < scene.tree.nv; ++f) w.unheld[f] = w.motion.v_free[f];
   w.held.factorise(w.motion);
-  held_errors(scene, w.q, w.motion.pose, w.apart);
+  held_errors(scene, w.q, w.motion.pose, w.grips, w.apart);
   if (w.motion.holds)
     for (int r = 0; r < scene.held.n_rows; ++r) w.opening[r] = S(0);
   else
@@ -168,11 +169,14 @@ void keep_held(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
   const Scene& scene = *job.scene;
   for (int lane = 0; lane < pack.count; ++lane) {
     if (!w.is_held[lane]) continue;
-    double* const kept = job.joint_impulses +
-                         (pack.first + lane) * static_cast<std::size_t>(scene.n_joint_rows + scene.held.n_rows) +
-                         scene.n_joint_rows;
-    for (int r = 0; r < scene.held.n_rows; ++r)
-      kept[r] = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]) + 0.0;  // a zero has no sign
+    double* const kept =
+        job.joint_impulses + (pack.first + lane) * static_cast<std::size_t>(scene.n_kept) + scene.n_joint_rows;
+    for (int p = 0; p < scene.held.n_parts; ++p)
+      for (int k = 0; k < scene.held.parts[p].n_rows; ++k) {
+        const int r = scene.held.parts[p].first + k;
+        const double impulse = LaneOf<S>{lane}(w.held_impulse[r]) + LaneOf<S>{lane}(w.reaction[r]);
+        kept[scene.first_kept(p) + k] = impulse + 0.0;  // a zero has no sign
+      }
   }
   if (scene.held.guides) keep_guided_speeds(scene, w);
 }
@@ -256,7 +260,7 @@ void correct_closures(const RolloutJob& job, const Pack& pack, StepWorkspace<S>&
   if (scene.held.guides) lead_errors(scene, S(job.dt), w.guided_speed, w.apart);
   for (int iteration = 0;; ++iteration) {
     place_at(tree, w.q, w, w.placed);
-    held_errors(scene, w.q, w.placed, w.errors);
+    held_errors(scene, w.q, w.placed, w.grips, w.errors);
     for (int r = 0; r < n_rows; ++r) w.closed_errors[r] = w.errors[r] - w.apart[r];
     if (scene.held.guides) leave_yielding(scene, w.closed_errors);
     S off(0);

@@ -81,6 +81,11 @@ void load_physics(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) 
     load(Input<double>{job.gravity, 3}, pack, 3, g, watch);
     set_gravity(job, {{-g[0], -g[1], -g[2]}, zero3<S>()}, w);
   }
+  if (job.grips) {
+    Watch<S> watch;
+    const int n = grip_numbers * job.scene->n_grips;
+    load(Input<double>{job.grips, n}, pack, n, w.grips, watch);
+  }
   if (!job.inertias) return;
   load_inertias(job, pack, w.inertias);
   set_inertias(job.scene->tree, w);
@@ -110,7 +115,7 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
   constexpr int width = width_of<S>;
   const Tree<double>& tree = job.scene->tree;
   const int n_laws = job.scene->n_laws(), n_activations = job.scene->n_activations;
-  const std::size_t n_kept = static_cast<std::size_t>(job.scene->n_joint_rows + job.scene->held.n_rows);
+  const std::size_t n_kept = static_cast<std::size_t>(job.scene->n_kept);
   Arena arena(memory.workspace);
   StepWorkspace<S> w(*job.scene, job.options, job.f_ext.data != nullptr, arena);
   Rk4Workspace<S> stages(tree, arena);

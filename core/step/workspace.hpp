@@ -38,6 +38,7 @@ struct MomentaWorkspace {
 template <class S>
 struct StepWorkspace {
   S *q, *v, *tau, *a, *moved, *separating, *control, *gain_scale;
+  S* grips;                         // of closures that are switched: see RolloutJob
   S *activation, *kept_activation;  // kept: at the start of the step
   // see tumble.hpp, which takes what follows as scratch
   S *explicit_v, *turned, *bend, *x, *x_next, *middle, *no_tau;
@@ -121,6 +122,7 @@ struct StepWorkspace {
         separating(arena.take<S>(scene.tree.nv)),
         control(arena.take<S>(scene.n_controls())),
         gain_scale(arena.take<S>(scene.n_laws())),
+        grips(arena.take<S>(grip_numbers * scene.n_grips)),
         activation(arena.take<S>(scene.n_activations)),
         kept_activation(arena.take<S>(scene.n_activations)),
         explicit_v(arena.take<S>(scene.tree.nv)),
@@ -161,6 +163,7 @@ struct StepWorkspace {
     const Tree<double>& tree = scene.tree;
     motion.q = q;
     motion.v = v;
+    motion.grips = grips;
     motion.control = control;
     motion.gain_scale = gain_scale;
     motion.drive = arena.take<S>(scene.n_actuators);

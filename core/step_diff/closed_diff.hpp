@@ -79,6 +79,10 @@ class ClosedLinearisation : public StepLinearisation {
   int* closure_row_;  // rows of closures that are independent
   int n_closed_ = 0;
 
+  const double* grip(int closure) const {
+    const std::size_t first = environment_ * static_cast<std::size_t>(grip_numbers * scene_.n_grips);
+    return grip_of(scene_, closure, job_.grips ? job_.grips + first : nullptr);
+  }
   static int larger(int a, int b) { return a > b ? a : b; }
 
   void add_closures() {
@@ -103,7 +107,8 @@ class ClosedLinearisation : public StepLinearisation {
     DiffContact& c = contacts_[n_contacts_];
     c.start(closure.length > 0 ? Between::rod : Between::closure, k, m_);
     c.link[0] = closure.a.link, c.link[1] = closure.b.link;
-    const Pose<double> a = frame_in_world(closure.a, world_.pose), b = frame_in_world(closure.b, world_.pose);
+    const Pose<double> a = frame_in_world(closure.a, world_.pose);
+    const Pose<double> b = second_frame_in_world(closure, grip(k), world_.pose);
     c.point = b.p;
     c.rod = a.p - b.p;
     for (int i = 0; i < 3; ++i) c.axis[i] = FW_ISA::column(a.R, i);
@@ -336,7 +341,8 @@ class ClosedLinearisation : public StepLinearisation {
       return;
     }
     const Closure<double>& closure = scene_.closures[c.held];
-    const Pose<double> a = frame_in_world(closure.a, at.pose), b = frame_in_world(closure.b, at.pose);
+    const Pose<double> a = frame_in_world(closure.a, at.pose);
+    const Pose<double> b = second_frame_in_world(closure, grip(c.held), at.pose);
     const Vector point = b.p;
     Vector axis = c.between == Between::rod ? line_between(a, b).direction : FW_ISA::column(a.R, row.component % 3);
     if (row.is_guided && row.component >= 3) axis = a.R * turn_slope(closure, a.R, b.R, row.component - 3);

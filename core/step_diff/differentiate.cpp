@@ -14,9 +14,6 @@
 namespace featherweight {
 namespace {
 
-// Environments a thread takes at a time.
-constexpr std::size_t tile_size = 8;
-
 struct ThreadMemory {
   Memory memory;
   ~ThreadMemory() { release(memory); }
@@ -52,7 +49,11 @@ void differentiate(Environments& after, const KeptSolutions& kept, StepDiffJob j
   const Scene& scene = simulation.scene();
   const Parameters& own = after.parameters();
   const auto given = [](const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); };
-  job.scene = own.ground ? &own.ground->scene() : &scene;
+  std::vector<SceneRun> runs;
+  std::vector<std::unique_ptr<const OwnGround>> grounds;
+  after.list_runs(runs, grounds);
+  const std::vector<double> grips = after.compiled_grips();
+  job.grips = given(grips);
   job.dt = simulation.dt();
   job.q = after.q_start().data(), job.v = after.v_start().data();
   job.acceleration = after.acceleration().data();
@@ -72,20 +73,22 @@ void differentiate(Environments& after, const KeptSolutions& kept, StepDiffJob j
     throw std::runtime_error(std::string("the build '") + active_isa().name +
                              "' of the kernels has no step; choose another by FEATHERWEIGHT_ISA");
   std::atomic<bool> out_of_memory = false;
-  const auto run = [&](std::size_t begin, std::size_t end) {
+  const auto run = [&](const SceneRun& tile) {
     const FlushDenormals flush;
+    StepDiffJob part = job;
+    part.scene = tile.scene;
     try {
       const Kept<ThreadMemory> mine;
-      kernel(job, begin, end, mine->memory);
+      kernel(part, tile.begin, tile.end, mine->memory);
     } catch (const std::bad_alloc&) {
       out_of_memory = true;
     }
   };
-  const std::size_t batch = after.batch(), n_tiles = (batch + tile_size - 1) / tile_size;
-  if (n_threads == 1 || n_tiles == 1)
-    run(0, batch);
+  if (n_threads != 1) cut_into_tiles(runs);
+  if (n_threads == 1 || runs.size() == 1)
+    for (const SceneRun& tile : runs) run(tile);
   else
-    run_tiles(n_tiles, n_threads, [&](std::size_t k) { run(k * tile_size, std::min((k + 1) * tile_size, batch)); });
+    run_tiles(runs.size(), n_threads, [&](std::size_t k) { run(runs[k]); });
   if (out_of_memory) throw std::bad_alloc();
 }
 

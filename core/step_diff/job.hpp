@@ -51,6 +51,7 @@ struct StepDiffJob {
   const double* gravity = nullptr;
   const double* masses = nullptr;
   const double* inertias = nullptr;
+  const double* grips = nullptr;
   const ContactList* contacts;
   const StepSolution* solutions;
   const StepReport* reports;

@@ -378,7 +378,7 @@ class PairRules:
 class Simulation:
     """A scene compiled for steps of one length."""
 
-    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int], float]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], inertias: Sequence[float], springs: Sequence[tuple[int, float, float]], medium: tuple[float, float, Sequence[float]], boxes: Sequence[tuple[int, Sequence[float], Sequence[float]]], ellipsoids: Sequence[tuple[int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float]]], transmissions: Sequence[tuple[Sequence[tuple[int, float]], int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float] | None]], activations: Sequence[tuple[bool, Sequence[float], Sequence[float], Sequence[float], bool]], activated_laws: Sequence[tuple[int, int, float]], lifts: Sequence[tuple[int, float, Sequence[float]]], couplings: Sequence[Sequence[tuple[int, Sequence[float]]]], guides: Sequence[Sequence[float]], struts: Sequence[tuple[Sequence[tuple[int, Sequence[float]]], float, float, Sequence[float]]], tendon_rows: Sequence[tuple[str, Sequence[tuple[int, float]], float]]) -> None: ...
+    def __init__(self, model: Model, dt: float, integrator: str, shapes: Sequence[tuple[str, int, Sequence[float], object]], rules: PairRules, materials: Sequence[tuple[float, float, float, float, float, float, float, int, float]], joint_rows: Sequence[tuple[str, int, float, float]], closures: Sequence[tuple[int, Sequence[float], int, Sequence[float], Sequence[int], float]], actuators: Sequence[tuple[int, float, float, float, float, float, float]], damping: Sequence[float], inertias: Sequence[float], springs: Sequence[tuple[int, float, float]], medium: tuple[float, float, Sequence[float]], boxes: Sequence[tuple[int, Sequence[float], Sequence[float]]], ellipsoids: Sequence[tuple[int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float]]], transmissions: Sequence[tuple[Sequence[tuple[int, float]], int, Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float], Sequence[float] | None]], activations: Sequence[tuple[bool, Sequence[float], Sequence[float], Sequence[float], bool]], activated_laws: Sequence[tuple[int, int, float]], lifts: Sequence[tuple[int, float, Sequence[float]]], couplings: Sequence[Sequence[tuple[int, Sequence[float]]]], guides: Sequence[Sequence[float]], struts: Sequence[tuple[Sequence[tuple[int, Sequence[float]]], float, float, Sequence[float]]], tendon_rows: Sequence[tuple[str, Sequence[tuple[int, float]], float]], switched: Sequence[int]) -> None: ...
 
     @property
     def dt(self) -> float:
@@ -421,6 +421,16 @@ class Environments:
 
     @property
     def q(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def switches(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Of the closures that are switched, (batch, n): 1 on, 0 off."""
+
+    @property
+    def grips(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        Where switched closures took hold, (batch, 7 n): poses of their second frames on those links.
+        """
 
     @property
     def v(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...

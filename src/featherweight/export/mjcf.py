@@ -136,8 +136,9 @@ def _constraints(text: MjcfText, scene: CompiledScene, description: ModelDescrip
     """What the scene holds beside the closures of its models."""
     names = [*(link.name for link in description.links), WORLD]  # -1 is the world
     for number, each in enumerate(scene.constraints[len(description.closures) :]):
-        if each.guides or each.length > 0.0:
+        if each.guides or each.length > 0.0 or each.switch:
             what = "with gains of its own" if each.guides else "of a distance"
+            what = f"with the switch {each.switch!r}" if each.switch else what
             text.leave_out(f"the constraint {each.name!r}, {what}")
             continue
         rows = tuple(each.constraint.rows)

@@ -108,6 +108,7 @@ class Compilation:
         excludes: list[tuple[str, str]],
         pairs: list[tuple[str, str, dict[str, Any]]],
         constraints: list[AnyConstraint],
+        switches: dict[int, str],
     ) -> CompiledScene:
         parts = dict(self._parts())
         excluded = {pair for a, b in (*self._model.description.excludes, *excludes) for pair in self._between(a, b)}
@@ -123,7 +124,7 @@ class Compilation:
             surface_laws=surface_laws,
             excluded=frozenset(excluded),
             overrides=overrides,
-            constraints=tuple(self._constraints(constraints)),
+            constraints=tuple(self._constraints(constraints, switches)),
             couplings=tuple(self._couplings(constraints)),
             parts=parts,
         )
@@ -247,10 +248,10 @@ class Compilation:
 
     # -- constraints ---------------------------------------------------------------------------------------------
 
-    def _constraints(self, constraints: list[AnyConstraint]) -> Iterator[SceneConstraint]:
+    def _constraints(self, constraints: list[AnyConstraint], switches: dict[int, str]) -> Iterator[SceneConstraint]:
         for closure in self._model.description.closures:
             yield self._closed(closure)
-        for constraint in constraints:
+        for number, constraint in enumerate(constraints):
             if isinstance(constraint, JointCoupling | JointCombination):
                 continue
             equality = (
@@ -258,7 +259,7 @@ class Compilation:
             )
             if not any(link >= 0 and self._bodies.moves[link] for link in (equality.link, equality.to)):
                 raise ValueError(f"constraint on {constraint.frame!r}: neither of its frames can move")
-            yield replace(equality, guides=_guides(constraint, equality))
+            yield replace(equality, guides=_guides(constraint, equality), switch=switches.get(number, ""))
 
     def _closed(self, closure: Closure) -> SceneConstraint:
         X, to = closure.placement, None if closure.to == WORLD else closure.to

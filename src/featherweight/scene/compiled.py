@@ -122,6 +122,7 @@ class SceneConstraint(Record):
     to_placement: Array  # (4, 4) of the frame it must coincide with
     length: float = 0.0  # of a rod between the origins [m]: its one row is along it; 0: no rod
     guides: tuple[Guide, ...] = ()  # of each row, in the order of ``axes``; none: all rows are held
+    switch: str = ""  # by which environments turn it on and off; "": it always holds
 
     @property
     def axes(self) -> list[int]:

@@ -76,6 +76,7 @@ class Scene:
         self._excludes: list[tuple[str, str]] = []
         self._pairs: list[tuple[str, str, dict[str, Any]]] = []
         self._constraints: list[AnyConstraint] = []
+        self._switches: dict[int, str] = {}  # of constraints, by their place
         self._actuators: dict[str, Actuator] = {}  # by joint; those of the models come before them
         if ground is not None:
             if not isinstance(ground, Body) or not ground.static:
@@ -151,7 +152,7 @@ class Scene:
         ContactLaw(**{"stiffness": 1.0, **law} if "damping" in law else law)  # checks the numbers
         self._pairs.append((self._target(a), self._target(b), law))
 
-    def constrain(self, constraint: AnyConstraint) -> None:
+    def constrain(self, constraint: AnyConstraint, *, switch: str | None = None) -> None:
         """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
         Hinges, rods and couplings of joints hold as well. Frames and joints are named as in the scene ("robot/foot", or
@@ -160,6 +161,10 @@ class Scene:
         Rows with an ``acceleration``, ``stiffness``, ``damping`` or ``compliance`` are guided instead of held: their
         error e, in metres or radians, obeys e'' + damping e' + stiffness e + compliance f = acceleration, f the force
         along the row [N or N m].
+
+        switch: a name by which environments turn the constraint on and off (:meth:`State.switched`). It is off at
+        first, and when it is switched on it holds its frames as they are then: a grasp is a weld with a switch. Rods
+        and couplings have none.
 
         >>> scene = fw.Scene()
         >>> _ = scene.add(fw.sphere(0.1, mass=2.0), name="ball", pose=(0, 0, 1))
@@ -179,10 +184,14 @@ class Scene:
         else:
             raise ValueError(f"constrain: expected a constraint such as fw.PointConstraint, got {constraint!r}")
         what = f"constraint on {constraint.what}"
+        if switch is not None:
+            self._check_switch(what, constraint, switch)
         gains_of(what, constraint, len(rows_of(what, constraint)))  # checks the numbers
         position = getattr(constraint, "position", None)
         if np.ndim(cast(Any, position)) > (2 if isinstance(constraint, FrameConstraint) else 1):
             raise ValueError(f"constrain: {constraint.what} must have one position, not one per sample")
+        if switch is not None:
+            self._switches[len(self._constraints)] = switch
         self._constraints.append(constraint)
 
     def servo(
@@ -213,7 +222,7 @@ class Scene:
     def compile(self) -> CompiledScene:
         """Compile the scene to one model with shapes, which later changes of the scene do not affect."""
         compilation = Compilation(self._entries, self._gravity, self._medium, self._actuators.values())
-        return compilation.run(self._excludes, self._pairs, self._constraints)
+        return compilation.run(self._excludes, self._pairs, self._constraints, self._switches)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scene):
@@ -278,6 +287,16 @@ class Scene:
                 force_range=None if limits is None else (-float(limits[k]), float(limits[k])),
             )
         return tuple(self._actuators[joint].name for joint in joints_)
+
+    def _check_switch(self, what: str, constraint: AnyConstraint, switch: str) -> None:
+        if isinstance(constraint, JointCoupling | JointCombination | DistanceConstraint):
+            raise ValueError(f"{what}: a {type(constraint).__name__} cannot be switched")
+        points = isinstance(constraint, PointConstraint)  # whose second point is at the origin unless it is given
+        for name, default in (("position", None), ("to_offset", (0.0, 0.0, 0.0) if points else None)):
+            if getattr(constraint, name, default) != default:
+                raise ValueError(f"{what}: it holds where it is switched on, and takes no {name}")
+        if checked_name("constrain: switch", switch) in self._switches.values():
+            raise ValueError(f"constrain: the switch {switch!r} is used twice")
 
     def _check_coupled(self, coupling: JointCoupling | JointCombination) -> None:
         names = (

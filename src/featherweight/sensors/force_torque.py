@@ -14,6 +14,7 @@ from ..model.drag import drag
 from ..model.model import Model
 from ..records import Record
 from ..simulation.state import State
+from ..simulation.switches import is_held, second_frames
 from .contact_forces import contact_wrench
 from .last_step import gravity_of, last_step, mass_factor
 from .reading import WrenchReading, model_of, squeezed
@@ -43,8 +44,8 @@ class ForceTorque(Record):
         child = model.link(model.joint(self.joint).child).index
         outer = _outer_links(model, child)
         q, v, a = last_step(state)
-        if scene.constraints or scene.couplings:  # there products of velocities are those of the mean over the step
-            v = 0.5 * (v + np.atleast_2d(state.v))
+        # where something holds, products of velocities are those of the mean over the step
+        v = np.where(is_held(state)[:, None], 0.5 * (v + np.atleast_2d(state.v)), v)
         X = np.asarray(_core.forward_kinematics(model, q))
         origin = X[:, child, :3, 3]
         shapes = [k for k, shape in enumerate(scene.shapes) if shape.link in outer]
@@ -69,9 +70,10 @@ def _closure_wrench(state: State, links: set[int], X: Array, origin: Array) -> t
         return force, torque
     closures, shape = state.closures, (len(X), len(constraints), 3)
     F, M = closures.force.reshape(shape), closures.moment.reshape(shape)
+    seconds = second_frames(state, X)
     for k, c in enumerate(constraints):
         first = X[:, c.link] @ c.placement if c.link >= 0 else np.tile(c.placement, (len(X), 1, 1))
-        second = X[:, c.to] @ c.to_placement if c.to >= 0 else np.tile(c.to_placement, (len(X), 1, 1))
+        second = seconds[:, k]
         pulls, turns = _turned(first, F[:, k]), _turned(first, M[:, k])
         if c.length > 0.0:  # a rod
             line = first[:, :3, 3] - second[:, :3, 3]

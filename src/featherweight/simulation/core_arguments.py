@@ -43,6 +43,7 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
             (c.link, c.placement.ravel().tolist(), c.to, c.to_placement.ravel().tolist(), c.axes, c.length)
             for c in scene.constraints
         ],
+        "switched": [k for k, each in enumerate(scene.constraints) if each.switch],
         "couplings": [[(dof, list(p)) for dof, p in each.terms] for each in scene.couplings],
         "guides": [guide.numbers for guide in scene.guides],
         **actuation.arguments(),

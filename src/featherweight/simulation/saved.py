@@ -6,7 +6,7 @@ shape and what its numbers may be; parameters come on top and are judged by :cla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from .simulator import Simulator
 
 #: Of saved files.
-FORMAT = 4
+FORMAT = 5
 #: Arrays of the core, one row per environment. Impulses are those of joints and constraints: warm starts.
-ROWS = ("q", "v", "activation", "impulses", "q_start", "v_start", "acceleration", "applied")
+ROWS = (
+    *("q", "v", "activation", "impulses", "switches", "grips"),
+    *("q_start", "v_start", "acceleration", "applied"),
+)
 #: All arrays that a state always has.
 NAMES = (
     *("time", "single", *ROWS),
@@ -101,7 +104,8 @@ def checked(simulator: Simulator, arrays: Arrays) -> dict[str, Array]:
         excused = of_contacts if name.startswith("contacts/") else failed
         _check(name, result[name], wanted, excused)
     for name in ("q", "q_start"):
-        _check_quaternions(simulator, name, result[name])
+        _check_quaternions(simulator.model._quaternion_starts, name, result[name])
+    _check_quaternions(range(3, result["grips"].shape[1], 7), "grips", result["grips"])
     return result
 
 
@@ -125,8 +129,9 @@ def _wanted(simulator: Simulator, batch: int, n_contacts: int) -> dict[str, _Num
     core, scene = simulator._environments(1), simulator.scene
     wanted = {}
     for name in ROWS:
-        coordinates = name in ("q", "v", "activation", "q_start", "v_start")
+        coordinates = name in ("q", "v", "activation", "grips", "q_start", "v_start")
         wanted[name] = _Numbers((batch, getattr(core, name).shape[1]), "finite", _finite, excusable=not coordinates)
+    wanted["switches"] = _Numbers((batch, len(simulator.switches)), "0 or 1", _flags)
     limits = {"shape_a": len(scene.shapes), "shape_b": len(scene.shapes), "material": len(scene.laws)}
     for name, n in (limits | {"feature": 2**32}).items():
         wanted[f"contacts/{name}"] = _Numbers((n_contacts,), f"integers from 0 to {n - 1}", _below(n))
@@ -150,8 +155,8 @@ def _check(name: str, array: Array, wanted: _Numbers, excused: NDArray[np.bool_]
         raise ValueError(f"{name}: must be {wanted.what}, got {array[tuple(place)]:g}{where}")
 
 
-def _check_quaternions(simulator: Simulator, name: str, q: Array) -> None:
-    for start in simulator.model._quaternion_starts:
+def _check_quaternions(starts: Iterable[int], name: str, q: Array) -> None:
+    for start in starts:
         with np.errstate(over="ignore"):
             length = np.linalg.norm(q[:, start : start + 4], axis=1)
         for environment in np.flatnonzero(np.abs(length - 1.0) > _UNIT)[:1].tolist():

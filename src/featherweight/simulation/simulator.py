@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -38,6 +38,7 @@ from .recording import Recording
 from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import State
+from .switches import Flags, checked_flags, turn
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
 
 #: References to environments that only a rollout has: of its progress, and of who counts.
 _UNSEEN = 2
+#: Called with the state before every step; returns ``tau``, or ``(tau, control)``, or those and switches by name.
+Policy = Callable[
+    ["State"],
+    ArrayLike
+    | tuple[ArrayLike | None, ...]
+    | tuple[ArrayLike | None, ArrayLike | None, Mapping[str, ArrayLike] | None]
+    | None,
+]
 #: What a simulator is made of.
 _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
@@ -113,6 +122,7 @@ class Simulator:
         self._columns: dict[tuple[str, ...], derivatives.Columns] = {}  # of derivatives, made when asked for
         self._options = _core.SolverOptions(*self.solver.arguments())
         self._core = _core.Simulation(self.model, self.dt, self.integrator, **arguments)
+        self._switched: list[int] = arguments["switched"]  # places of constraints
 
     @property
     def model(self) -> Model:
@@ -123,6 +133,11 @@ class Simulator:
     def nu(self) -> int:
         """Number of actuators: the length of ``control``."""
         return len(self.actuators)
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the constraints that environments switch on and off, see :meth:`Scene.constrain`."""
+        return tuple(self.scene.constraints[k].switch for k in self._switched)
 
     @property
     def na(self) -> int:
@@ -324,7 +339,7 @@ class Simulator:
         control: ArrayLike | None = None,
         f_ext: ArrayLike | None = None,
         n_steps: int | None = None,
-        policy: Callable[[State], ArrayLike | tuple[ArrayLike | None, ArrayLike | None] | None] | None = None,
+        policy: Policy | None = None,
         record: bool = True,
         record_contacts: bool = False,
         every: int = 1,
@@ -336,8 +351,9 @@ class Simulator:
 
         tau: (steps, nv) or (batch, steps, nv); with ``n_steps`` also (nv,) or (batch, nv), the same in every step;
         control and f_ext likewise. Without any of them, ``n_steps`` run without forces.
-        policy: called with the state before every step, returns ``tau`` or ``(tau, control)`` for it. What it does not
-        keep is stepped in place: nothing is copied.
+        policy: called with the state before every step, returns ``tau``, ``(tau, control)`` or ``(tau, control,
+        switches)`` for it, the last as :meth:`State.switched` takes them. What it does not keep is stepped in place:
+        nothing is copied.
         record: keep q, v and diagnostics of every step; record_contacts: keep its contacts as well.
         every: record only every Nth step, and the last; diagnostics are the worst since the previous record.
         progress: show a progress bar. on_interrupt: whether Ctrl-C raises KeyboardInterrupt, or ends the rollout and
@@ -382,18 +398,20 @@ class Simulator:
         starts: list[tuple[int, _core.Environments]] = []
         between = 1 if tape == "all" or policy is not None else max(1, math.isqrt(max(steps, 1))) if tape else steps
         at = _Progress(0, state._core, StepTotals(state.batch_size))
-        interrupted = False
+        interrupted, flags = False, None
         with progress_bar(steps, "simulating", enabled=progress) as advance:
             try:
                 for n in stretches(steps, most=between, watched=watched, first=first):
                     if policy is not None:
                         now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports_after(state))
-                        parts = self._asked(policy(now), state)
+                        parts, flags = self._asked(policy(now), state)
                         del now
                     if tape:
                         starts.append((at.done, at.core))
                     failed = failures_of(at.core)
                     core = at.core if at.is_unseen and on_interrupt == "raise" else at.core.copy()
+                    if flags and turn(core, self, flags) and record_contacts:
+                        raise ValueError("rollout: contacts are recorded between switches, not across them")
                     self._run(core, at.done, n, parts, records)
                     self._judge(state, failed, core, at.done)
                     # in one assignment: Ctrl-C finds all of it or nothing
@@ -538,16 +556,29 @@ class Simulator:
         lower, upper = self._control_range
         return np.asarray(np.minimum(np.maximum(array, lower), upper))
 
-    def _asked(self, answer: Any, state: State) -> tuple[Array | None, Array | None, None]:
-        tau, control = answer if isinstance(answer, tuple) else (answer, None)
+    def _asked(self, answer: Any, state: State) -> tuple[tuple[Array | None, Array | None, None], Flags | None]:
+        """What a policy returned: what drives a step, and switches."""
+        if not isinstance(answer, tuple):
+            answer = (answer,)
+        if len(answer) > 3:
+            raise ValueError(f"policy: expected tau, (tau, control) or (tau, control, switches), got {len(answer)}")
+        tau, control, switches = (*answer, None, None)[:3]
         if control is None and self.nu and np.shape(tau)[-1:] == (self.nu,) != (self.model.nv,):
             what = f"expected {self.model.nv} joint forces, got {self.nu} numbers"
             raise ValueError(f"policy: tau: {what}; to return controls of the actuators, return (None, control)")
-        return (
+        drive = (
             self._inputs("policy: tau", tau, self.model.nv, state, None),
             self._actuation.controls(self._inputs("policy: control", control, self.nu, state, None)),
             None,
         )
+        return drive, None if switches is None else checked_flags(self, state.batch_size, switches)
+
+    def _impulses_of(self, constraint: int) -> slice:
+        """Columns of ``impulses`` of one of the scene's constraints."""
+        rows = [len(each.axes) for each in self.scene.constraints]
+        held = sum(rows) + len(self.scene.couplings)
+        first = self._environments(1).impulses.shape[1] - held + sum(rows[:constraint])
+        return slice(first, first + rows[constraint])
 
     def _stepped(
         self,

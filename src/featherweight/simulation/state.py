@@ -22,6 +22,7 @@ from .alarms import limit_violations
 from .contacts import Contacts
 from .forces import Closures, Couplings, Forces, ReadImpulses, closures_of, couplings_of
 from .parameters import Parameters
+from .switches import checked_flags, turn
 
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
@@ -90,6 +91,13 @@ class State:
     def activation(self) -> Array:
         """Activations of the actuators that have one, (na,) or (batch, na), in the order of the actuators."""
         return self._view(self._core.activation)
+
+    @property
+    def switches(self) -> NDArray[np.bool_]:
+        """Which of ``simulator.switches`` are on, (n,) or (batch, n)."""
+        on = np.asarray(self._core.switches > 0.0)
+        on.setflags(write=False)
+        return on[0] if self.single else on
 
     @property
     def v_start(self) -> Array:
@@ -235,6 +243,26 @@ class State:
         core.q_start[rests], core.v_start[rests] = core.q[rests], core.v[rests]
         return self._with(core, fresh=self._fresh if q is None else np.ones(self.batch_size, dtype=bool))
 
+    def switched(self, switches: Mapping[str, ArrayLike] | None = None, /, **more: ArrayLike) -> State:
+        """The state with constraints switched on or off, by the names of their switches (:meth:`Scene.constrain`).
+
+        switches, more: True or False, or (batch,) booleans. What is switched on holds its frames as they are now, so
+        that nothing jumps; what is on already holds on. Velocities stay: an impulse of the next step makes them fit.
+
+        >>> scene = fw.Scene(gravity=(0, 0, 0))
+        >>> for name, x in (("hand", 0.0), ("cup", 0.3)):
+        ...     _ = scene.add(fw.sphere(0.1, mass=1.0), name=name, pose=(x, 0, 0))
+        >>> scene.constrain(fw.FrameConstraint("hand", to="cup"), switch="grasp")
+        >>> sim = fw.Simulator(scene)
+        >>> pulled = sim.state(v=[1.0, *[0.0] * 11])
+        >>> sim.step(pulled).v[6], sim.step(pulled.switched(grasp=True)).v[6].round(6)
+        (np.float64(0.0), np.float64(0.5))
+        """
+        wanted = {**({} if switches is None else switches), **more}
+        core = self._core.copy()
+        turn(core, self.simulator, checked_flags(self.simulator, self.batch_size, wanted))
+        return self._with(core, fresh=self._fresh)
+
     def randomised(
         self,
         *,
@@ -288,6 +316,7 @@ class State:
         core.q_start[chosen], core.v_start[chosen] = core.q[chosen], core.v[chosen]
         for never in (core.impulses, core.acceleration, core.applied):
             never[chosen] = 0.0
+        turn(core, self.simulator, {k: core.switches[:, k] * ~chosen > 0.0 for k in range(core.switches.shape[1])})
         for environment in np.flatnonzero(chosen).tolist():
             core.forgive(environment)
         fresh = chosen if self._fresh is None else chosen | self._fresh
