@@ -8,10 +8,10 @@
 //   at a bound  lambda = lower or upper                  a force
 //   sticking    sigma = 0                                so much inertia that only rounding is left of it
 // A row is absorbed if it stays where it is while its joint changes its velocity by a few times what it did in the last
-// step; a joint sticks if it rests, but for what the solver left of its velocity. The law is looked at again with the
-// velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia does, the
-// environment is predicted again without any. It also is where overlaps are taken out, which servos do not resist. So
-// the solution is that of all rows, to the same tolerance.
+// step; a joint sticks if it has rested, but for what the solver left of its velocity. The law is looked at again with
+// the velocities at the end of the step. Forces that turn out wrong get a row for the difference; where inertia does,
+// the environment is predicted again without it, and then without any. It also is where overlaps are taken out, which
+// servos do not resist. So the solution is that of all rows, to the same tolerance.
 //
 // Cost: O(joint rows), on lanes; a row of the cone problem costs several times that in every environment.
 // Oracle: the twin; other solvers than the automatic choice, for which all rows stay.
@@ -19,6 +19,9 @@
 #include "step/tumble.hpp"
 
 namespace featherweight::FW_ISA {
+
+// How much of the inertia of rows is not in the prediction of an environment, having been wrong: StepWorkspace.
+inline constexpr double some_inertia = 1, all_inertia = 2;
 
 // Laws of all interval rows.
 template <class S>
@@ -49,13 +52,14 @@ FW_INLINE void absorb_row(const S& sigma, const S& reach, const Mask& may_push, 
   own.inertia = select(is_inside, S(1) / select(is_inside, own.softness, S(1)), S(0));
   own.nearness = select((is_upper | is_lower | is_inside) & (own.mistaken < S(0)), S(1), S(-1));
 }
-// Friction of a joint that rests, but for what the solver left of its velocity: so much inertia that it goes on
-// resting. One that creeps slips, however slowly: friction was on the bound where it would be again.
+// Friction of a joint that has rested for a step, but for what the solver left of its velocity: so much inertia that it
+// goes on resting. One that has just stopped may be turning back. One that creeps slips, however slowly: friction was
+// on the bound where it would be again.
 template <class S, class Mask>
-FW_INLINE void lock_row(const S& v, const Mask& may_weigh, IntervalRow<S>& own) {
+FW_INLINE void lock_row(const S& v, const S& last_v, const Mask& may_weigh, IntervalRow<S>& own) {
   const auto is_other = (own.last < own.impulse) | (own.last > own.impulse);
   const auto may_rest = (own.nearness <= S(0)) | (own.inertia > S(0)) | is_other;
-  const auto rests = (abs(v) <= S(AbsorbTuning::slowest)) & may_rest & may_weigh;
+  const auto rests = (larger(abs(v), abs(last_v)) <= S(AbsorbTuning::slowest)) & may_rest & may_weigh;
   own.inertia = select(rests, own.upper * (1 / AbsorbTuning::creep), own.inertia);
   own.impulse = select(rests, S(0), own.impulse);
   own.nearness = select(rests, S(1), own.nearness);
@@ -87,7 +91,7 @@ void absorb(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
   if (!w.absorbs) return;
   set_interval_laws(scene, w.motion);
   const auto is_calm = largest_turn(scene, dt, w.v).growth <= S(growth_borne(scene));
-  const decltype(w.v[0] < w.v[0]) may_weigh = is_calm & (w.mispredicted < S(0));  // of scalars, bool again
+  const decltype(w.v[0] < w.v[0]) may_weigh = is_calm & (w.mispredicted < S(all_inertia));  // of scalars, bool again
   const S per_dt = S(1) / dt;
   w.weighs = S(0);
   for (int f = 0; f < scene.tree.nv; ++f) w.driven[f] = w.tau[f];
@@ -99,8 +103,9 @@ void absorb(const Scene& scene, const S& dt, StepWorkspace<S>& w) {
     const int f = row.term.dof;
     const S& sigma = w.v[f];
     const S reach = abs(sigma - w.last_v[f]) * S(AbsorbTuning::reach);
-    absorb_row(sigma, reach, is_calm, may_weigh, own);
-    if (row.kind == JointRow::dry_friction) lock_row(sigma, may_weigh, own);
+    const decltype(may_weigh) may_still_weigh = may_weigh & (own.mistaken < S(0));
+    absorb_row(sigma, reach, is_calm, may_still_weigh, own);
+    if (row.kind == JointRow::dry_friction) lock_row(sigma, w.last_v[f], may_still_weigh, own);
     if (scene.tree.links[row.term.link].nv > 1) {
       own.nearness = select(own.inertia > S(0), S(-1), own.nearness);
       own.inertia = S(0);
@@ -123,9 +128,9 @@ FW_INLINE S absorbed_impulse(const IntervalRow<S>& own, const S& sigma) {
   return own.impulse - own.inertia * (sigma + own.shift);
 }
 
-// What was absorbed, against the velocities at the end of the step; `change`: of them, by impulses. Forces that are
-// wrong become rows where they are, from the second time on all of them. Returns a positive number where some did;
-// w.mispredicted is positive where inertia is wrong.
+// What was absorbed, against the velocities at the end of the step; `change`: of them, by impulses. What is wrong
+// becomes rows where it is, from the second time on all of its kind. Returns a positive number where some forces did;
+// w.mispredicted tells where inertia did.
 template <class S>
 S find_mistaken(const Scene& scene, double tolerance, bool is_first, const S* change, StepWorkspace<S>& w) {
   S mistaken(-1);
@@ -138,7 +143,9 @@ S find_mistaken(const Scene& scene, double tolerance, bool is_first, const S* ch
     const S sigma = end_velocity(row, w.motion, change), lambda = absorbed_impulse(own, sigma);
     const auto is_inertia = own.inertia > S(0), is_force = (own.nearness > S(0)) & (own.inertia <= S(0));
     const auto is_beyond = (lambda > own.upper) | (lambda < own.lower);
-    w.mispredicted = select(is_inertia & is_beyond, S(1), w.mispredicted);
+    const auto is_loose = is_inertia & is_beyond;
+    w.mispredicted = select(is_loose, S(is_first ? some_inertia : all_inertia), w.mispredicted);
+    own.mistaken = select(is_loose, S(1), own.mistaken);
     const S yields = sigma + own.shift + own.softness * lambda;
     const auto is_wrong =
         is_force & (((yields > little) & (lambda > own.lower)) | ((yields < -little) & (lambda < own.upper)));

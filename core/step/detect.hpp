@@ -181,7 +181,7 @@ bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspac
   for (int lane = 0; lane < pack.count; ++lane) {
     const LaneOf<S> own{lane};
     if (!w.looks[lane]) continue;
-    if (w.absorbs && w.separates[lane] && own(w.weighs) > 0) own.set(w.mispredicted, 1);
+    if (w.absorbs && w.separates[lane] && own(w.weighs) > 0) own.set(w.mispredicted, all_inertia);
     const bool is_mispredicted = own(w.mispredicted) > own(was_mispredicted);
     w.predicts_again |= is_mispredicted;
     if (is_mispredicted) forget_impulses(scene.tree.nv, own, w.motion);

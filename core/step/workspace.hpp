@@ -54,8 +54,8 @@ struct StepWorkspace {
   S* own_rotors;                             // of links, without inertia that is absorbed
   const double* last_impulses[width_of<S>];  // of joint rows, in each environment
   S weighs;                                  // positive where some rows are inertia
-  S mispredicted;                            // positive where no row may be,
-  bool predicts_again;                       // and somewhere that was just found
+  S mispredicted;                            // negative, or how much of that must not be,
+  bool predicts_again;                       // where some of it was just found
   bool is_last_look;                         // impulses are not looked at again
   S *kept_q, *kept_v;                        // at the start of the step, for environments that fail in it
   Force<S>* f_ext;                           // given; null: none
