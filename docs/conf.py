@@ -7,9 +7,11 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from sphinx.application import Sphinx  # noqa: E402
+from sphinx.environment import BuildEnvironment  # noqa: E402
+from sphinx.util import logging  # noqa: E402
 
 import featherweight as fw  # noqa: E402
-from tools import api_pages  # noqa: E402
+from tools import api_pages, typed_examples  # noqa: E402
 
 project = "featherweight"
 author = "The featherweight authors"
@@ -60,8 +62,17 @@ CONTENTS = {
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("env-check-consistency", all_is_described)
     app.connect("source-read", add_contents)
     app.connect("autodoc-process-docstring", as_written)
+
+
+def all_is_described(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warns, and so fails the build, unless every public name is on a page of the reference."""
+    python = env.domains.python_domain
+    known = {*python.objects, *python.modules}
+    if missing := [name for name in typed_examples.public() if f"featherweight.{name}" not in known]:
+        logging.getLogger(__name__).warning("not in the reference: %s", ", ".join(missing))
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:

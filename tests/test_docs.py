@@ -12,6 +12,8 @@ import featherweight as fw
 from benchmarks import machine, update_docs
 from benchmarks.report import Row
 from featherweight import _core
+from tools import api_pages
+from tools.typed_examples import public
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -61,6 +63,18 @@ def test_every_decision_is_listed() -> None:
     folder = ROOT / "docs" / "adr"
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text())
     assert listed == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_every_public_name_is_in_the_reference(tmp_path: Path) -> None:
+    """What the directives find is checked by the build of the site."""
+    api_pages.write(tmp_path)
+    pages = {path.stem: path.read_text() for path in tmp_path.glob("*.md")}
+    assert set(re.findall(r"^([a-z]+)$", pages["index"], re.M)) == pages.keys() - {"index"}
+    text = "\n".join(pages.values())
+    directives = set(re.findall(r"^\.\. auto\w+:: featherweight\.(\S+)$", text, re.M))
+    members = re.findall(r"^\.\. automodule:: featherweight\.(\S+)\n.*\n   :members: (.+)$", text, re.M)
+    described = directives | {f"{module}.{name}" for module, names in members for name in names.split(", ")}
+    assert not public().keys() - described
 
 
 def test_theory_has_the_section_that_the_core_cites() -> None:

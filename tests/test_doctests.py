@@ -5,6 +5,7 @@ import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -14,6 +15,17 @@ from tools.typed_examples import TWINS, program, public
 
 GLOBALS = {"fw": fw, "np": np}
 PUBLIC = public()
+#: Methods by which the package speaks to itself, or that others ask for: Gymnasium, planners, pages.
+INNER = {
+    *("arguments", "of", "from_arrays", "arrays", "hand_to", "changed_by", "checked", "animation", "as_coupling"),
+    *("ModelBuilder.check_size", "ModelBuilder.note", "ModelBuilder.link_names", "ModelBuilder.root_links"),
+    *("FluidShape.force", "LiveView.add_joint_sliders", "LiveView.close", "learn.Policy.from_torch"),
+    *("size", "rules", "gym.Columns.read", "gym.Draws.scatter", "gym.Draws.normal", "gym.Task.terms"),
+    *("gym.Task.repeats", "gym.Term.picked", "gym.VectorEnv.forget_ends", "gym.VectorEnv.close_extras"),
+    *("mpc.FDDP.reset", "mpc.ILQR.reset", "mpc.Sampling.reset", "mpc.Sampling.update", "mpc.ClosedLoop.html"),
+    *("mpc.ClosedLoop.video", "mpc.Plan.node", "mpc.Residual.bound", "mpc.Residual.value", "mpc.Residual.slopes"),
+    *("mpc.Schedule.compiled", "mpc.Task.costs", "mpc.Task.quadratic", "mpc.Term.follow", "mpc.Term.targets"),
+}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -48,6 +60,18 @@ def methods() -> Iterator[tuple[str, str]]:
             text = inspect.getdoc(member) if callable(member) or isinstance(member, property) else None
             if not name.startswith("_") and text and ">>>" in text:
                 yield f"{owner}.{name}", text
+
+
+@pytest.mark.parametrize("name", [name for name, thing in PUBLIC.items() if inspect.isclass(thing)])
+def test_what_users_call_of_a_public_class_is_in_an_example(name: str) -> None:
+    """Of its own, of the class or of another method; those that others inherit are looked at where they are."""
+    members = {each: member for each, member in vars(PUBLIC[name]).items() if not each.startswith("_")}
+    texts = [inspect.getdoc(thing) or "" for thing in (PUBLIC[name], *members.values())]
+    shown = "\n".join(example.source for text in texts for example in doctest.DocTestParser().get_examples(text))
+    methods = (FunctionType, classmethod, staticmethod)
+    called = [each for each, member in members.items() if isinstance(member, methods)]
+    missing = [each for each in called if f".{each}(" not in shown]
+    assert not [each for each in missing if not {each, f"{name}.{each}"} & INNER]
 
 
 @pytest.mark.parametrize("name, documentation", [pytest.param(*each, id=each[0]) for each in methods()])

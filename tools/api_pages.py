@@ -103,11 +103,10 @@ def write(folder: Path) -> None:
     pages = groups()
     for page, (title, names) in pages.items():
         (folder / f"{page}.md").write_text(_page(title, [name for name in names if name in fw.__all__]))
-    own_pages = [name for name in MODULES if name != "reference"]
-    for name in own_pages:
-        (folder / f"{name}.md").write_text(_module_page(MODULES[name], getattr(fw, name)))
+    for name, title in MODULES.items():
+        (folder / f"{name}.md").write_text(_module_page(title, getattr(fw, name)))
     index = ["# API reference", "", "Everything is reached as `fw.name` after `import featherweight as fw`.", ""]
-    index += ["```{toctree}", *pages, *own_pages, "```", ""]
+    index += ["```{toctree}", *pages, *MODULES, "```", ""]
     (folder / "index.md").write_text("\n".join(index))
 
 
@@ -119,27 +118,24 @@ def _page(title: str, names: list[str]) -> str:
 
 
 def _module_page(title: str, package: ModuleType) -> str:
-    lines = [f"# {title}", ""]
     module = package.__name__
-    for name in package.__all__:
+    lines = [f"# {title}", "", "```{eval-rst}", f".. automodule:: {module}", "   :no-members:", "```", ""]
+    for name in package.__all__ if package is not fw.reference else ():  # twins are for reading
         thing = getattr(package, name)
         if name == "Array":  # NumPy's
             continue
-        directive = (
-            [f".. automodule:: {module}.{name}", "   :imported-members:", f"   :members: {', '.join(thing.__all__)}"]
-            if hasattr(thing, "__all__")
-            else _directive(module, name, thing)
-        )
-        lines += [f"## {name}", "", "```{eval-rst}", *directive, "```", ""]
+        lines += [f"## {name}", "", "```{eval-rst}", *_directive(module, name, thing), "```", ""]
     return "\n".join(lines)
 
 
 def _directive(module: str, name: str, thing: object) -> list[str]:
     if isinstance(thing, type):
         return [f".. autoclass:: {module}.{name}", "   :members:"]
-    if hasattr(thing, "__all__") or type(thing).__name__ == "module":
-        missing = name in OPTIONAL and find_spec(name) is None
-        return [f".. automodule:: {getattr(thing, '__name__', name)}", *([] if missing else ["   :members:"])]
+    if name in OPTIONAL and find_spec(name) is None:
+        return [f".. automodule:: {module}.{name}"]
+    if isinstance(thing, ModuleType):
+        members = f"   :members: {', '.join(thing.__all__)}"
+        return [f".. automodule:: {module}.{name}", "   :imported-members:", members]
     if callable(thing):
         return [f".. autofunction:: {module}.{name}"]
     return [f".. autodata:: {module}.{name}"]

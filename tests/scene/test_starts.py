@@ -106,7 +106,7 @@ def test_models_put_together_keep_their_starts() -> None:
     [
         ({"q": {"kne": [0.0]}}, "keyframe 'k': has an unknown joint 'kne' .did you mean 'knee'"),
         ({"control": {"moto": 0.0}}, "has an unknown actuator 'moto'"),
-        ({"q": {"knee": [0.0, 1.0]}}, "keyframe 'k', joint 'knee': start must be 1 coordinates"),
+        ({"q": {"knee": [0.0, 1.0]}}, "keyframe 'k', joint 'knee': start must be 1 coordinate, got"),
         ({"v": {"base": [0.0]}}, "joint 'base': velocity must be 6 numbers"),
         ({"q": {"base": [0, 0, 0, 0, 0, 0, 2]}}, "quaternion of length 2"),
         ({"control": {"motor": np.nan}}, "control of 'motor' must be finite"),

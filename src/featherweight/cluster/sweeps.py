@@ -38,7 +38,15 @@ class Sweep(Record):
         return (min if smallest else max)(known, key=lambda row: row[name])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the table as a CSV file."""
+        """Save the table as a CSV file.
+
+        >>> import pathlib, tempfile
+        >>> table = fw.cluster.sweep(lambda gain: {"error": 1.0 / gain}, {"gain": [1.0, 2.0]}, workers=0)
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "table.csv")
+        >>> table.save(file)
+        >>> file.read_text().split()[0]
+        'gain,error'
+        """
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, names)

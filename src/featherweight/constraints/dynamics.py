@@ -43,7 +43,14 @@ class ConstrainedSolution(Record):
     constraints: ConstraintSet
 
     def force(self, k: int) -> Array:
-        """Force of constraint number k, (..., its rows) [N, N m], in its frame."""
+        """Force of constraint number k, (..., its rows) [N, N m], in its frame.
+
+        >>> model = fw.models.quadruped()
+        >>> held, rest = [fw.PointConstraint("trunk")], np.zeros(model.nv)
+        >>> solution = fw.constrained_dynamics(model, model.neutral(), rest, rest, held)
+        >>> solution.force(0).shape
+        (3,)
+        """
         return self.forces[..., self.constraints.slices[k]]
 
     def __repr__(self) -> str:

@@ -38,7 +38,13 @@ class ImpulseSolution(Record):
     constraints: ConstraintSet
 
     def impulse(self, k: int) -> Array:
-        """Impulse of constraint number k, (..., its rows) [N s, N m s], in its frame."""
+        """Impulse of constraint number k, (..., its rows) [N s, N m s], in its frame.
+
+        >>> ball, falling = fw.models.box(), np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
+        >>> landed = fw.impulse_dynamics(ball, ball.neutral(), falling, [fw.PointConstraint("box")])
+        >>> landed.impulse(0).round(3) + 0.0  # 1 kg is stopped
+        array([0., 0., 1.])
+        """
         return self.impulses[..., self.constraints.slices[k]]
 
     def __repr__(self) -> str:

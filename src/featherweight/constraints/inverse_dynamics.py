@@ -35,7 +35,13 @@ class InverseSolution(Record):
     constraints: ConstraintSet
 
     def force(self, k: int) -> Array:
-        """Force of constraint number k, (..., its rows) [N, N m], in its frame."""
+        """Force of constraint number k, (..., its rows) [N, N m], in its frame.
+
+        >>> crate, rest = fw.models.box(), np.zeros(6)
+        >>> held = fw.constrained_inverse_dynamics(crate, crate.neutral(), rest, rest, [fw.PointConstraint("box")])
+        >>> held.force(0).round(2) + 0.0  # carries 1 kg
+        array([0.  , 0.  , 9.81])
+        """
         return self.forces[..., self.constraints.slices[k]]
 
     def __repr__(self) -> str:

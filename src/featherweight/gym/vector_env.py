@@ -149,7 +149,13 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
             self._ended[:] = False
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """A picture (height, width, 3) of each environment; ``render_mode="rgb_array"`` is needed."""
+        """A picture (height, width, 3) of each environment; ``render_mode="rgb_array"`` is needed.
+
+        >>> envs = fw.gym.VectorEnv(fw.gym.tasks.cart_pole(), 2, render_mode="rgb_array")
+        >>> _ = envs.reset(seed=0)
+        >>> len(envs.render())  # doctest: +SKIP
+        2
+        """
         if self.render_mode is None:
             gymnasium.logger.warn('render: make the environment with render_mode="rgb_array" to get pictures')
             return None
@@ -243,7 +249,14 @@ class Env(gymnasium.Env):  # type: ignore[misc]
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), {}
 
     def render(self) -> NDArray[np.uint8] | None:
-        """A picture (height, width, 3); ``render_mode="rgb_array"`` is needed."""
+        """A picture (height, width, 3); ``render_mode="rgb_array"`` is needed.
+
+        >>> env = fw.gym.Env(fw.gym.tasks.cart_pole(), render_mode="rgb_array")
+        >>> _ = env.reset(seed=0)
+        >>> env.render().shape  # doctest: +SKIP
+        (480, 640, 3)
+        >>> env.close()
+        """
         pictures = self._batch.render()
         return None if pictures is None else pictures[0]
 

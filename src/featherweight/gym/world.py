@@ -126,20 +126,41 @@ class World:
         return self._buffers.live.acceleration[self._rows]
 
     def command(self, name: str) -> Array:
-        """The current command of that name, (n, k)."""
+        """The current command of that name, (n, k).
+
+        >>> @fw.gym.term
+        ... def lag(world: fw.gym.World) -> fw.gym.Array:  # (n,) [m/s]
+        ...     return world.command("speed")[:, 0] - world.v[:, 0]
+        >>> lag()
+        lag()
+        """
         known = self._buffers.commands
         if name not in known:
             raise ValueError(f"unknown command {name!r}{close_names(name, known)}; the task has {list(known)}")
         return known[name][self._rows]
 
     def placement(self, frame: str) -> Array:
-        """Pose of a frame in the world, (n, 4, 4)."""
+        """Pose of a frame in the world, (n, 4, 4).
+
+        >>> @fw.gym.term
+        ... def reach(world: fw.gym.World, frame: str) -> fw.gym.Array:  # (n,) [m] from the origin
+        ...     return np.linalg.norm(world.placement(frame)[:, :3, 3], axis=1)
+        >>> reach("arm/grip")
+        reach('arm/grip')
+        """
         return self._once(
             ("placement", frame), lambda: np.asarray(_core.frame_placement(self.model, self._contiguous_q, frame))
         )
 
     def velocity(self, frame: str) -> Array:
-        """Velocity of a frame, linear and angular, in world axes and at its origin, (n, 6)."""
+        """Velocity of a frame, linear and angular, in world axes and at its origin, (n, 6).
+
+        >>> @fw.gym.term
+        ... def climb(world: fw.gym.World, frame: str) -> fw.gym.Array:  # (n,) [m/s]
+        ...     return world.velocity(frame)[:, 2]
+        >>> climb("robot/trunk")
+        climb('robot/trunk')
+        """
 
         def compute() -> Array:
             v = np.ascontiguousarray(self.v)
@@ -150,7 +171,14 @@ class World:
         return self._once(("velocity", frame), compute)
 
     def pushed(self, links: Integers) -> NDArray[np.bool_]:
-        """Whether a contact pushed each of the links (indices) in the last step, (n, links)."""
+        """Whether a contact pushed each of the links (indices) in the last step, (n, links).
+
+        >>> @fw.gym.term
+        ... def feet_down(world: fw.gym.World) -> fw.gym.Array:  # (n,)
+        ...     return world.pushed(world.names.links("robot/*_foot")).sum(axis=1).astype(float)
+        >>> feet_down()
+        feet_down()
+        """
         all_links = self._once(("pushed",), self._buffers.live.pushed)
         return np.asarray(all_links[self._rows][:, links])
 
@@ -184,7 +212,12 @@ class Names:
         self._found: dict[tuple[str, str], Any] = {}
 
     def joints(self, pattern: str) -> tuple[ModelJoint, ...]:
-        """All joints of one degree of freedom that match; "robot" is all of a part."""
+        """All joints of one degree of freedom that match; "robot" is all of a part.
+
+        >>> names = fw.gym.Names(fw.gym.tasks.quadruped().simulator)
+        >>> [joint.name for joint in names.joints("robot/front_left_*")]
+        ['robot/front_left_hip_joint', 'robot/front_left_thigh_joint', 'robot/front_left_calf_joint']
+        """
         return self._once("joints", pattern, lambda: self._matches("joint of one degree of freedom", pattern))
 
     def coordinates(self, pattern: str) -> Integers:
@@ -192,19 +225,35 @@ class Names:
         return self._once("q", pattern, lambda: np.array([joint.q_slice.start for joint in self.joints(pattern)]))
 
     def dofs(self, pattern: str) -> Integers:
-        """Where the v of the :meth:`joints` that match is."""
+        """Where the v of the :meth:`joints` that match is.
+
+        >>> fw.gym.Names(fw.gym.tasks.quadruped().simulator).dofs("robot/front_left_*")
+        array([6, 7, 8])
+        """
         return self._once("v", pattern, lambda: np.array([joint.v_slice.start for joint in self.joints(pattern)]))
 
     def actuators(self, pattern: str) -> Integers:
-        """Columns of the control."""
+        """Columns of the control.
+
+        >>> fw.gym.Names(fw.gym.tasks.quadruped().simulator).actuators("robot/hind_*").size
+        6
+        """
         return self._once("actuators", pattern, lambda: np.array(self._matches("actuator", pattern)))
 
     def links(self, pattern: str) -> Integers:
-        """Indices."""
+        """Indices.
+
+        >>> fw.gym.Names(fw.gym.tasks.quadruped().simulator).links("robot/*_foot").size
+        4
+        """
         return self._once("links", pattern, lambda: np.array(self._matches("link", pattern)))
 
     def base(self, part: str) -> ModelJoint:
-        """The free joint of a part: of a robot with a floating base, or of a body."""
+        """The free joint of a part: of a robot with a floating base, or of a body.
+
+        >>> fw.gym.Names(fw.gym.tasks.quadruped().simulator).base("robot").type
+        'free'
+        """
         return self._once("base", part, lambda: self._free_joint(part))
 
     def _free_joint(self, part: str) -> ModelJoint:

@@ -114,6 +114,11 @@ class Policy(Record):
 
         layers: a ``torch.nn.Sequential``, or the layers in their order, of other libraries as well; mean, deviation: of
         observations, by default 0 and 1; output: how the numbers of the last layer are brought between -1 and 1.
+
+        >>> import torch  # doctest: +SKIP
+        >>> layers = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ELU(), torch.nn.Linear(8, 2))  # doctest: +SKIP
+        >>> fw.learn.Policy.from_torch(layers)  # doctest: +SKIP
+        <Policy: 4 observations, elu layers of 8, 2 actions by clip>
         """
         found = list(_flat(layers))
         linear = [layer for layer in found if hasattr(layer, "weight") and hasattr(layer, "bias")]
@@ -170,7 +175,16 @@ class Policy(Record):
         return np.tanh(x) if self.output == "tanh" else np.clip(x, -1.0, 1.0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save it as an .npz file of plain arrays, which :meth:`load` reads."""
+        """Save it as an .npz file of plain arrays, which :meth:`load` reads.
+
+        >>> import tempfile
+        >>> policy = fw.learn.Policy.initial(4, 2, hidden=(8,), seed=0)
+        >>> file = tempfile.mkdtemp() + "/policy.npz"
+        >>> policy.save(file)
+        >>> again = fw.learn.Policy.load(file)
+        >>> bool(np.array_equal(again(np.ones(4)), policy(np.ones(4))))
+        True
+        """
         files.write_arrays(path, {"format": _FORMAT, **self.arrays()})
 
     @classmethod

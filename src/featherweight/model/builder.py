@@ -108,7 +108,12 @@ class ModelBuilder:
 
     @classmethod
     def from_description(cls, description: ModelDescription, *, allow_nonphysical: bool = False) -> ModelBuilder:
-        """A builder that holds ``description``, all of it checked."""
+        """A builder that holds ``description``, all of it checked.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> builder.frame("camera", "link_7", (0.05, 0.0, 0.0)).build().frame("camera").name
+        'camera'
+        """
         world: dict[str, Any] = {"gravity": description.gravity, "medium": description.medium}
         return cls(description.name, **world, allow_nonphysical=allow_nonphysical).add(description)
 
@@ -136,6 +141,10 @@ class ModelBuilder:
         [kg m^2], 3x3 or its diagonal (zero, a point mass, when left out), or an :class:`Inertia` with all three.
         fluid_shapes: what a :class:`Medium` drags at; by default the box of uniform density that has the inertia.
         gravity_compensation: share of its weight that something carries; it acts in the simulator only.
+
+        >>> builder = fw.ModelBuilder("stone").link("stone", mass=2.0, inertia=(0.1, 0.1, 0.2))
+        >>> builder.build(floating_base=True).mass
+        2.0
         """
         element = self._new_frame_name("link", name)
         self.check_size(1)
@@ -291,7 +300,14 @@ class ModelBuilder:
         frame: str | None = None,
         wrench: ArrayLike = (),
     ) -> ModelBuilder:
-        """Add an actuator to ``joint``, which must have one degree of freedom, or to a frame. See :class:`Actuator`."""
+        """Add an actuator to ``joint``, which must have one degree of freedom, or to a frame. See :class:`Actuator`.
+
+        >>> builder = fw.ModelBuilder("wheel").solid("wheel", "cylinder", (0.1, 0.04), mass=1.0)
+        >>> _ = builder.joint("axle", "continuous", "world", "wheel", axis="z").actuator("motor", "axle", gear=20.0)
+        >>> sim = fw.Simulator(builder.build())
+        >>> bool(sim.step(sim.state(), control=[0.1]).v > 0.0)
+        True
+        """
         element = f"actuator {checked_name('actuator', name)!r}"
         if name in self._actuators:
             raise ModelError(element, "the name is used twice")
@@ -318,13 +334,25 @@ class ModelBuilder:
         return self
 
     def exclude(self, link: str, other: str) -> ModelBuilder:
-        """Prevent the shapes of two links from touching."""
+        """Prevent the shapes of two links from touching.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.quadruped().description)
+        >>> builder.exclude("front_left_foot", "front_right_foot").build().description.excludes
+        (('front_left_foot', 'front_right_foot'),)
+        """
         element = f"contact exclusion of {link!r} and {other!r}"
         self._excludes[checked_name(element, link), checked_name(element, other)] = None
         return self
 
     def pair(self, link: str, geometry: str, other_link: str, other_geometry: str, law: ContactLaw) -> ModelBuilder:
-        """Let two collision shapes, given by link and name, touch with their own law, regardless of the filter."""
+        """Let two collision shapes, given by link and name, touch with their own law, regardless of the filter.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.quadruped().description)
+        >>> left, right = (f"front_{side}_foot" for side in ("left", "right"))
+        >>> builder = builder.pair(left, f"{left}_collision", right, f"{right}_collision", fw.ContactLaw(friction=0.2))
+        >>> builder.build().description.pairs[0].law.friction
+        0.2
+        """
         if not isinstance(law, ContactLaw):
             raise ModelError(f"contact pair of {geometry!r} and {other_geometry!r}", f"needs a ContactLaw, got {law!r}")
         self._pairs.append(ContactPair(link, geometry, other_link, other_geometry, law))
@@ -340,7 +368,13 @@ class ModelBuilder:
         to_placement: ArrayLike | None = None,
         rows: Iterable[str] = ("x", "y", "z"),
     ) -> ModelBuilder:
-        """Hold a frame of ``link`` in one of the link ``to`` ("world" allowed). Arguments as in :class:`Closure`."""
+        """Hold a frame of ``link`` in one of the link ``to`` ("world" allowed). Arguments as in :class:`Closure`.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> model = builder.close("held", "link_7", "world", to_placement=(0.3, 0.0, 0.9)).build()
+        >>> int(fw.mobility(model, np.full(7, 0.3), fw.constraints_of(model)).dof)  # of seven
+        4
+        """
         element = f"closure {checked_name('closure', name)!r}"
         if name in self._closures:
             raise ModelError(element, "the name is used twice")
@@ -367,7 +401,13 @@ class ModelBuilder:
         polynomial: Iterable[float],
         others: Iterable[tuple[str, float]] = (),
     ) -> ModelBuilder:
-        """Let a joint follow another, or several. Arguments as in :class:`Coupling`."""
+        """Let a joint follow another, or several. Arguments as in :class:`Coupling`.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> model = builder.couple("gear", "joint_2", "joint_1", (0.1, -2.0)).build()  # q_2 = 0.1 - 2 q_1
+        >>> model.description.couplings[0].polynomial
+        (0.1, -2.0)
+        """
         element = f"coupling {checked_name('coupling', name)!r}"
         if name in self._couplings:
             raise ModelError(element, "the name is used twice")
@@ -392,7 +432,13 @@ class ModelBuilder:
         damping: float = 0.0,
         friction: float = 0.0,
     ) -> ModelBuilder:
-        """Add a fixed tendon over several joints. Arguments as in :class:`Tendon`."""
+        """Add a fixed tendon over several joints. Arguments as in :class:`Tendon`.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> model = builder.tendon("belt", {"joint_2": 1.0, "joint_4": -1.0}, stiffness=30.0).build()
+        >>> model.description.tendons[0].name
+        'belt'
+        """
         element = f"tendon {checked_name('tendon', name)!r}"
         if name in self._tendons:
             raise ModelError(element, "the name is used twice")
@@ -499,7 +545,13 @@ class ModelBuilder:
         self.joint(name, "continuous", driven.parent, name, placement=at, axis=driven.axis)
 
     def sensor(self, name: str, quantity: SensorQuantity, of: str) -> ModelBuilder:
-        """Add a named sensor. Arguments as in :class:`featherweight.model.description.Sensor`."""
+        """Add a named sensor. Arguments as in :class:`featherweight.model.description.Sensor`.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> sim = fw.Simulator(builder.sensor("angle", "joint_position", "joint_2").build())
+        >>> fw.named_sensors(sim)["arm/angle"].read(sim.state())
+        array([0.])
+        """
         element = f"sensor {checked_name('sensor', name)!r}"
         if name in self._sensors:
             raise ModelError(element, "the name is used twice")
@@ -522,6 +574,11 @@ class ModelBuilder:
 
         Joints that are not named are at their initial positions and at rest; controls and activations of other
         actuators are zero. Several calls for the same keyframe add to it.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> sim = fw.Simulator(builder.keyframe("bent", q={"joint_2": 0.5, "joint_4": 1.0}).build())
+        >>> sim.state(keyframe="bent").q
+        array([0. , 0.5, 0. , 1. , 0. , 0. , 0. ])
         """
         parts = self._keyframes.setdefault(checked_name("keyframe", name), KeyframeParts(name))
         for kept, given in (
@@ -536,7 +593,13 @@ class ModelBuilder:
     # -- frames, whole models, notes -----------------------------------------------------------------------------
 
     def frame(self, name: str, link: str, placement: ArrayLike | None = None) -> ModelBuilder:
-        """Name a pose fixed to ``link`` ("world" allowed), e.g. a tool or a foot."""
+        """Name a pose fixed to ``link`` ("world" allowed), e.g. a tool or a foot.
+
+        >>> builder = fw.ModelBuilder("rod").solid("rod", "capsule", (0.01, 1.0), mass=1.0)
+        >>> rod = builder.frame("tip", "rod", (0, 0, 0.5)).build(floating_base=True)
+        >>> fw.frame_placement(rod, rod.neutral(), "tip")[:3, 3]
+        array([0. , 0. , 0.5])
+        """
         element = self._new_frame_name("frame", name)
         self._frames[name] = Frame(
             name, checked_name(f"link of {element}", link), checked_pose(element, "placement", placement)
@@ -557,6 +620,12 @@ class ModelBuilder:
         prefix: put before all its names; parent, placement: where its world is, in this model; floating: True frees
         the roots that it fixes to its world, False fixes those that it leaves free, None keeps them.
         Gravity stays the builder's.
+
+        >>> both = fw.ModelBuilder("two arms")
+        >>> for side, y in (("left_", 0.3), ("right_", -0.3)):
+        ...     both = both.add(fw.models.arm(), prefix=side, placement=(0.0, y, 0.0))
+        >>> both.build().joint_names[6:9]
+        ('left_joint_7', 'right_joint_1', 'right_joint_2')
         """
         description: ModelDescription = model if isinstance(model, ModelDescription) else model.description
         self.check_size(len(description.links))
@@ -577,7 +646,12 @@ class ModelBuilder:
     # -- results -------------------------------------------------------------------------------------------------
 
     def build(self, *, floating_base: bool = False) -> Model:
-        """The compiled model; ``floating_base`` frees the base (the link without a joint)."""
+        """The compiled model; ``floating_base`` frees the base (the link without a joint).
+
+        >>> builder = fw.ModelBuilder("ball").solid("ball", "sphere", (0.1,), mass=1.0)
+        >>> builder.build().nv, builder.build(floating_base=True).nv
+        (0, 6)
+        """
         from .model import Model  # model.py checks descriptions with this module
 
         return Model._from_checked(self.describe(floating_base=floating_base))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..checks import frozen, numbers, vector
+from ..checks import counted, frozen, numbers, vector
 from ..errors import ModelError
 from .description import JOINT_SIZES, JointType
 
@@ -98,7 +98,8 @@ def checked_start(element: str, type: JointType, start: ArrayLike | None) -> Arr
     if start is None:
         return None
     nq = JOINT_SIZES[type][0]
-    values = numbers(element, "start", start, (nq,), f"{nq} coordinates")
+    given = [start] if nq == 1 and np.ndim(start) == 0 else start
+    values = numbers(element, "start", given, (nq,), counted(nq, "coordinate"))
     if type not in ("spherical", "free"):
         return values
     length = float(np.linalg.norm(values[-4:]))

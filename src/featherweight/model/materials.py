@@ -84,7 +84,11 @@ class ContactLaw(Record):
         object.__setattr__(self, "dim", 6 if roll else 4 if spin else 3 if rubs else 1)
 
     def changed(self, changes: Mapping[str, Any]) -> ContactLaw:
-        """The law with other values; ``dim`` follows from them unless it is given."""
+        """The law with other values; ``dim`` follows from them unless it is given.
+
+        >>> fw.ContactLaw(friction=0.5).changed({"friction": 0.0}).dim
+        1
+        """
         dim = changes.get("dim") or max(self.dim, _asked_dim(changes))
         return replace(self, **{**changes, "dim": dim})
 

@@ -175,7 +175,13 @@ class ImportReport(Sequence[ImportNote]):
         return self.changing(Severity.MOTION)
 
     def changing(self, severity: Severity) -> tuple[ImportNote, ...]:
-        """The notes of one severity."""
+        """The notes of one severity.
+
+        >>> urdf = '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="fixed"><parent link="a"/>'
+        >>> model = fw.loads(urdf + '<child link="b"/></joint></robot>', "urdf")
+        >>> [len(model.import_report.changing(severity)) for severity in (fw.Severity.MOTION, fw.Severity.NOTHING)]
+        [0, 2]
+        """
         return tuple(note for note in self._notes if note.severity is severity)
 
     @overload
@@ -334,12 +340,20 @@ class Model(_core.Model):
         return _look_up("joint", name, self._joints)
 
     def link(self, name: str) -> ModelLink:
-        """The link called ``name``."""
+        """The link called ``name``.
+
+        >>> fw.models.arm().link("link_7").index
+        7
+        """
         index = _look_up("link", name, self._link_index)
         return ModelLink(index, self.description.links[index], self.description.joints[index].name)
 
     def frame(self, name: str) -> ModelFrame:
-        """The frame called ``name``, which may be a link."""
+        """The frame called ``name``, which may be a link.
+
+        >>> fw.models.arm().frame("flange").name
+        'flange'
+        """
         return _look_up("frame", name, self._frames)
 
     @cached_property
@@ -353,7 +367,13 @@ class Model(_core.Model):
         return MappingProxyType({keyframe.name: keyframe for keyframe in self.description.keyframes})
 
     def keyframe(self, name: str) -> Keyframe:
-        """The keyframe called ``name``."""
+        """The keyframe called ``name``.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
+        >>> model = builder.keyframe("bent", q={"joint_2": 0.5}).build()
+        >>> model.keyframe("bent").q[:3]
+        array([0. , 0.5, 0. ])
+        """
         return _look_up("keyframe", name, self.keyframes)
 
     @cached_property
@@ -365,6 +385,12 @@ class Model(_core.Model):
         """The model with a link that is fixed to the world, such as a table or a mocap body, at another place.
 
         pose: (4, 4) or a position, in the model's world.
+
+        >>> builder = fw.ModelBuilder("table")
+        >>> _ = builder.solid("table", "box", (1.0, 1.0, 0.1), mass=9.0).joint("stands", "fixed", "world", "table")
+        >>> moved = builder.build().placed("table", (2.0, 0.0, 0.0))
+        >>> fw.frame_placement(moved, [], "table")[:3, 3]
+        array([2., 0., 0.])
         """
         joint = self.joint(self.link(link).joint).description
         if joint.type != "fixed" or joint.parent != WORLD:
@@ -382,6 +408,11 @@ class Model(_core.Model):
         rng: a generator, a seed, or None for fresh entropy. Unlimited angles are uniform in [-pi, pi], unlimited
         travel in [-1, 1] m, orientations over all rotations; a limit on one side only is kept, with a range of that
         width.
+
+        >>> arm = fw.models.arm()
+        >>> q = arm.random(np.random.default_rng(0), batch=100)
+        >>> q.shape, bool(((q >= arm.lower) & (q <= arm.upper)).all())
+        ((100, 7), True)
         """
         if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1):
             raise ValueError(f"batch must be a positive integer or None, got {batch!r}")
@@ -412,7 +443,14 @@ class Model(_core.Model):
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a JSON file; :meth:`load` returns the same model, bit for bit."""
+        """Write the model to a JSON file; :meth:`load` returns the same model, bit for bit.
+
+        >>> import tempfile
+        >>> file = tempfile.mkdtemp() + "/arm.json"
+        >>> fw.models.arm().save(file)
+        >>> fw.Model.load(file) == fw.models.arm()
+        True
+        """
         text = saved.encode(self.description).encode()
         with files.replacing(path) as file:
             file.write(text)

@@ -40,7 +40,12 @@ class Gait(Record):
         return self.height + self.lift * np.where(is_up, np.sin(np.pi * phase / self.swing), 0.0)
 
     def stands(self, times: ArrayLike) -> NDArray[np.bool_]:
-        """Which feet are on the ground, (times, feet): for a :class:`Schedule`."""
+        """Which feet are on the ground, (times, feet): for a :class:`Schedule`.
+
+        >>> fw.mpc.trot(period=0.5).stands([0.0, 0.25])
+        array([[False,  True,  True, False],
+               [ True, False, False,  True]])
+        """
         return ~self._swings(times)[1]
 
     def _swings(self, times: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:

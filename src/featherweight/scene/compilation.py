@@ -66,7 +66,11 @@ class SceneObject(Record):
         return f"{self.name}/{self.content.frame(name).name}"
 
     def joint(self, name: str) -> str:
-        """Name in the scene of the joint ``name`` of an added model."""
+        """Name in the scene of the joint ``name`` of an added model.
+
+        >>> fw.Scene().add(fw.models.arm(), name="left").joint("joint_1")
+        'left/joint_1'
+        """
         if isinstance(self.content, Body):
             raise ValueError(f"{self.name!r} is a body: its only joint is called {self.name!r}")
         return f"{self.name}/{self.content.joint(name).name}"

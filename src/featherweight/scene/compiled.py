@@ -285,16 +285,37 @@ class CompiledScene(Record):
         )
 
     def may_touch(self, i: int, j: int) -> bool:
-        """Whether shapes ``i`` and ``j`` are a pair of the scene."""
+        """Whether shapes ``i`` and ``j`` are a pair of the scene.
+
+        >>> scene = fw.Scene(ground=fw.Plane())
+        >>> ball = scene.add(fw.sphere(0.1), name="ball")
+        >>> compiled = scene.compile()
+        >>> [shape.name for shape in compiled.shapes], compiled.may_touch(0, 1)
+        (['ground', 'ball'], True)
+        """
         return i != j and self.rules.law(i, j) >= 0
 
     def law(self, i: int, j: int) -> ContactLaw:
-        """The law of shapes ``i`` and ``j`` where they touch."""
+        """The law of shapes ``i`` and ``j`` where they touch.
+
+        >>> scene = fw.Scene(ground=fw.Plane(friction=0.5))
+        >>> ball = scene.add(fw.sphere(0.1, friction=0.8), name="ball")
+        >>> scene.compile().law(0, 1).friction
+        0.8
+        """
         row = self.overrides.get((min(i, j), max(i, j)))
         return self.laws[self.surface_laws[self.shapes[i].surface, self.shapes[j].surface] if row is None else row]
 
     def pair_table(self, max_pairs: int = 4096) -> PairTable | None:
-        """All pairs that may touch, or None if there are more than ``max_pairs``: then filter what is found near."""
+        """All pairs that may touch, or None if there are more than ``max_pairs``: then filter what is found near.
+
+        >>> scene = fw.Scene(ground=fw.Plane())
+        >>> for name in ("one", "two"):
+        ...     ball = scene.add(fw.sphere(0.1), name=name)
+        >>> table = scene.compile().pair_table()
+        >>> list(zip(table.first.tolist(), table.second.tolist()))
+        [(0, 1), (0, 2), (1, 2)]
+        """
         pairs = self.rules.pairs(max_pairs)
         if pairs is None:
             return None

@@ -136,7 +136,15 @@ class Scene:
         return handle
 
     def exclude(self, a: SceneObject | str, b: SceneObject | str) -> None:
-        """Prevent ``a`` and ``b`` from touching: handles, or names of parts, links ("robot/foot") or shapes."""
+        """Prevent ``a`` and ``b`` from touching: handles, or names of parts, links ("robot/foot") or shapes.
+
+        >>> scene = fw.Scene(ground=fw.Plane())
+        >>> ghost = scene.add(fw.sphere(0.1), name="ghost", pose=(0.0, 0.0, 0.1))
+        >>> scene.exclude(ghost, "ground")
+        >>> sim = fw.Simulator(scene)
+        >>> bool(sim.rollout(sim.state(), n_steps=500).final.q[2] < 0.0)  # it falls through
+        True
+        """
         self._excludes.append((self._target(a), self._target(b)))
 
     def pair(self, a: SceneObject | str, b: SceneObject | str, **law: Any) -> None:
@@ -144,6 +152,12 @@ class Scene:
 
         law: any of friction, torsional, rolling, restitution, tangential_restitution, stiffness, damping, dim and
         margin, as in :class:`ContactLaw`; others stay combined. Later calls take precedence.
+
+        >>> scene = fw.Scene(ground=fw.Plane(friction=1.0))
+        >>> ball = scene.add(fw.sphere(0.1), name="ball")
+        >>> scene.pair("ground", ball, friction=0.1)
+        >>> scene.compile().law(0, 1).friction
+        0.1
         """
         known = ContactLaw.__dataclass_fields__
         unknown = next((key for key in law if key not in known), None)
@@ -216,11 +230,23 @@ class Scene:
     def motor(
         self, joints: SceneObject | str | Sequence[str], *, gain: ArrayLike = 1.0, effort: ArrayLike | None = None
     ) -> tuple[str, ...]:
-        """Add motors to joints, with the force gain * control. Arguments and result as in :meth:`servo`."""
+        """Add motors to joints, with the force gain * control. Arguments and result as in :meth:`servo`.
+
+        >>> scene = fw.Scene()
+        >>> clock = scene.add(fw.models.pendulum(), name="clock")
+        >>> scene.motor(clock, gain=2.0, effort=5.0)
+        ('clock/hinge',)
+        """
         return self._add_actuators("motor", joints, {"kp": gain, "kd": 0.0}, effort)
 
     def compile(self) -> CompiledScene:
-        """Compile the scene to one model with shapes, which later changes of the scene do not affect."""
+        """Compile the scene to one model with shapes, which later changes of the scene do not affect.
+
+        >>> scene = fw.Scene(ground=fw.Plane())
+        >>> crate = scene.add(fw.box((0.4, 0.3, 0.2)), name="crate", pose=(0.0, 0.0, 0.1))
+        >>> scene.compile()
+        <CompiledScene: nq=7, nv=6, 2 shapes, 0 constraints>
+        """
         compilation = Compilation(self._entries, self._gravity, self._medium, self._actuators.values())
         return compilation.run(self._excludes, self._pairs, self._constraints, self._switches)
 

@@ -148,6 +148,12 @@ class Simulator:
         """A keyframe of a model in the scene, as coordinates, velocities and controls of the whole scene.
 
         name: "part/keyframe", or just the keyframe if only one part has it. Everything else is at its initial place.
+
+        >>> builder = fw.ModelBuilder.from_description(fw.models.pendulum().description)
+        >>> scene = fw.Scene()
+        >>> clock = scene.add(builder.keyframe("raised", q={"hinge": 1.0}).build(), name="clock")
+        >>> fw.Simulator(scene).keyframe("clock/raised").q
+        array([1.])
         """
         known = self.model.keyframes
         found = [each for each in known if name in (each, each.partition("/")[2])]
@@ -195,6 +201,11 @@ class Simulator:
         f_ext: forces on links in their axes, (n_links, 6) or (batch, n_links, 6), [N, N m].
         An environment whose velocities exceed 1e9 m/s or rad/s keeps its previous state and is marked in
         ``state.failed``; a :class:`SimulationWarning` names it.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-3)
+        >>> state = sim.step(sim.state(q=[0.1]))
+        >>> state.time, bool(state.v < 0.0), bool(state.converged)
+        (0.001, True, True)
         """
         return self._stepped(state, tau, control, f_ext, None)
 
@@ -279,7 +290,14 @@ class Simulator:
         control: ArrayLike | None = None,
         f_ext: ArrayLike | None = None,
     ) -> tuple[State, Pushforward]:
-        """One step, and a function from tangents, by name, of what it was given to those (dq, dv) of the new state."""
+        """One step, and a function from tangents, by name, of what it was given to those (dq, dv) of the new state.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-3)
+        >>> after, push = sim.step_jvp(sim.state(q=[0.1]))
+        >>> dq, dv = push(q=[1.0])
+        >>> dq.shape, bool(dv < 0.0)
+        ((1,), True)
+        """
         step = self._ready(state, tau, control, f_ext)
         return step.after, Pushforward(step)
 
@@ -295,6 +313,14 @@ class Simulator:
 
         trajectory: of ``rollout(..., tape=True)``; dq, dv: ([batch,] steps, nv), zero by default; parameters: see
         :meth:`step_derivatives`. Steps between those that the tape holds are taken once more, bit for bit.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-2)
+        >>> trajectory = sim.rollout(sim.state(q=[0.1]), n_steps=20, tape=True)
+        >>> cotangents = np.zeros((20, 1))
+        >>> cotangents[-1] = 1.0  # of the last coordinate
+        >>> gradient = sim.rollout_vjp(trajectory, dq=cotangents)
+        >>> gradient.q0.shape, gradient.tau.shape
+        ((1,), (20, 1))
         """
         tape, final = self._tape_of(trajectory)
         names = derivatives.checked_parameters(parameters)
@@ -327,6 +353,11 @@ class Simulator:
         """A and B of every step of a rollout, for LQR and MPC.
 
         trajectory: of ``rollout(..., tape=True)``.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-2)
+        >>> lines = sim.linearise(sim.rollout(sim.state(q=[0.1]), n_steps=20, tape=True))
+        >>> lines.A.shape
+        (20, 2, 2)
         """
         tape, final = self._tape_of(trajectory)
         return derivatives.linearise(self, tape, final)
@@ -444,6 +475,12 @@ class Simulator:
         """Pairs of shapes that overlap by more than ``depth`` [m] at the state, the deepest first.
 
         Steps remove overlaps at up to half a metre per second, without adding velocity.
+
+        >>> scene = fw.Scene(ground=fw.Plane())
+        >>> ball = scene.add(fw.sphere(0.1), name="ball", pose=(0.0, 0.0, 0.08))
+        >>> sim = fw.Simulator(scene)
+        >>> [(overlap.shape_a, overlap.shape_b, round(overlap.depth, 3)) for overlap in sim.overlaps(sim.state())]
+        [('ball', 'ground', 0.02)]
         """
         contacts = self.step(state).contacts  # gaps are those at its start
         found: dict[tuple[int, int, int], float] = {}
@@ -462,6 +499,12 @@ class Simulator:
         """Joint forces (nv,) or (batch, nv) that balance gravity at the state; zero on free joints.
 
         Gravity and masses are those of each environment.
+
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> state = sim.state(q=[1.0])
+        >>> still = sim.step(state, tau=sim.gravity_compensation(state))
+        >>> bool(abs(still.v) < 1e-12)
+        True
         """
         state = self._own(state)
         return driving.gravity_compensation(self.model, state.q, state.parameters)
@@ -471,6 +514,13 @@ class Simulator:
 
         force: (3,) or (batch, 3) [N], world axes; point: where it acts [m], world, of the same shape; the link's centre
         of mass by default.
+
+        >>> scene = fw.Scene(gravity=(0.0, 0.0, 0.0))
+        >>> crate = scene.add(fw.box((0.2, 0.2, 0.2), mass=2.0), name="crate")
+        >>> sim = fw.Simulator(scene, dt=1e-3)
+        >>> push = sim.push(sim.state(), "crate", (10.0, 0.0, 0.0))
+        >>> sim.step(sim.state(), f_ext=push).v[:3].round(6)  # 10 N on 2 kg for 1 ms
+        array([0.005, 0.   , 0.   ])
         """
         state = self._own(state)
         return driving.push(self.model, state.q, link, force, point)

@@ -233,7 +233,12 @@ class State:
     def replace(
         self, *, q: ArrayLike | None = None, v: ArrayLike | None = None, activation: ArrayLike | None = None
     ) -> State:
-        """The state with other coordinates, velocities or activations, (n,) or (batch, n)."""
+        """The state with other coordinates, velocities or activations, (n,) or (batch, n).
+
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> sim.state().replace(q=[0.3]).q
+        array([0.3])
+        """
         core = self._core.copy()
         rests = (core.q_start == core.q).all(axis=1) & (core.v_start == core.v).all(axis=1)
         for name, value, target in (("q", q, core.q), ("v", v, core.v), ("activation", activation, core.activation)):
@@ -278,6 +283,11 @@ class State:
         of actuators, but not on their limits; gravity: (batch, 3) [m/s^2]; masses: (batch, n_links) positive factors on
         mass and inertia of each link, whose centre of mass is kept; heights: of height fields, by the name of the
         shape, (batch, nx, ny) [m], as for :class:`HeightField`. Rotors of joints are not changed.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-2)
+        >>> various = sim.state(batch=2).replace(q=[1.0]).randomised(gravity=[(0.0, 0.0, -9.81), (0.0, 0.0, -1.62)])
+        >>> sim.rollout(various, n_steps=10).final.v[:, 0].round(2)  # on the Earth and on the Moon
+        array([-0.82, -0.14])
         """
         given = Parameters.checked(
             self.simulator,
@@ -303,6 +313,11 @@ class State:
         """The state with some environments restarted: at their initial places, or at q and v, without contacts.
 
         mask: (batch,) booleans, all by default; q, v and activation: (n,) or (batch, n), used where the mask is set.
+
+        >>> sim = fw.Simulator(fw.models.pendulum(), dt=1e-2)
+        >>> state = sim.rollout(sim.state(batch=3, q=[1.0]), n_steps=10).final
+        >>> state.reset([True, False, True], q=[0.5]).q[:, 0].round(2)
+        array([0.5 , 0.95, 0.5 ])
         """
         chosen = np.ones(self.batch_size, dtype=bool) if mask is None else np.atleast_1d(np.asarray(mask))
         if chosen.dtype != np.bool_ or chosen.shape != (self.batch_size,):
@@ -355,7 +370,16 @@ class State:
         return cls._from_arrays(simulator, selection.joined(states))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save everything, bit for bit, as an .npz file that :meth:`load` reads."""
+        """Save everything, bit for bit, as an .npz file that :meth:`load` reads.
+
+        >>> import tempfile
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> state = sim.step(sim.state(q=[0.3]))
+        >>> file = tempfile.mkdtemp() + "/state.npz"
+        >>> state.save(file)
+        >>> fw.State.load(sim, file) == state
+        True
+        """
         files.write_arrays(path, {"format": saved.FORMAT, **self._arrays()})
 
     @classmethod

@@ -81,6 +81,13 @@ class Trajectory(Record):
         """Time, coordinates, velocities and diagnostics as an .npz file, in place of one that is there already.
 
         The scene is in it as well, so that ``featherweight view`` can show it.
+
+        >>> import tempfile
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> file = tempfile.mkdtemp() + "/motion.npz"
+        >>> sim.rollout(sim.state(q=[0.3]), n_steps=100).save(file)
+        >>> np.load(file)["q"].shape
+        (100, 1)
         """
         from ..viewer.motion_file import scene_arrays
 
@@ -119,6 +126,13 @@ class Trajectory(Record):
         It shows the robot and the scene, contacts and their forces if they were recorded, frames, the centre of
         mass, energies and residuals; it plays, steps and scrubs. Up to 64 environments are shown side by side.
         fps: frames per second; long motions have fewer, at most 3000 in total.
+
+        >>> import pathlib, tempfile
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> page = pathlib.Path(tempfile.mkdtemp(), "motion.html")
+        >>> sim.rollout(sim.state(q=[0.3]), n_steps=100).html(page)
+        >>> page.read_text()[:15]
+        '<!doctype html>'
         """
         from ..viewer.page import save_page
 
@@ -137,6 +151,11 @@ class Trajectory(Record):
 
         Rendered in software, without a display. size: width and height in pixels. Needs the extra
         ``featherweight[video]``.
+
+        >>> sim = fw.Simulator(fw.models.pendulum())
+        >>> motion = sim.rollout(sim.state(q=[0.3]), n_steps=100)
+        >>> motion.video("motion.mp4")  # doctest: +SKIP
+        >>> motion.video("frame_%04d.png", fps=10, size=(640, 360))  # doctest: +SKIP
         """
         from ..viewer.film import save_video
 
