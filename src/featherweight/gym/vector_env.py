@@ -401,6 +401,10 @@ class Episodes:
             row, column = divmod(wrong, shape[1])
             raise ValueError(f"actions: {array[row, column]} at number {column} of environment {row}")
 
+    def world(self) -> World:
+        """What terms see now."""
+        return World(self._buffers)
+
     def moment(self) -> Moment:
         """Copies of all that terms see now."""
         return Moment.of(self._buffers)

@@ -70,6 +70,10 @@ class World:
     def __len__(self) -> int:
         return len(self.q)
 
+    def only(self, row: int) -> World:
+        """A world of one of its environments."""
+        return World(self._buffers, np.arange(self._buffers.live.batch)[self._rows][[row]])
+
     @property
     def simulator(self) -> Simulator:
         """The simulator of the task."""

@@ -8,6 +8,9 @@
 True
 """
 
+from .experts import Planners
+from .imitation import Imitation, Round, imitate
 from .policy import Policy
+from .regression import Learner, Regression
 
-__all__ = ["Policy"]
+__all__ = ["Imitation", "Learner", "Planners", "Policy", "Regression", "Round", "imitate"]

@@ -32,7 +32,7 @@ def _elu(x: Array) -> Array:
     return np.where(x > 0.0, x, np.expm1(np.minimum(x, 0.0)))
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "elu": _elu,
     "tanh": lambda x: np.asarray(np.tanh(x)),
     "relu": lambda x: np.maximum(x, 0.0),
@@ -127,8 +127,8 @@ class Policy(Record):
         order = ["linear" if layer in linear else "activation" for layer in found]
         if not linear or any(type(layer).__name__ != "Linear" for layer in linear) or order[-1] != "linear":
             raise ValueError("policy: expected linear layers, the last of them at the end, got " + _kinds(found))
-        if len(between) > 1 or not between <= set(_ACTIVATIONS):
-            raise ValueError(f"policy: expected one activation, {', '.join(_ACTIVATIONS)}, got " + _kinds(found))
+        if len(between) > 1 or not between <= set(ACTIVATIONS):
+            raise ValueError(f"policy: expected one activation, {', '.join(ACTIVATIONS)}, got " + _kinds(found))
         weights = tuple(_numpy(layer.weight).T for layer in linear)
         biases = tuple(_numpy(layer.bias) for layer in linear)
         n = weights[0].shape[0]
@@ -166,7 +166,7 @@ class Policy(Record):
             raise ValueError(f"observations: {x[place]} at {place}")
         lead = x.shape[:-1]
         x = np.clip((x - self.mean) / self.deviation, -BOUND, BOUND).reshape(-1, 1, self.n_observations)
-        between = _ACTIVATIONS[self.activation]
+        between = ACTIVATIONS[self.activation]
         for k, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = x @ weight + bias  # of each row by itself, so that no bit depends on the others
             if k < len(self.weights) - 1:
