@@ -89,6 +89,19 @@ def test_velocities_nearest_by_energy_and_by_weights() -> None:
         assert np.abs((found - v) @ metric @ N.T).max() < 1e-10  # nearest: across all allowed directions
 
 
+def test_what_has_no_position_is_held_where_it_is() -> None:
+    model = fw.models.quadruped()
+    feet = [f"{leg}_foot" for leg in ("front_left", "front_right", "hind_left", "hind_right")]
+    q = model.integrate(model.neutral(), np.r_[np.zeros(6), np.tile((0.1, 0.7, -1.4), 4)])
+    assert int(fw.mobility(model, q, [fw.PointConstraint(foot) for foot in feet]).dof) == 6
+    arm = fw.models.arm()
+    postures = np.stack([np.full(7, 0.3), np.zeros(7)])
+    for held, left in ((fw.PointConstraint("flange"), [4, 6]), (fw.FrameConstraint("flange"), [1, 4])):
+        found = fw.mobility(arm, postures, [held])
+        assert found.dof.tolist() == left  # seven joints; those of the straight arm move its end sideways at most
+        assert found.singular.tolist() == [False, True]
+
+
 def test_mobility_of_known_mechanisms() -> None:
     assert int(fw.mobility(FOUR_BAR, FOUR_BAR.neutral(), PIN).dof) == 1
     for mechanism, redundant in ((bricard(1), 1), (bennett(1), 3)):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import _core
 from ..arrays import Array
 from ..model.model import Model
 from ..records import Record
 from .compiled_sets import compiled_for
-from .constraint_set import AnyConstraint, ConstraintSet
+from .constraint_set import AnyConstraint, ConstraintSet, FrameConstraint, PointConstraint
 from .impulse_dynamics import impulse_dynamics
 from .terms import constraint_jacobian, constraint_position_error, position_errors
 
@@ -186,6 +187,8 @@ def mobility(
 ) -> Mobility:
     """Degrees of freedom, redundant rows and singularity of a mechanism at closed configurations q, (nq,) or a batch.
 
+    Points and frames without a ``position`` are held where they are at q.
+
     tolerance: singular values of J below it, relative to the largest, count as zero. A configuration is singular if at
     closed ones nearby, found by trying a few, J has a higher rank.
 
@@ -197,6 +200,7 @@ def mobility(
     """
     compiled = compiled_for(model, constraints)
     rank, condition = _rank(model, q, compiled, tolerance)
+    compiled = compiled_for(model, [_held_where_it_is(model, q, each) for each in compiled.constraints])
     generic, rng = rank.copy(), np.random.default_rng(0)
     for _ in range(3):
         aside = model.integrate(q, rng.normal(scale=0.05, size=(*np.shape(q)[:-1], model.nv)))
@@ -209,6 +213,18 @@ def mobility(
         singular=np.asarray(rank < generic),
         condition=condition,
     )
+
+
+def _held_where_it_is(model: Model, q: ArrayLike, constraint: AnyConstraint) -> AnyConstraint:
+    if not isinstance(constraint, (PointConstraint, FrameConstraint)):
+        return constraint
+    if constraint.to is not None or constraint.position is not None:
+        return constraint
+    X = np.asarray(_core.frame_placement(model, q, constraint.frame), dtype=np.float64)
+    offset = np.asarray(constraint.offset, dtype=np.float64)
+    if isinstance(constraint, PointConstraint):
+        return replace(constraint, position=X[..., :3, 3] + X[..., :3, :3] @ offset)
+    return replace(constraint, position=X @ offset)
 
 
 def _rank(model: Model, q: ArrayLike, constraints: ConstraintSet, tolerance: float) -> tuple[Array, Array]:

@@ -120,7 +120,9 @@ def position_errors(
     """The same for the given samples of those that the constraints have positions for; q has only them."""
     for k, constraint in enumerate(constraints.constraints):
         if getattr(constraint, "position", True) is None and getattr(constraint, "to", None) is None:
-            raise ValueError(f"constraint {k} on {constraint.what}: has neither a position nor a second frame")
+            raise ValueError(
+                f"constraint {k} on {constraint.what}: has neither a position nor a second frame, so it has no error"
+            )
     positions = constraints.positions
     if positions is None:
         positions = np.tile(np.eye(4), (len(constraints.constraints), 1, 1))  # in the second frames

@@ -98,7 +98,7 @@ def checked_start(element: str, type: JointType, start: ArrayLike | None) -> Arr
     if start is None:
         return None
     nq = JOINT_SIZES[type][0]
-    given = [start] if nq == 1 and np.ndim(start) == 0 else start
+    given = np.atleast_1d(np.asarray(start)) if nq == 1 else start
     values = numbers(element, "start", given, (nq,), counted(nq, "coordinate"))
     if type not in ("spherical", "free"):
         return values

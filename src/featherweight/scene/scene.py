@@ -169,6 +169,8 @@ class Scene:
     def constrain(self, constraint: AnyConstraint, *, switch: str | None = None) -> None:
         """Anchor a point or a frame where it starts, or at its ``position``; or close it with a second frame ``to``.
 
+        Without ``to_offset``, a point is closed with the origin of ``to``, a frame as it starts relative to ``to``.
+
         Hinges, rods and couplings of joints hold as well. Frames and joints are named as in the scene ("robot/foot", or
         the name of a body).
 
