@@ -7,11 +7,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "arrays.hpp"
 #include "bindings.hpp"
 #include "collision.hpp"
 #include "scene/simulation.hpp"
+#include "step/strut_lengths.hpp"
 
 namespace featherweight::bindings {
 
@@ -37,18 +40,22 @@ using ActuatorTuple = std::tuple<int, double, double, double, double, double, do
 using Three = std::array<double, 3>;
 using Range = std::array<double, 2>;
 // terms (degree of freedom, coefficient); link, placement and wrench in it; gain (3), constant, kp, kd; lower, upper;
-// slack; muscle (8 numbers), if it is one
+// slack; muscle (8 numbers), if it is one; strut (-1: none) and travel per that of the strut
 using TransmissionTuple = std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three,
-                                     Three, Range, Range, std::optional<std::array<double, 8>>>;
+                                     Three, Range, Range, std::optional<std::array<double, 8>>, int, double>;
 // is a muscle's; keep, take; rise, fall, smoothing; lower, upper; is early
 using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
 using LiftTuple = std::tuple<int, double, Three>;        // link, mass, centre of mass
-// link (-1: the world) and position of each point; stiffness, damping, slack
+using StrutPointTuple = std::tuple<int, Three>;          // link (-1: the world), position
+// span, link, placement, whether it is a ball, radius, a point that tells the side, if there is one
+using StrutBendTuple = std::tuple<int, int, PoseArray, bool, double, std::optional<StrutPointTuple>>;
+// points, shares of the spans between them, bends; stiffness, damping, slack
 using StrutTuple =
-    std::tuple<std::vector<std::tuple<int, std::array<double, 3>>>, double, double, std::array<double, 2>>;
-using MediumTuple = std::tuple<double, double, Three>;  // density, viscosity, wind
-using BoxTuple = std::tuple<int, PoseArray, Three>;     // link, placement, edges
+    std::tuple<std::vector<StrutPointTuple>, std::vector<double>, std::vector<StrutBendTuple>, double, double, Range>;
+using StrutRowTuple = std::tuple<std::string, int, double>;  // kind, strut, bound
+using MediumTuple = std::tuple<double, double, Three>;       // density, viscosity, wind
+using BoxTuple = std::tuple<int, PoseArray, Three>;          // link, placement, edges
 // link, placement, radii, coefficients, virtual mass and inertia over the density
 using EllipsoidTuple = std::tuple<int, PoseArray, Three, std::array<double, 5>, Three, Three>;
 
@@ -116,13 +123,15 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
 
 void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTuple>& transmissions,
            const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& laws) {
-  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, slack, muscle] : transmissions) {
+  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, slack, muscle, strut, per_strut] :
+       transmissions) {
     check_index("transmission: link", link, model.n_links(), true);
     Transmission law{};
     law.gain = gain[0], law.gain_length = gain[1], law.gain_rate = gain[2];
     law.constant = affine[0], law.kp = affine[1], law.kd = affine[2];
     law.lower = bounds[0], law.upper = bounds[1];
     law.slack[0] = slack[0], law.slack[1] = slack[1];
+    law.strut = strut, law.per_strut = per_strut;
     if (muscle) {
       const auto& [peak, slack, optimal, shortest, longest, fastest, passive, eccentric] = *muscle;
       law.is_muscle = 1;
@@ -154,14 +163,30 @@ void couple(SceneSpec& spec, const Model& model, const std::vector<CouplingTuple
   }
 }
 
-void brace(SceneSpec& spec, const Model& model, const std::vector<StrutTuple>& struts) {
-  for (const auto& [points, stiffness, damping, slack] : struts) {
-    StrutSpec strut{{0, 0, stiffness, damping, {slack[0], slack[1]}}, {}};
-    for (const auto& [link, p] : points) {
+void brace(SceneSpec& spec, const Model& model, const std::vector<StrutTuple>& struts,
+           const std::vector<StrutRowTuple>& rows) {
+  const auto point_of = [&](const StrutPointTuple& point) {
+    check_index("strut: link", std::get<0>(point), model.n_links(), true);
+    return StrutSpec::Point{std::get<0>(point), std::get<1>(point)};
+  };
+  for (const auto& [points, shares, bends, stiffness, damping, slack] : struts) {
+    StrutSpec& strut = spec.struts.emplace_back();
+    strut.law.stiffness = stiffness, strut.law.damping = damping;
+    strut.law.slack[0] = slack[0], strut.law.slack[1] = slack[1];
+    for (const StrutPointTuple& point : points) strut.points.push_back(point_of(point));
+    if (points.size() < 2 || shares.size() + 1 != points.size())
+      throw std::invalid_argument("strut: expected two points or more, and a share for each span");
+    strut.shares = shares;
+    for (const auto& [span, link, placement, is_ball, radius, side] : bends) {
+      check_index("strut: span", span, static_cast<int>(shares.size()), false);
       check_index("strut: link", link, model.n_links(), true);
-      strut.points.push_back({link, {p[0], p[1], p[2]}});
+      StrutSpec::Bend& bend = strut.bends.emplace_back(StrutSpec::Bend{span, link, placement, is_ball, radius, {}});
+      if (side) bend.side.push_back(point_of(*side));
     }
-    spec.struts.push_back(strut);
+  }
+  for (const auto& [kind, strut, bound] : rows) {
+    check_index("strut row: strut", strut, static_cast<int>(struts.size()), false);
+    spec.strut_rows.push_back({row_kind(kind), strut, bound});
   }
 }
 
@@ -184,6 +209,37 @@ void immerse(SceneSpec& spec, const Model& model, const MediumTuple& medium, con
     check_index("ellipsoid in the medium: link", link, model.n_links(), false);
     spec.ellipsoids.push_back({link, placement, radii, coefficients, mass, inertia});
   }
+}
+
+// Of one environment after the other.
+nb::object measure_struts(const Simulation& simulation, nb::handle configurations) {
+  using namespace host;
+  const Scene& scene = simulation.scene();
+  const std::size_t nq = static_cast<std::size_t>(scene.tree.nq), nv = static_cast<std::size_t>(scene.tree.nv),
+                    n = static_cast<std::size_t>(scene.n_struts),
+                    n_links = static_cast<std::size_t>(scene.tree.n_links);
+  ArrayArgument q("q", configurations);
+  const std::size_t batch = q.batch({scene.tree.nq});
+  q.require('d');
+  std::vector<double> joints(static_cast<std::size_t>(scene.tree.n_states)),
+      travels(static_cast<std::size_t>(scene.n_strut_travels));
+  std::vector<Pose<double>> poses(n_links);
+  std::vector<Force<double>> carried(n_links), wrenches(static_cast<std::size_t>(scene.n_strut_links));
+  NewArray lengths({batch, n}, 'd'), arms({batch, n, nv}, 'd');
+  double* const length = static_cast<double*>(lengths.data());
+  double* const arm = static_cast<double*>(arms.data());
+  std::fill_n(arm, batch * n * nv, 0.0);
+  for (std::size_t e = 0; e < batch && n > 0; ++e) {
+    const StrutState<double> out{length + e * n, travels.data(), wrenches.data()};
+    StrutMeasure<double> all(scene, poses.data(), carried.data(), out);
+    all.place_links(q.data<double>() + e * nq, joints.data());
+    all.measure();
+    for (std::size_t k = 0; k < n; ++k)
+      for_strut_dofs(scene, scene.struts[k], [&](int f, int place) {
+        arm[(e * n + k) * nv + static_cast<std::size_t>(f)] = travels[static_cast<std::size_t>(place)];
+      });
+  }
+  return nb::make_tuple(lengths.take(), arms.take());
 }
 
 }  // namespace
@@ -223,7 +279,8 @@ void bind_scene(nb::module_& m) {
              const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& activated_laws,
              const std::vector<LiftTuple>& lifts, const std::vector<CouplingTuple>& couplings,
              const std::vector<GuideTuple>& guides, const std::vector<StrutTuple>& struts,
-             const std::vector<TendonRowTuple>& tendon_rows, std::vector<int> switched) {
+             const std::vector<TendonRowTuple>& tendon_rows, const std::vector<StrutRowTuple>& strut_rows,
+             std::vector<int> switched) {
             SceneSpec spec = scene_spec(model, shapes, materials, joint_rows, closures, springs, actuators);
             couple(spec, model, couplings, guides);
             string_up(spec, model, tendon_rows);
@@ -237,7 +294,7 @@ void bind_scene(nb::module_& m) {
               check_index("lift: link", link, model.n_links(), false);
               spec.lifts.push_back({link, mass, center});
             }
-            brace(spec, model, struts);
+            brace(spec, model, struts, strut_rows);
             new (self) Simulation(model, std::move(spec), dt, find_integrator(integrator));
           },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>(), nb::arg("model"), nb::arg("dt"), nb::arg("integrator"),
@@ -245,7 +302,12 @@ void bind_scene(nb::module_& m) {
           nb::arg("actuators"), nb::arg("damping"), nb::arg("inertias"), nb::arg("springs"), nb::arg("medium"),
           nb::arg("boxes"), nb::arg("ellipsoids"), nb::arg("transmissions"), nb::arg("activations"),
           nb::arg("activated_laws"), nb::arg("lifts"), nb::arg("couplings"), nb::arg("guides"), nb::arg("struts"),
-          nb::arg("tendon_rows"), nb::arg("switched"))
+          nb::arg("tendon_rows"), nb::arg("strut_rows"), nb::arg("switched"))
+      .def("measure_struts", &measure_struts, nb::arg("q"),
+           nb::sig("def measure_struts(self, q: numpy.typing.NDArray[numpy.float64]) -> "
+                   "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"),
+           "Of q (batch, nq): how long struts are [m], (batch, struts), and how that changes with velocities, "
+           "(batch, struts, nv).")
       .def_prop_ro("dt", &Simulation::dt, "Length of a step [s].");
 }
 

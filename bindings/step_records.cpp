@@ -8,6 +8,7 @@
 
 #include "bindings.hpp"
 #include "gil.hpp"
+#include "step/strut_lengths.hpp"
 
 namespace featherweight::bindings {
 
@@ -76,11 +77,18 @@ nb::object impulse_tables(const Scene& scene, const ReadImpulses& read, std::siz
     for (int r = 0; r < scene.n_joint_rows; ++r) {
       const JointRow& row = scene.joint_rows[r];
       auto& along = row.is_limit() ? limits : row.kind == JointRow::dry_friction ? friction : servos;
-      const auto add = [&](const JointTerm<double>& term) {
-        along[k * nv + static_cast<std::size_t>(term.dof)] += term.coefficient * *next;
+      const auto add = [&](int dof, double coefficient) {
+        along[k * nv + static_cast<std::size_t>(dof)] += coefficient * *next;
       };
-      add(row.term);
-      for (int t = 0; t < row.n_more; ++t) add(scene.tendon_terms[row.first_more + t]);
+      if (row.strut >= 0) {
+        const double* const travels = read.strut_travels.data() + k * static_cast<std::size_t>(scene.n_strut_travels);
+        host::for_strut_dofs(scene, scene.struts[row.strut],
+                             [&](int dof, int place) { add(dof, row.term.coefficient * travels[place]); });
+      } else {
+        add(row.term.dof, row.term.coefficient);
+        for (int t = row.first_more; t < row.first_more + row.n_more; ++t)
+          add(scene.tendon_terms[t].dof, scene.tendon_terms[t].coefficient);
+      }
       ++next;
     }
     closures.insert(closures.end(), next, next + n_closure_rows);

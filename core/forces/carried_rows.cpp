@@ -7,6 +7,7 @@
 #include "rows/closure.hpp"
 #include "rows/coupling.hpp"
 #include "step/advance.hpp"
+#include "step/along_row.hpp"
 
 namespace featherweight {
 
@@ -22,6 +23,7 @@ Vec3<double> row_of(const double* frame, int k) { return {frame[3 * k], frame[3 
 CarriedRows::CarriedRows(const LastStep& step, double* contact_impulses, double* joint_impulses)
     : step_(step), scene_(*step.scene), sliding_(index(step.contacts->count), 0) {
   place_links();
+  measure_struts();
   find_lengths();
   find_velocities();
   set_tolerances();
@@ -62,6 +64,16 @@ CarriedRows::Body CarriedRows::body_of(int link) const {
   if (!(mass > 0.0)) return {0.0, zero3<double>(), 0.0};
   const double trace = own ? own[4] + own[7] + own[9] : l.inertia[0] + l.inertia[3] + l.inertia[5];
   return {mass, h * (1.0 / mass), std::max(0.5 * trace - dot(h, h) / mass, 0.0) / mass};
+}
+
+void CarriedRows::measure_struts() {
+  const auto is_along_strut = [](const JointRow& row) { return row.strut >= 0; };
+  if (std::none_of(scene_.joint_rows, scene_.joint_rows + scene_.n_joint_rows, is_along_strut)) return;
+  std::vector<Force<double>> wrenches(index(scene_.n_strut_links)), carried(poses_.size());
+  strut_lengths_.resize(index(scene_.n_struts));
+  strut_travels_.resize(index(scene_.n_strut_travels));
+  struts_ = {strut_lengths_.data(), strut_travels_.data(), wrenches.data()};
+  StrutMeasure<double>(scene_, poses_.data(), carried.data(), struts_).measure();
 }
 
 // To the nearest power of two, so that rounding of masses changes no bit.
@@ -287,16 +299,11 @@ double CarriedRows::unit_of_joint(int link) const {
 void CarriedRows::add_joint_rows(double* impulses) {
   for (int k = 0; k < scene_.n_joint_rows; ++k) {
     const JointRow& row = scene_.joint_rows[k];
-    const int f = row.term.dof, link = row.term.link;
-    const double length = unit_of_joint(link);
-    double sigma = row.term.coefficient * v_end_[index(f)];
-    double gap = row.is_tendon() ? row.term.coefficient * step_.q[row.term.q] - row.bound
-                                 : row.term.coefficient * (step_.q[row.term.q] - row.bound);
-    const JointTerm<double>* const more = row.is_tendon() ? scene_.tendon_terms + row.first_more : nullptr;
-    for (int t = 0; t < row.n_more; ++t) {
-      sigma += more[t].coefficient * v_end_[index(more[t].dof)];
-      gap += more[t].coefficient * step_.q[more[t].q];
-    }
+    const int link = row.term.link;
+    const double length = row.strut >= 0 ? 1.0 : unit_of_joint(link);
+    const auto read = [](double x) { return x; };
+    const double sigma = along_row(scene_, struts_, row, v_end_.data(), read);
+    const double gap = row.is_limit() ? gap_of_row(scene_, struts_, row, step_.q, read) : 0.0;
     LoadBlock block{};
     if (row.is_limit()) {
       if (!(impulses[k] > 0.0 || std::max(gap, 0.0) * length + step_.dt * sigma * length <= closed_)) continue;
@@ -306,15 +313,24 @@ void CarriedRows::add_joint_rows(double* impulses) {
       block.law = LoadBlock::interval;
       block.lower = -row.bound * step_.dt / length, block.upper = row.bound * step_.dt / length;
     }
-    block.first = static_cast<int>(all_.impulses.size()), block.rows = 1, block.n_dofs = 1;
+    block.first = static_cast<int>(all_.impulses.size()), block.rows = 1;
     if (row.is_limit()) block.normal = block.first;
     block.dofs = all_.dofs.size(), block.jacobian = all_.jacobian.size();
-    all_.dofs.push_back(f);
-    all_.jacobian.push_back(row.term.coefficient * length);
-    for (int t = 0; t < row.n_more; ++t) {
-      join(link, more[t].link);
-      all_.dofs.push_back(more[t].dof), ++block.n_dofs;
-      all_.jacobian.push_back(more[t].coefficient * length);
+    const auto add_term = [&](int dof, double coefficient) {
+      all_.dofs.push_back(dof), ++block.n_dofs;
+      all_.jacobian.push_back(coefficient * length);
+    };
+    if (row.strut >= 0) {
+      const Strut& strut = scene_.struts[row.strut];
+      join(link, strut.tips[strut.n_tips - 1]);
+      for_strut_dofs(scene_, strut,
+                     [&](int dof, int place) { add_term(dof, row.term.coefficient * struts_.travels[place]); });
+    } else {
+      add_term(row.term.dof, row.term.coefficient);
+      for (int t = row.first_more; t < row.first_more + row.n_more; ++t) {
+        join(link, scene_.tendon_terms[t].link);
+        add_term(scene_.tendon_terms[t].dof, scene_.tendon_terms[t].coefficient);
+      }
     }
     all_.impulses.push_back(impulses[k] / length);
     rows_.push_back({impulses + k, length});

@@ -16,6 +16,7 @@
 #include "kinematics/forward.hpp"
 #include "scene/contact_list.hpp"
 #include "scene/scene.hpp"
+#include "step/strut_lengths.hpp"
 
 namespace featherweight {
 
@@ -59,6 +60,8 @@ class CarriedRows {
   // The rows of one island as a load.
   void gather(int island, Load& load) const;
   void take_over(int island, const Load& load) const;
+  // How the lengths of struts change with velocities, if the scene has rows along some.
+  const std::vector<double>& strut_travels() const { return strut_travels_; }
   // Frictions of a contact that slide: 1 sliding, 2 spinning, 4 rolling.
   const std::vector<unsigned char>& sliding() const { return sliding_; }
 
@@ -68,8 +71,10 @@ class CarriedRows {
   std::vector<host::Pose<double>> poses_;
   std::vector<host::Motion<double>> axes_;  // of degrees of freedom, about the roots of their trees
   std::vector<double> v_end_;
-  std::vector<double> lengths_;  // of the trees, at their roots
-  double still_, closed_;        // [m/s], [m]
+  std::vector<double> strut_lengths_, strut_travels_;
+  host::StrutState<double> struts_{};  // where the scene has rows along struts
+  std::vector<double> lengths_;        // of the trees, at their roots
+  double still_, closed_;              // [m/s], [m]
   std::vector<unsigned char> sliding_;
 
   Load all_;  // of all islands
@@ -85,6 +90,7 @@ class CarriedRows {
   Body body_of(int link) const;
   void place_links();
   void find_lengths();
+  void measure_struts();
   void find_velocities();
   void set_tolerances();
   int find(int root);

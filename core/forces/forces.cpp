@@ -20,7 +20,8 @@ bool all_finite(const double* x, std::size_t n) {
   return true;
 }
 
-void read_environment(const LastStep& step, double* contacts, double* joints, unsigned char* sliding) {
+void read_environment(const LastStep& step, double* contacts, double* joints, unsigned char* sliding,
+                      double* strut_travels) {
   thread_local Load load;
   thread_local LeastNorm least;
   const CarriedRows rows(step, contacts, joints);
@@ -29,6 +30,7 @@ void read_environment(const LastStep& step, double* contacts, double* joints, un
     if (least.find(load)) rows.take_over(island, load);
   }
   for (std::size_t k = 0; k < rows.sliding().size(); ++k) sliding[k] = rows.sliding()[k];
+  for (std::size_t k = 0; k < rows.strut_travels().size(); ++k) strut_travels[k] = rows.strut_travels()[k];
 }
 
 const double* grips_of(const Scene& scene, const std::vector<double>& grips, std::size_t environment) {
@@ -68,6 +70,8 @@ void read_steps(const Scene& scene, const std::vector<ContactList>& contacts, in
     for (int k = 0; k < list.count; ++k)
       read.contacts.insert(read.contacts.end(), list.data[k].impulse, list.data[k].impulse + 6);
   read.sliding.assign(first.back(), 0);
+  const std::size_t n_travels = static_cast<std::size_t>(scene.n_strut_travels);
+  read.strut_travels.assign(contacts.size() * n_travels, 0.0);
   std::atomic<bool> out_of_memory = false;
   run_tiles(contacts.size(), n_threads, [&](std::size_t k) {
     if (contacts[k].count == 0 && n_kept == 0) return;
@@ -79,7 +83,8 @@ void read_steps(const Scene& scene, const std::vector<ContactList>& contacts, in
       double* const of_contacts = read.contacts.data() + 6 * first[k];
       double* const of_joints = read.joints.data() + k * n_kept;
       if (is_finite(step, of_contacts, of_joints))
-        read_environment(step, of_contacts, of_joints, read.sliding.data() + first[k]);
+        read_environment(step, of_contacts, of_joints, read.sliding.data() + first[k],
+                         read.strut_travels.data() + k * n_travels);
     } catch (const std::bad_alloc&) {
       out_of_memory = true;
     }

@@ -11,6 +11,7 @@ namespace featherweight {
 struct ReadImpulses {
   std::vector<double> contacts;        // six per contact of all environments: along t1, t2, n and about them
   std::vector<double> joints;          // of joint rows and rows of closures, per environment
+  std::vector<double> strut_travels;   // per environment, where rows are along struts: see CarriedRows
   std::vector<unsigned char> sliding;  // per contact, frictions on their bound: 1 sliding, 2 spinning, 4 rolling
 };
 

@@ -35,11 +35,14 @@ struct TransmissionTerm {
   int dof, q;  // q -1: an axis of a ball or free joint, which has a rate only
   double coefficient;
 };
-// An actuator that acts on several axes or on a link, or by a law that a row cannot have. With u its control,
+// An actuator that acts on several axes, along a strut or on a link, or by a law that a row cannot have. With u its
+// control,
 //   force = (gain + gain_length length + gain_rate rate) u + constant - kp stretch - kd rate, or a muscle's,
 // within bounds, at the start of the step. The stretch is what of the length is beyond the slack range.
 struct Transmission {
   int first_term, n_terms;
+  int strut;         // along which it acts; -1: none,
+  double per_strut;  // and its travel per that of the strut
   int link;          // that the wrench acts on; -1: none
   double wrench[6];  // per force [linear; angular], at the origin and in the axes of the link
   double gain, gain_length, gain_rate;
@@ -48,19 +51,6 @@ struct Transmission {
   double lower, upper;  // bounds of the force
   int is_muscle;
   Muscle muscle;
-};
-
-// A spring and a damper along the line through some points: force = stiffness stretch + damping rate, which pulls its
-// ends together. The stretch is what of the length is beyond the slack range.
-struct StrutPoint {
-  int link;     // compiled; -1: the world
-  double p[3];  // in its coordinates
-};
-struct Strut {
-  int first_point, n_points;
-  double stiffness;  // [N/m]
-  double damping;    // [N s/m]
-  double slack[2];   // from, to [m]
 };
 
 // What carries part of the weight of a link.

@@ -9,6 +9,7 @@
 #include "scene/actuation.hpp"
 #include "scene/held.hpp"
 #include "scene/medium.hpp"
+#include "scene/strut.hpp"
 
 namespace featherweight {
 
@@ -53,7 +54,8 @@ struct ScenePair {
   double reach;   // the same between the centers of their bounding spheres [m]
 };
 
-// A row of the cone problem along one joint, or along the joints of a tendon. An upper limit pushes backwards.
+// A row of the cone problem along one joint, along the joints of a tendon, or along a strut. An upper limit pushes
+// backwards.
 struct JointRow {
   enum Kind : int { lower_limit, upper_limit, dry_friction, servo } kind;
   JointTerm<double> term;
@@ -63,6 +65,9 @@ struct JointRow {
   // Of a tendon: more terms of scene.tendon_terms, on two branches at most. The first `n_beside` are inboard of the
   // link of `term`; of the others, all are inboard of the first one's. Its bound has the sign of its limit.
   int first_more, n_more, n_beside;  // the first is -1 along a joint
+  // Of limits and dry friction of a strut: which, or -1. They have no other terms; that of the row is on its first tip,
+  // and has the sign of its limit.
+  int strut = -1;
 
   bool is_limit() const { return kind == lower_limit || kind == upper_limit; }
   bool is_tendon() const { return first_more >= 0; }
@@ -125,7 +130,7 @@ struct Scene {
   const JointRow* joint_rows;  // from the tips inward, then those of tendons
   int has_intervals;           // 1: some of them have bounds of their own: see is_interval
   const JointTerm<double>* tendon_terms;
-  int has_tendons;                  // 1: some rows are theirs
+  int has_tendons;                  // 1: some rows are theirs, or of struts
   double most_travel;               // of a joint row per travel of its joints; 1 without tendons
   const Closure<double>* closures;  // axes of each in rising order
   const Coupling* couplings;
@@ -146,10 +151,13 @@ struct Scene {
   const ActivatedLaw* activated_laws;
   const Lift* lifts;
   const int* lifted;  // of each link: 1 if a lift acts on it or outboard of it; null: none does
-  int n_struts, most_strut_points;
+  int n_struts, most_strut_points, n_strut_links, n_strut_travels;
   const Strut* struts;
   const StrutPoint* strut_points;
-  const int* strutted;  // of each link: 1 if a strut acts on it or outboard of it; null: none does
+  const StrutBend* strut_bends;
+  const StrutLink* strut_links;
+  const StrutPathLink* strut_paths;
+  const int* strutted;  // of each link: 1 if a strut depends on it or on what is outboard of it; null: none does
   int has_link_forces;  // 1: something in the scene acts on links
   Medium medium;
   int n_boxes, n_ellipsoids;  // that the medium drags at

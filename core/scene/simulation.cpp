@@ -29,6 +29,7 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   find_paths();
   add_shapes(spec);
   find_damped(spec);
+  add_struts(spec);
   add_rows(spec);
   plan_held(spec);
   find_switched(spec);
@@ -37,7 +38,6 @@ Simulation::Simulation(const Model& model, SceneSpec spec, double dt, Integrator
   add_medium(spec);
   add_transmissions(spec);
   add_lifts(spec);
-  add_struts(spec);
   find_touchable();
 }
 
@@ -185,14 +185,17 @@ void Simulation::add_rows(const SceneSpec& spec) {
                    [](const JointRow& x, const JointRow& y) { return x.term.link > y.term.link; });
   scene_.most_travel = 1;
   for (const TendonRowSpec& row : spec.tendon_rows) add_tendon_row(row);
+  for (const StrutRowSpec& row : spec.strut_rows) add_strut_row(row);
+  if (!spec.strut_rows.empty()) scene_.most_travel = 1e300;  // levers of any length
   scene_.tendon_terms = tendon_terms_.data();
-  scene_.has_tendons = !spec.tendon_rows.empty();
+  scene_.has_tendons = !spec.tendon_rows.empty() || !spec.strut_rows.empty();
   scene_.n_joint_rows = static_cast<int>(joint_rows_.size());
   scene_.n_closures = static_cast<int>(closures_.size());
   scene_.n_actuators = static_cast<int>(actuators_.size());
   const auto path = [&](int link) { return link < 0 ? 0 : depth_[last_dof_[link]] + 1; };
   for (const JointRow& row : joint_rows_) {
     scene_.n_row_dofs += path(row.term.link);
+    if (row.strut >= 0 && struts_[row.strut].n_tips == 2) scene_.n_row_dofs += path(struts_[row.strut].tips[1]);
     if (row.n_beside < row.n_more) scene_.n_row_dofs += path(tendon_terms_[row.first_more + row.n_beside].link);
   }
   const int deepest = scene_.tree.nv == 0 ? 0 : 1 + *std::max_element(depth_.begin(), depth_.end());
@@ -401,6 +404,7 @@ void Simulation::add_transmissions(const SceneSpec& spec) {
         throw std::invalid_argument("a transmission whose force depends on its length needs axes");
       transmission_terms_.push_back(term);
     }
+    if (t.strut >= scene_.n_struts) throw std::invalid_argument("transmission: strut index out of range");
     t.link = -1;
     if (s.link >= 0) {
       const Mount<double> at = mount_on_link(scene_.tree, s.link, s.placement);
@@ -452,6 +456,26 @@ void Simulation::add_lifts(const SceneSpec& spec) {
   scene_.has_link_forces |= !lifts_.empty();
 }
 
+// Where what pulls at a link is added up; of the last strut, which is being added.
+int Simulation::strut_slot(const Strut& strut, int link) {
+  if (link < 0) return -1;
+  for (std::size_t j = static_cast<std::size_t>(strut.first_link); j < strut_links_.size(); ++j)
+    if (strut_links_[j].link == link) return static_cast<int>(j);
+  strut_links_.push_back({link, 0});
+  return static_cast<int>(strut_links_.size()) - 1;
+}
+
+StrutPoint Simulation::place_strut_point(const Strut& strut, const StrutSpec::Point& on) {
+  StrutPoint point{-1, {on.p[0], on.p[1], on.p[2]}, -1, 0, -1};
+  if (on.link < 0) return point;
+  const Mount<double>& mount = scene_.tree.mounts[on.link];
+  point.link = mount.link;
+  point.slot = strut_slot(strut, mount.link);
+  for (int r = 0; r < 3; ++r)
+    point.p[r] = mount.R[3 * r] * on.p[0] + mount.R[3 * r + 1] * on.p[1] + mount.R[3 * r + 2] * on.p[2] + mount.p[r];
+  return point;
+}
+
 void Simulation::add_struts(const SceneSpec& spec) {
   strutted_.assign(links_.size(), 0);
   for (const StrutSpec& s : spec.struts) {
@@ -459,26 +483,87 @@ void Simulation::add_struts(const SceneSpec& spec) {
     strut.first_point = static_cast<int>(strut_points_.size());
     strut.n_points = static_cast<int>(s.points.size());
     scene_.most_strut_points = std::max(scene_.most_strut_points, strut.n_points);
-    for (const StrutPoint& on : s.points) {
-      StrutPoint point{-1, {on.p[0], on.p[1], on.p[2]}};
-      if (on.link >= 0) {
-        const Mount<double>& mount = scene_.tree.mounts[on.link];
-        point.link = mount.link;
-        for (int r = 0; r < 3; ++r)
-          point.p[r] =
-              mount.R[3 * r] * on.p[0] + mount.R[3 * r + 1] * on.p[1] + mount.R[3 * r + 2] * on.p[2] + mount.p[r];
-      }
-      strut_points_.push_back(point);
-      for (int i = point.link; i >= 0; i = links_[static_cast<std::size_t>(i)].parent)
-        strutted_[static_cast<std::size_t>(i)] = 1;
+    strut.first_link = static_cast<int>(strut_links_.size());
+    for (std::size_t k = 0; k < s.points.size(); ++k) {
+      strut_points_.push_back(place_strut_point(strut, s.points[k]));
+      if (k > 0) strut_points_.back().share = s.shares.at(k - 1);
     }
+    for (const StrutSpec::Bend& b : s.bends) {
+      StrutBend bend{mount_on_link(scene_.tree, b.link, b.placement), -1, b.is_ball, b.radius, !b.side.empty(), {}};
+      bend.slot = strut_slot(strut, bend.at.link);
+      if (bend.has_side) bend.side = place_strut_point(strut, b.side.front());
+      strut_points_.at(static_cast<std::size_t>(strut.first_point + b.span + 1)).bend =
+          static_cast<int>(strut_bends_.size());
+      strut_bends_.push_back(bend);
+    }
+    strut.n_links = static_cast<int>(strut_links_.size()) - strut.first_link;
+    find_strut_path(strut);
     struts_.push_back(strut);
   }
   scene_.n_struts = static_cast<int>(struts_.size());
+  scene_.n_strut_links = static_cast<int>(strut_links_.size());
   scene_.struts = struts_.data();
   scene_.strut_points = strut_points_.data();
+  scene_.strut_bends = strut_bends_.data();
+  scene_.strut_links = strut_links_.data();
+  scene_.strut_paths = strut_paths_.data();
   scene_.strutted = struts_.empty() ? nullptr : strutted_.data();
-  scene_.has_link_forces |= !struts_.empty();
+}
+
+// The links that some of the points move with and others do not: what moves all of them leaves the length alone.
+void Simulation::find_strut_path(Strut& strut) {
+  const auto begin = strut_links_.begin() + strut.first_link, end = strut_links_.end();
+  const auto is_inboard = [&](int inner, int outer) {
+    return inner <= outer && outer < links_[static_cast<std::size_t>(inner)].subtree_end;
+  };
+  const auto is_on_world = [&](const StrutPoint& p) {
+    return p.link < 0 || (p.bend >= 0 && strut_bends_[static_cast<std::size_t>(p.bend)].at.link < 0);
+  };
+  const bool is_anchored = std::any_of(strut_points_.begin() + strut.first_point, strut_points_.end(), is_on_world);
+  strut.first_path = static_cast<int>(strut_paths_.size());
+  for (int i = static_cast<int>(links_.size()) - 1; i >= 0; --i) {
+    const auto moved = std::count_if(begin, end, [&](const StrutLink& on) { return is_inboard(i, on.link); });
+    if (moved == 0) continue;
+    strutted_[static_cast<std::size_t>(i)] = 1;
+    if (moved == end - begin && !is_anchored) continue;
+    const auto own = std::find_if(begin, end, [&](const StrutLink& on) { return on.link == i; });
+    const int slot = own == end ? -1 : static_cast<int>(own - strut_links_.begin());
+    strut_paths_.push_back({i, slot, scene_.n_strut_travels, 0});
+    scene_.n_strut_travels += links_[static_cast<std::size_t>(i)].nv;
+  }
+  strut.n_path = static_cast<int>(strut_paths_.size()) - strut.first_path;
+  const auto first = strut_paths_.begin() + strut.first_path;
+  for (auto on = first; on != strut_paths_.end(); ++on) {
+    const auto is_on_path = [&](int link) {
+      return std::any_of(first, strut_paths_.end(), [&](const StrutPathLink& each) { return each.link == link; });
+    };
+    on->hands_on = is_on_path(links_[static_cast<std::size_t>(on->link)].parent);
+    const bool is_tip = std::none_of(
+        begin, end, [&](const StrutLink& each) { return each.link != on->link && is_inboard(on->link, each.link); });
+    if (!is_tip) continue;
+    if (strut.n_tips < 2) strut.tips[strut.n_tips] = on->link;
+    ++strut.n_tips;
+  }
+  for (auto each = begin; each != end; ++each)
+    each->end = strut.n_tips > 0 && is_inboard(each->link, strut.tips[0]) ? 0 : 1;
+}
+
+void Simulation::add_strut_row(const StrutRowSpec& spec) {
+  const Strut& strut = struts_.at(static_cast<std::size_t>(spec.strut));
+  if (strut.n_tips > 2)
+    throw std::invalid_argument("a strut with limits or dry friction runs over links of two branches at most");
+  if (strut.n_tips == 0) return;  // nothing changes its length
+  const double along = spec.kind == JointRow::upper_limit ? -1 : 1;
+  const int tip = strut.tips[0];
+  joint_rows_.push_back({spec.kind,
+                         {tip, last_dof_[tip], -1, along},
+                         spec.kind == JointRow::dry_friction ? spec.bound : along * spec.bound,
+                         -1,
+                         0,
+                         0,
+                         0,
+                         0,
+                         spec.strut});
 }
 
 void Simulation::scale_inertias(const double* masses, const double* gains, double* inertias) const {
@@ -507,6 +592,8 @@ void Simulation::find_touchable() {
   for (std::size_t k = 0; rules_ && k < shapes_.size(); ++k) touch(shapes_[k].link);
   for (const JointRow& row : joint_rows_) touch(row.term.link);
   for (const JointTerm<double>& term : tendon_terms_) touch(term.link);
+  for (const JointRow& row : joint_rows_)
+    if (row.strut >= 0) touch(struts_[row.strut].tips[struts_[row.strut].n_tips - 1]);
   for (const Closure<double>& c : closures_) touch(c.a.link), touch(c.b.link);
   for (const CouplingTerm<double>& term : coupling_terms_) touch(term.link);
   for (std::size_t i = 0; i < links_.size(); ++i)

@@ -44,8 +44,27 @@ struct LiftSpec {
   std::array<double, 3> center;  // [m], on the link
 };
 struct StrutSpec {
-  Strut law;                       // points are filled in
-  std::vector<StrutPoint> points;  // on the user's links
+  struct Point {
+    int link;                 // the user's; -1: the world
+    std::array<double, 3> p;  // in its coordinates
+  };
+  struct Bend {
+    int span;             // from the point of this number to the next
+    int link;             // the user's; -1: the world
+    PoseArray placement;  // on the link
+    bool is_ball;
+    double radius;
+    std::vector<Point> side;  // none, or one
+  };
+  Strut law;  // points and links are filled in
+  std::vector<Point> points;
+  std::vector<double> shares;  // of spans; one less than points
+  std::vector<Bend> bends;
+};
+struct StrutRowSpec {
+  JointRow::Kind kind;
+  int strut;
+  double bound;
 };
 struct SceneSpec {
   std::vector<ShapeSpec> shapes;
@@ -64,6 +83,7 @@ struct SceneSpec {
   std::vector<ActivatedLaw> activated_laws;
   std::vector<LiftSpec> lifts;
   std::vector<StrutSpec> struts;
+  std::vector<StrutRowSpec> strut_rows;
   std::vector<double> damping;   // one per degree of freedom
   std::vector<double> inertias;  // likewise, roughly: by it strong dampers are told from weak ones; 0: not known
   Medium medium{};
@@ -108,6 +128,10 @@ class Simulation {
   void add_transmissions(const SceneSpec& spec);
   void add_lifts(const SceneSpec& spec);
   void add_struts(const SceneSpec& spec);
+  int strut_slot(const Strut& strut, int link);
+  StrutPoint place_strut_point(const Strut& strut, const StrutSpec::Point& point);
+  void find_strut_path(Strut& strut);
+  void add_strut_row(const StrutRowSpec& spec);
   void find_paths();
   void find_touchable();
 
@@ -150,6 +174,9 @@ class Simulation {
   std::vector<Lift> lifts_;
   std::vector<Strut> struts_;
   std::vector<StrutPoint> strut_points_;
+  std::vector<StrutBend> strut_bends_;
+  std::vector<StrutLink> strut_links_;
+  std::vector<StrutPathLink> strut_paths_;
   std::vector<int> strutted_;
   std::vector<int> lifted_;
   std::vector<BoxDrag> boxes_;

@@ -33,7 +33,7 @@ struct Strike {
   } state;
   int row;                         // its normal
   int first, last;                 // its rows, friction included, [first, last); tangents come before the normal
-  int a, b;                        // links, or for a limit its degree of freedom and -2
+  int a, b;                        // links, or for a limit its degree of freedom, tendon or strut and -2
   int root;                        // of the cluster that it acts on
   double gap;                      // [m] or [rad]
   double open_shift;               // of its law where it does not strike [m/s]

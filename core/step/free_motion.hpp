@@ -2,6 +2,7 @@
 #pragma once
 #include "articulated/dofs.hpp"
 #include "step/interval_row.hpp"
+#include "step/strut_lengths.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -13,6 +14,7 @@ struct FreeMotion {
   S *v_free, *control, *gain_scale;
   const S* v_before;          // velocities that restitution reverses: those at the start, or half a kick earlier
   S* drive;                   // of actuators: what of their force would drive joints beyond their velocity limit
+  StrutState<S> struts;       // at the start of the step
   IntervalRow<S>* intervals;  // of joint rows: those that are dry friction or servos of limited effort
   Pose<S>* pose;              // of links
   Dof<S>* dofs;               // of the eliminated tree

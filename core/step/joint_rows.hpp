@@ -1,5 +1,5 @@
 // step/joint_rows.hpp -- rows of joints: limits, dry friction, servos of limited effort; limits and dry friction of
-// tendons over several of them.
+// tendons over several of them, and of struts.
 //
 //   limit       0 <= lambda  _|_  sigma + max(gap, 0) / dt >= 0,   or where it strikes sigma + e sigma_before >= 0
 //   friction and servos of limited effort: interval_row.hpp, what of them is not in the prediction
@@ -96,6 +96,33 @@ class JointRows {
     rows_.add_end(quartet, beside->link, no_forces(), Branch{links, beside, beside + 1, row.n_more - row.n_beside - 1});
   }
 
+  // The force of a strut on the links of one of its branches.
+  struct StrutBranch {
+    const JointRows& rows;
+    const JointRow& row;
+    int end;
+    FW_INLINE void add(int, Rows&) const {}
+    FW_INLINE void act(int link, RowForces<Rows>& force) const {
+      const Scene& scene = rows.scene_;
+      const Strut& strut = scene.struts[row.strut];
+      for (int j = strut.first_link; j < strut.first_link + strut.n_links; ++j) {
+        if (scene.strut_links[j].link != link || scene.strut_links[j].end != end) continue;
+        const Force<double> own = rows.lane_(rows.motion_.struts.wrenches[j]);
+        for (int k = 0; k < 3; ++k) {
+          force.e[k][0] += own.lin[k] * row.term.coefficient;
+          force.e[3 + k][0] += own.ang[k] * row.term.coefficient;
+        }
+      }
+    }
+  };
+  void add_strut(const JointRow& row) {
+    end_chain();
+    const Strut& strut = scene_.struts[row.strut];
+    Quartet& quartet = rows_.add_quartet(1);
+    for (int end = 0; end < strut.n_tips; ++end)
+      rows_.add_end(quartet, strut.tips[end], no_forces(), StrutBranch{*this, row, end});
+  }
+
   // What of it is in the prediction moves already; the row is the rest.
   void add_interval(const IntervalRow<S>& own, double velocity, Block& block, double* impulse) {
     const double known = lane_(own.impulse), softness = lane_(own.softness);
@@ -116,13 +143,15 @@ class JointRows {
       return;
     }
     const double direction = row.term.coefficient;
-    const double velocity = along_row(scene_, row, motion_.v_free, lane_);
+    const double velocity = along_row(scene_, motion_.struts, row, motion_.v_free, lane_);
     double gap = 0, shift = 0;
     if (is_limit) {
-      gap = gap_of_row(scene_, row, motion_.q, lane_);
+      gap = gap_of_row(scene_, motion_.struts, row, motion_.q, lane_);
       shift = gap > 0 && !motion_.holds ? gap * per_dt_ : 0;
     }
-    if (row.is_tendon())
+    if (row.strut >= 0)
+      add_strut(row);
+    else if (row.is_tendon())
       add_tendon(row);
     else
       join_chain(row, direction * scene_.tree.links[row.term.link].sign);
@@ -141,8 +170,8 @@ class JointRows {
     } else {
       rows_.add_block(Law::unilateral, 1);
       const bool was_loaded = *impulse > 0;
-      const double before = along_row(scene_, row, motion_.v_before, lane_);
-      const int account = row.is_tendon() ? scene_.tree.nv + row.first_more : f;
+      const double before = along_row(scene_, motion_.struts, row, motion_.v_before, lane_);
+      const int account = row.strut >= 0 ? -1 - row.strut : row.is_tendon() ? scene_.tree.nv + row.first_more : f;
       const bool strikes = row.restitution > 0 && before < 0 && gap + dt_ * velocity <= 0 && !motion_.holds;
       rows_.add_row(velocity, strikes ? row.restitution * before : shift, 0, impulse);
       if (scene_.has_restitution && !motion_.holds)

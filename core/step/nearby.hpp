@@ -67,7 +67,7 @@ FW_INLINE Placement<double> placement(const PlacedShape& shape, const Pose<S>* p
 // The velocity at which a limit is reached at the end of the step, or 0 where it is already [rad/s or m/s].
 template <class S>
 FW_INLINE S closing_speed(const Scene& scene, const JointRow& row, const FreeMotion<S>& motion, double per_dt) {
-  if (row.is_tendon()) return larger(gap_of_row(scene, row, motion.q, AllLanes<S>{}) * S(per_dt), S(0));
+  if (row.is_tendon()) return larger(gap_of_row(scene, motion.struts, row, motion.q, AllLanes<S>{}) * S(per_dt), S(0));
   return larger((motion.q[row.term.q] - row.bound) * (S(row.term.coefficient) * per_dt), S(0));
 }
 
@@ -85,9 +85,9 @@ void for_nearby_joint_rows(const Scene& scene, const FreeMotion<S>& motion, cons
                            const Near& near) {
   const AllLanes<S> all;
   const auto excess_of = [&](const JointRow& row) FW_LAMBDA_INLINE {
-    const S excess = closing_speed(scene, row, motion, per_dt) + along_row(scene, row, motion.v_free, all) -
-                     DetectTuning::joint_reach;
-    return change ? excess - larger(-along_row(scene, row, change, all), S(0)) : excess;
+    const S excess = closing_speed(scene, row, motion, per_dt) +
+                     along_row(scene, motion.struts, row, motion.v_free, all) - DetectTuning::joint_reach;
+    return change ? excess - larger(-along_row(scene, motion.struts, row, change, all), S(0)) : excess;
   };
   // A drive that is a force is a row only where the joint nears the velocity at which some of it is taken back.
   const auto excess_of_drive = [&](const JointRow& row) FW_LAMBDA_INLINE {

@@ -51,12 +51,13 @@ void add_joint_forces(const Scene& scene, StepWorkspace<S>& w) {
   }
 }
 
-// All forces beside impulses but those of the medium: along joints those above and transmissions, on links lifts
-// and struts.
+// All forces beside impulses but those of the medium: along joints those above, transmissions and struts, on links
+// lifts.
 template <class S>
 void add_dry_forces(const Scene& scene, StepWorkspace<S>& w) {
   for (int i = 0; i < scene.tree.n_links && scene.has_link_forces; ++i)
     w.forces[i] = w.f_ext ? w.f_ext[i] : zero_force<S>();
+  measure_struts(scene, w);
   add_joint_forces(scene, w);
   add_transmissions(scene, w);
   add_lifts(scene, w);

@@ -132,13 +132,17 @@ FW_INLINE void take(const Read& read, const Dof<S>& d, const R& t, RowForces<R>&
 }
 
 // Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along degree of
-// freedom f itself. The degrees of freedom of one joint feel the same forces; behind those of the root there is nothing
-// left to act on.
+// freedom f itself, and `motors.act(link, force)`, where they have it, those on a link on the way. The degrees of
+// freedom of one joint feel the same forces; behind those of the root there is nothing left to act on.
 template <class R, class S, class Read, class Motors = NoMotors>
 FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* dofs, int link, RowForces<R> force, R* y,
                            const Motors& motors = {}) {
   const Link<double>* l = scene.tree.links + link;
+  const auto act = [&] {
+    if constexpr (requires { motors.act(0, force); }) motors.act(static_cast<int>(l - scene.tree.links), force);
+  };
   for (; l->parent >= 0; l = scene.tree.links + l->parent) {
+    act();
     const Dof<S>* const d = dofs + l->v;
     R* const y_l = y + scene.depth[l->v];
     if (l->nv == 1) {
@@ -155,6 +159,7 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* d
     }
     for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
   }
+  act();
   const Dof<S>* const d = dofs + l->v;
   int k = 0;
   for (; l->nv == 6 && k < 3; ++k) {  // these only travel

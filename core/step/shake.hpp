@@ -225,9 +225,10 @@ void spare_held(const Scene& scene, S* x, StepWorkspace<S>& w) {
     for (int k = 0; k < scene.n_joint_rows; ++k) {
       const JointRow& row = scene.joint_rows[k];
       if (!row.is_limit() || scene.held.cluster[row.term.link] != c) continue;
-      const auto is_beyond = gap_of_row(scene, row, w.motion.q, all) < S(-SeparateTuning::negligible_overlap);
+      const auto is_beyond =
+          gap_of_row(scene, w.motion.struts, row, w.motion.q, all) < S(-SeparateTuning::negligible_overlap);
       some = select(is_beyond, S(1), some);
-      returns = select(is_beyond, larger(along_row(scene, row, x, all), returns), returns);
+      returns = select(is_beyond, larger(along_row(scene, w.motion.struts, row, x, all), returns), returns);
     }
     const auto for_dofs = [&](const auto& f) FW_LAMBDA_INLINE {
       for (int i = c; i < tree.n_links; ++i)

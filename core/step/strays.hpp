@@ -32,7 +32,8 @@ FW_INLINE S run_through(const Scene& scene, const JointRow& row, const FreeMotio
            (scene.actuators[row.actuator].velocity + DetectTuning::unseen);
   if (!row.is_limit()) return S(-1);
   const AllLanes<S> all;
-  const S velocity = row.is_tendon() ? along_row(scene, row, motion.v_free, all) + along_row(scene, row, change, all)
+  const S velocity = row.is_tendon() ? along_row(scene, motion.struts, row, motion.v_free, all) +
+                                           along_row(scene, motion.struts, row, change, all)
                                      : (motion.v_free[row.term.dof] + change[row.term.dof]) * S(row.term.coefficient);
   return -velocity - closing_speed(scene, row, motion, per_dt) - DetectTuning::unseen;
 }

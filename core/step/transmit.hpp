@@ -1,11 +1,11 @@
-// step/transmit.hpp -- forces of tendons, of actuators on several axes or on links, and of muscles, at the start of the
-// step.
+// step/transmit.hpp -- forces of tendons, of actuators on several axes, along struts or on links, and of muscles, at
+// the start of the step.
 //   in    q, v, w.control
 //   out   w.tau, w.forces
 //   Source: of muscles MuJoCo's documentation, "Muscles": curves of parabolas.
 //   Oracle: MuJoCo's actuator_force, qfrc_actuator and qfrc_passive; the twin.
 #pragma once
-#include "step/activate.hpp"
+#include "step/strut.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -51,6 +51,10 @@ void add_transmissions(const Scene& scene, StepWorkspace<S>& w) {
       if (terms[i].q >= 0) length = length + w.q[terms[i].q] * terms[i].coefficient;
       rate = rate + w.v[terms[i].dof] * terms[i].coefficient;
     }
+    if (t.strut >= 0) {
+      length = length + w.motion.struts.lengths[t.strut] * t.per_strut;
+      rate = rate + growth_of(scene, w.motion.struts, t.strut, w.v, AllLanes<S>{}) * t.per_strut;
+    }
     const S& control = w.control[law];
     const S stretch = length - clamped(length, S(t.slack[0]), S(t.slack[1]));
     S force = t.is_muscle ? pull_of(t.muscle, length, rate, control)
@@ -58,6 +62,7 @@ void add_transmissions(const Scene& scene, StepWorkspace<S>& w) {
                                 stretch * t.kp - rate * t.kd;
     force = clamped(force * w.gain_scale[law], S(t.lower), S(t.upper));
     for (int i = 0; i < t.n_terms; ++i) w.tau[terms[i].dof] = w.tau[terms[i].dof] + force * terms[i].coefficient;
+    if (t.strut >= 0) push_along(scene, t.strut, force * t.per_strut, w);
     if (t.link < 0) continue;
     w.forces[t.link] += Force<S>{{force * t.wrench[0], force * t.wrench[1], force * t.wrench[2]},
                                  {force * t.wrench[3], force * t.wrench[4], force * t.wrench[5]}};

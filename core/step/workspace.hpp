@@ -61,14 +61,14 @@ struct StepWorkspace {
   Force<S>* f_ext;                           // given; null: none
   Force<S>* forces;                          // on links, with those of the scene; null: none
   S* f_scratch;
-  Motion<S> world;            // its acceleration, which stands in for gravity
-  Vec3<S>* up;                // minus gravity in the axes of links, where there are lifts
-  S* lift_scale;              // factors on what they carry
-  Pose<S>* strut_poses;       // of links, where there are struts
-  Vec3<S>* strut_directions;  // of the parts of one of them
-  LaneInertia<S>* inertias;   // of links
-  Vec3<S>* centers;           // of mass, of links on free joints
-  AbaWorkspace<S> aba;        // its states and factors stay those at the start of the step
+  Motion<S> world;           // its acceleration, which stands in for gravity
+  Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
+  S* lift_scale;             // factors on what they carry
+  Pose<S>* strut_poses;      // of links, where there are struts
+  Force<S>* strut_forces;    // likewise: scratch
+  LaneInertia<S>* inertias;  // of links
+  Vec3<S>* centers;          // of mass, of links on free joints
+  AbaWorkspace<S> aba;       // its states and factors stay those at the start of the step
   ProductsWorkspace<S> of_products;
   FreeMotion<S> motion;
   BallPoints<S> balls;
@@ -151,7 +151,7 @@ struct StepWorkspace {
         up(arena.take<Vec3<S>>(scene.n_lifts ? scene.tree.n_links : 0)),
         lift_scale(arena.take<S>(scene.n_lifts)),
         strut_poses(arena.take<Pose<S>>(scene.n_struts ? scene.tree.n_links : 0)),
-        strut_directions(arena.take<Vec3<S>>(scene.most_strut_points)),
+        strut_forces(arena.take<Force<S>>(scene.n_struts ? scene.tree.n_links : 0)),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),
         aba(scene.tree, arena),
@@ -166,6 +166,8 @@ struct StepWorkspace {
     motion.grips = grips;
     motion.control = control;
     motion.gain_scale = gain_scale;
+    motion.struts = {arena.take<S>(scene.n_struts), arena.take<S>(scene.n_strut_travels),
+                     arena.take<Force<S>>(scene.n_strut_links)};
     motion.drive = arena.take<S>(scene.n_actuators);
     motion.intervals = arena.take<IntervalRow<S>>(scene.n_joint_rows);
     motion.v_free = arena.take<S>(tree.nv);

@@ -279,7 +279,8 @@ class LinearisedRows {
   void add_tendon(int joint_row, const SolvedRow& solved) {
     const JointRow& tendon = scene_.joint_rows[joint_row];
     const auto read = [](double x) { return x; };
-    const double gap = tendon.is_limit() ? gap_of_row(scene_, tendon, q_, read) : 0;
+    const StrutState<double> no_struts{};  // scenes with rows along struts are refused
+    const double gap = tendon.is_limit() ? gap_of_row(scene_, no_struts, tendon, q_, read) : 0;
     const bool is_closed = solved.mode == Mode::sticking;
     const bool is_corrected = tendon.is_limit() && (solved.correction > 0 || (is_closed && is_at_rest(gap)));
     if (!is_closed && !is_corrected) return;
@@ -287,7 +288,7 @@ class LinearisedRows {
     row.mode = is_closed ? Mode::sticking : Mode::open, row.law = is_closed ? Law::equality : Law::unilateral;
     if (is_corrected) ask_position(gap, row);
     if (!tendon.is_limit()) return;
-    const double before = along_row(scene_, tendon, v_, read);
+    const double before = along_row(scene_, no_struts, tendon, v_, read);
     if (solved.strikes && before != 0) {
       row.bounce = solved.shift / before;
       row.by_restitution = before * (tendon.restitution > 0 ? row.bounce / tendon.restitution : 1);

@@ -64,6 +64,7 @@ from .model.builder import ModelBuilder
 from .model.description import (
     Activation,
     Actuator,
+    Bend,
     Closure,
     ContactPair,
     Coupling,
@@ -159,6 +160,7 @@ __all__ = [
     "Activation",
     "Actuator",
     "Automatic",
+    "Bend",
     "Body",
     "CenterOfMassDerivatives",
     "CentroidalMomentumDerivatives",

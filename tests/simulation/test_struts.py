@@ -121,26 +121,6 @@ def test_forces_agree_with_mujoco() -> None:
             np.testing.assert_allclose(force, passive, atol=2e-4 * np.abs(passive).max())  # of so short a step
 
 
-def test_spatial_tendons_of_files() -> None:
-    """Springs over sites are struts, with what else they have reported; others are reported as a whole."""
-    pytest.importorskip("mujoco")
-    body = '<body name="{0}" pos="{1} 0 0"><joint/><geom size=".1"/><site name="{0}"/></body>'
-    text = """<mujoco><worldbody><geom name="post" type="cylinder" size=".05 .5" contype="0" conaffinity="0"/>
-      {bodies}</worldbody><tendon>
-      <spatial name="spring" stiffness="10" damping="1" springlength=".2"><site site="a"/><site site="b"/></spatial>
-      <spatial name="bounded" stiffness="5" range="0 2" limited="true"><site site="a"/><site site="b"/></spatial>
-      <spatial name="around" stiffness="5"><site site="a"/><geom geom="post"/><site site="b"/></spatial>
-      </tendon></mujoco>""".format(bodies=body.format("a", -1) + body.format("b", 1))
-    model = fw.loads(text, "mjcf")
-    spring, bounded = model.description.struts
-    assert spring.points == (("a", (0.0, 0.0, 0.0)), ("b", (0.0, 0.0, 0.0))) and spring.rest_range == (0.2, 0.2)
-    assert bounded.stiffness == 5.0 and bounded.rest_range == (2.0, 2.0)  # as long as it starts
-    said = {note.element: note.message for note in model.import_report if "tendon" in note.element}
-    assert said["tendon 'bounded'"] == "a spatial tendon with limits: only its spring is imported"
-    assert said["tendon 'around'"] == "a spatial tendon with stiffness: it is not imported"
-    assert "tendon 'spring'" not in said
-
-
 def test_the_twin_takes_the_same_step() -> None:
     model = braced_arm()
     rng = np.random.default_rng(3)

@@ -184,7 +184,9 @@ def _merged_links(description: ModelDescription) -> set[str]:
     leads = {joint.parent: joint.type for joint in description.joints}
     used = {frame.link for frame in description.frames} | {sensor.of for sensor in description.sensors}
     used |= {end for closure in description.closures for end in (closure.link, closure.to)}
-    used |= {link for strut in description.struts for link, _ in strut.points}
+    for strut in description.struts:
+        used |= {link for link, _ in strut.points} | {bend.link for bend in strut.bends}
+        used |= {bend.side[0] for bend in strut.bends if bend.side is not None}
     used |= {actuator.frame for actuator in description.actuators if actuator.frame is not None}
     carriers = {joint.child: joint.type for joint in description.joints}
     return {

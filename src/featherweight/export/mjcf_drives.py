@@ -4,16 +4,17 @@ sensors and keyframes."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from xml.etree.ElementTree import SubElement
+from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
 from ..model.convert import to_mujoco
-from ..model.description import Actuator, Closure, Coupling, ModelDescription, start_of
+from ..model.description import Actuator, Bend, Closure, Coupling, ModelDescription, Strut, start_of
 from ..model.model import Model
 from ..model.poses import pose
 from .mjcf_bodies import BodyWriter
-from .writing import MjcfText, text_of
+from .mjcf_geoms import HIDDEN
+from .writing import MjcfText, place, text_of
 
 _DYNAMICS = {"integrator": "integrator", "filter": "filter", "exact_filter": "filterexact", "muscle": "muscle"}
 _SENSORS = {
@@ -34,6 +35,7 @@ class DriveWriter:
     def __init__(self, text: MjcfText, description: ModelDescription, bodies: BodyWriter) -> None:
         self._text, self._description, self._bodies = text, description, bodies
         self._joints = {joint.name: joint for joint in description.joints}
+        self._struts: dict[str, str] = {}  # tendons that they are
 
     # -- tendons and equalities ----------------------------------------------------------------------------------
 
@@ -52,12 +54,47 @@ class DriveWriter:
 
     def write_struts(self) -> None:
         for strut in self._description.struts:
-            options = {"name": self._text.new_name("tendon", strut.name), "springlength": text_of(strut.rest_range)}
+            name = self._struts[strut.name] = self._text.new_name("tendon", strut.name)
+            options = {"name": name, "springlength": text_of(strut.rest_range)}
             options |= {"stiffness": repr(strut.stiffness), "damping": repr(strut.damping)}
-            element = SubElement(self._text.section("tendon"), "spatial", options)
-            for k, (link, point) in enumerate(strut.points):
-                site = self._bodies.add_site(f"{strut.name}/{k}", link, pose(point))
-                SubElement(element, "site", {"site": site})
+            if strut.range is not None:
+                options |= {"limited": "true", "range": text_of(strut.range)}
+            if strut.friction:
+                options["frictionloss"] = repr(strut.friction)
+            self._add_way(SubElement(self._text.section("tendon"), "spatial", options), strut)
+
+    def _add_way(self, element: Element, strut: Strut) -> None:
+        """A pulley begins another part of the way, by whose divisor lengths count less."""
+        sites = [
+            self._bodies.add_site(f"{strut.name}/{k}", link, pose(point))
+            for k, (link, point) in enumerate(strut.points)
+        ]
+        bends = {bend.span: bend for bend in strut.bends}
+        SubElement(element, "site", {"site": sites[0]})
+        share = 1.0
+        for span, site in enumerate(sites[1:]):
+            own = strut.shares[span] if strut.shares else 1.0
+            if own == 0.0:
+                follows = next((x for x in strut.shares[span:] if x), 1.0)
+                SubElement(element, "pulley", {"divisor": repr(1.0 / follows)})
+                share = follows
+            elif own != share:
+                SubElement(element, "pulley", {"divisor": repr(1.0 / own)})
+                SubElement(element, "site", {"site": sites[span]})
+                share = own
+            if span in bends and own:
+                SubElement(element, "geom", self._bend(f"{strut.name}/{span}", bends[span]))
+            SubElement(element, "site", {"site": site})
+
+    def _bend(self, name: str, bend: Bend) -> dict[str, str]:
+        length = () if bend.shape == "sphere" else (bend.radius,)
+        options = {"name": self._text.new_name("geom", name), "type": bend.shape, "group": HIDDEN}
+        options |= {"size": text_of((bend.radius, *length)), "contype": "0", "conaffinity": "0"}
+        SubElement(self._bodies.bodies[bend.link], "geom", options | place(bend.placement))
+        way = {"geom": options["name"]}
+        if bend.side is not None:
+            way["sidesite"] = self._bodies.add_site(f"{name}/side", bend.side[0], pose(bend.side[1]))
+        return way
 
     def _add_fixed(self, options: dict[str, str], joints: list[tuple[str, float]]) -> str:
         element = SubElement(self._text.section("tendon"), "fixed", options)
@@ -139,6 +176,8 @@ class DriveWriter:
                 options[name.replace("_", "")] = text_of(limits)
         if actuator.frame is not None:
             options |= {"site": self._bodies.site_of(actuator.frame), "gear": text_of(actuator.wrench)}
+        elif actuator.strut is not None:
+            options |= {"tendon": self._struts[actuator.strut], "gear": repr(actuator.gear)}
         elif actuator.others:
             name = self._text.new_name("tendon", f"{actuator.name}_joints")
             options |= {"tendon": self._add_fixed({"name": name}, list(actuator.joints)), "gear": "1"}

@@ -15,12 +15,13 @@ from ..errors import ModelError, ModelImportError
 from ..model.description import WORLD, ImportNote, ModelDescription, Severity
 from .mjcf_actuators import ActuatorTranslation
 from .mjcf_contact import ContactTranslation
-from .mjcf_couplings import add_couplings, add_tendons
+from .mjcf_couplings import add_couplings
 from .mjcf_options import report_left_out, report_options, report_unknown_fields
 from .mjcf_sensors import add_sensors
 from .mjcf_shapes import ShapeTranslation
 from .mjcf_source import MjcfSource, line_in
 from .mjcf_start import add_keyframes
+from .mjcf_tendons import add_tendons
 from .mjcf_tree import TreeTranslation
 
 _ELEMENT = re.compile(r"Element(?: name)? '([^']*)'")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..model.description import Activation, ActivationKind, Muscle, Severity
 from .mjcf_source import MjcfSource, given
+from .mjcf_tendons import joints_under
 
 #: Activations by what MuJoCo calls their dynamics, without "mjDYN_".
 _ACTIVATIONS: dict[str, ActivationKind] = {
@@ -52,7 +53,7 @@ class ActuatorTranslation:
         self._source.builder.actuator(name, ctrl_range=limits, **options)
         self.names[number] = name
         extra = [key for key in ("dampingpoly", "delay") if np.any(given(m, f"actuator_{key}", number))]
-        if options.get("others") or options.get("frame"):  # those on a joint are added to it
+        if any(options.get(key) for key in ("others", "frame", "strut")):  # those on a joint are added to it
             extra += [key for key in ("armature", "damping") if np.any(given(m, f"actuator_{key}", number))]
         if extra:
             message = f"{', '.join(extra)} of the actuator is not imported"
@@ -125,11 +126,18 @@ class ActuatorTranslation:
             return self._on_joints(number, [(target, gears[0])], self._force_range(number, target, gears[0]))
         if kind != int(kinds.mjTRN_TENDON):
             raise _NotImportedError(f"it acts on a {kinds(kind).name[6:].lower()}, not on joints")
+        if target in self._source.struts:
+            return self._on_strut(number, target, gears[0])
         wraps = range(int(m.tendon_adr[target]), int(m.tendon_adr[target] + m.tendon_num[target]))
-        if any(m.wrap_type[k] != int(self._mujoco.mjtWrap.mjWRAP_JOINT) for k in wraps):
-            raise _NotImportedError("it acts on a spatial tendon")
         pulled = [(int(m.wrap_objid[k]), gears[0] * float(m.wrap_prm[k])) for k in wraps]
         return self._on_joints(number, pulled, self._tendon_range(number, target, gears[0]))
+
+    def _on_strut(self, number: int, tendon: int, gear: float) -> dict[str, Any]:
+        if np.any(self._m.jnt_actfrclimited[joints_under(self._source, tendon)]):
+            message = "the force range of a joint does not limit its actuators along spatial tendons"
+            self._source.note("actuator", number, message, Severity.MOTION)
+        force_range = self._tendon_range(number, tendon, gear)
+        return {"joint": None, "strut": self._source.struts[tendon], "gear": gear, "force_range": force_range}
 
     def _on_site(self, number: int, site: int, reference: int, gears: list[float]) -> dict[str, Any]:
         if reference >= 0:

@@ -44,6 +44,7 @@ class MjcfSource:
         self.bodies = [WORLD, *new_names([m.body(i).name or f"body_{i}" for i in range(1, m.nbody)], {WORLD})]
         self.joints = self._joint_names()
         self.sites: list[str] = []  # names of their frames
+        self.struts: dict[int, str] = {}  # that spatial tendons are, by their numbers
         self.left_out_geoms: set[int] = set()
         self.world_link: str | None = None  # with the geoms of the world, where it has any
         self.builder = ModelBuilder(

@@ -26,8 +26,10 @@ def checked_actuator(element: str, given: Actuator) -> Actuator:
         raise ModelError(element, f"{what} to general actuators, not to a {given.kind}")
     if (given.muscle is None) == (given.kind == "muscle"):
         raise ModelError(element, "the kind 'muscle' needs a Muscle, and no other kind has one")
-    if (given.joint is None) == (given.frame is None):
-        raise ModelError(element, "acts either on a joint or on a frame")
+    if sum(each is not None for each in (given.joint, given.frame, given.strut)) != 1:
+        raise ModelError(element, "acts either on a joint, on a frame or along a strut")
+    if given.strut is not None and given.others:
+        raise ModelError(element, "acts along a strut: then it has no joints")
     if given.frame is not None and (
         given.kind not in ("motor", "general") or any((*bias[1:], *slopes)) or given.others
     ):
@@ -48,6 +50,7 @@ def checked_actuator(element: str, given: Actuator) -> Actuator:
         activation=None if given.activation is None else _checked_activation(element, given.activation),
         frame=None if given.frame is None else checked_name(f"frame of {element}", given.frame),
         wrench=() if given.frame is None else _floats(element, "wrench", given.wrench, 6),
+        strut=None if given.strut is None else checked_name(f"strut of {element}", given.strut),
     )
 
 

@@ -22,6 +22,7 @@ from .description import (
     Activation,
     Actuator,
     ActuatorKind,
+    Bend,
     Closure,
     ContactPair,
     Coupling,
@@ -299,8 +300,9 @@ class ModelBuilder:
         activation: Activation | None = None,
         frame: str | None = None,
         wrench: ArrayLike = (),
+        strut: str | None = None,
     ) -> ModelBuilder:
-        """Add an actuator to ``joint``, which must have one degree of freedom, or to a frame. See :class:`Actuator`.
+        """Add an actuator to ``joint``, with one degree of freedom, a frame or a strut. See :class:`Actuator`.
 
         >>> builder = fw.ModelBuilder("wheel").solid("wheel", "cylinder", (0.1, 0.04), mass=1.0)
         >>> _ = builder.joint("axle", "continuous", "world", "wheel", axis="z").actuator("motor", "axle", gear=20.0)
@@ -329,6 +331,7 @@ class ModelBuilder:
                 activation,
                 frame,
                 cast(Any, wrench),
+                strut,
             ),
         )
         return self
@@ -462,11 +465,16 @@ class ModelBuilder:
         stiffness: float = 0.0,
         damping: float = 0.0,
         rest_length: float | tuple[float, float] = 0.0,
+        range: tuple[float, float] | None = None,
+        friction: float = 0.0,
+        shares: Iterable[float] = (),
+        bends: Iterable[Bend] = (),
     ) -> ModelBuilder:
-        """Put a spring and a damper between points of links: two of them, or a line through more.
+        """Put a spring and a damper, limits or dry friction between points of links: two, or a line through more.
 
         points: link ("world" allowed) and position on it [m]; stiffness [N/m], damping [N s/m]; rest_length: [m], or a
-        range of lengths in which it is slack: ``(0.0, length)`` is a rope that pulls and does not push.
+        range of lengths in which it is slack: ``(0.0, length)`` is a spring that pulls and does not push. Others as in
+        :class:`Strut`: ``range=(0.0, length)`` is a rope.
 
         >>> ball = fw.ModelBuilder("ball on a spring").solid("ball", "sphere", (0.05,), mass=1.0)
         >>> ball = ball.strut("spring", [("world", (0, 0, 1)), ("ball", (0, 0, 0))], stiffness=100.0, rest_length=0.9)
@@ -476,7 +484,17 @@ class ModelBuilder:
         element = f"strut {checked_name('strut', name)!r}"
         if name in self._struts:
             raise ModelError(element, "the name is used twice")
-        law = Strut(name, cast(Any, tuple(points)), stiffness, damping)
+        lines = cast(Any, tuple(points))
+        law = Strut(
+            name,
+            lines,
+            stiffness,
+            damping,
+            range=range,
+            friction=friction,
+            shares=tuple(shares),
+            bends=tuple(bends),
+        )
         self._struts[name] = checked_strut(element, law, rest_length)
         return self
 
@@ -757,7 +775,7 @@ class ModelBuilder:
         return Inertia(mass, center, moments)
 
     def _check_references(self) -> None:
-        references = References(self._links, self._joints, self._frames)
+        references = References(self._links, self._joints, self._frames, self._struts)
         references.check_tree()
         for actuator in self._actuators.values():
             references.check_actuator(actuator)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 # Fields that are passed on under new names.
-_OF_ACTUATORS = ("name", "joint", "others", "frame")
+_OF_ACTUATORS = ("name", "joint", "others", "frame", "strut")
 _OF_TENDONS = ("name", "joints", "coefficients")
 
 
@@ -43,12 +43,12 @@ def add_description(
         on_world = frame.link == WORLD
         at = base @ frame.placement if on_world and moved else frame.placement
         builder.frame(prefix + frame.name, parent if on_world else prefix + frame.link, at)
+    _add_struts(builder, description, prefix, parent, base)
     _add_actuators(builder, description, prefix)
     _add_contacts(builder, description, prefix)
     _add_closures(builder, description, prefix, parent, base)
     _add_keyframes(builder, description, prefix, changed)
     _add_couplings(builder, description, prefix)
-    _add_struts(builder, description, prefix, parent, base)
     for note in description.notes:
         builder.note(note)
 
@@ -101,7 +101,7 @@ def _add_actuators(builder: ModelBuilder, description: ModelDescription, prefix:
     for actuator in description.actuators:
         fields = {key: value for key, value in vars(actuator).items() if key not in _OF_ACTUATORS}
         fields["others"] = [(prefix + name, ratio) for name, ratio in actuator.others]
-        fields["frame"] = None if actuator.frame is None else prefix + actuator.frame
+        fields |= {key: prefix + name for key in ("frame", "strut") if (name := getattr(actuator, key)) is not None}
         joint = None if actuator.joint is None else prefix + actuator.joint
         builder.actuator(prefix + actuator.name, joint, **fields)
     for sensor in description.sensors:
@@ -157,10 +157,21 @@ def _add_couplings(builder: ModelBuilder, description: ModelDescription, prefix:
 
 def _add_struts(builder: ModelBuilder, description: ModelDescription, prefix: str, parent: str, base: Array) -> None:
     """What is on the world of the description goes to ``parent``, in which that world is at ``base``."""
+
+    def moved(point: tuple[str, tuple[float, float, float]]) -> tuple[str, Any]:
+        link, p = point
+        return (parent, base[:3, :3] @ np.array(p) + base[:3, 3]) if link == WORLD else (prefix + link, p)
+
     for strut in description.struts:
-        points = [
-            (parent, base[:3, :3] @ np.array(point) + base[:3, 3]) if link == WORLD else (prefix + link, point)
-            for link, point in strut.points
+        bends = [
+            replace(
+                bend,
+                link=parent if bend.link == WORLD else prefix + bend.link,
+                placement=base @ bend.placement if bend.link == WORLD else bend.placement,
+                side=None if bend.side is None else moved(bend.side),
+            )
+            for bend in strut.bends
         ]
-        law: dict[str, Any] = {"stiffness": strut.stiffness, "damping": strut.damping, "rest_length": strut.rest_range}
-        builder.strut(prefix + strut.name, points, **law)
+        law = {key: getattr(strut, key) for key in ("stiffness", "damping", "range", "friction", "shares")}
+        points = [moved(point) for point in strut.points]
+        builder.strut(prefix + strut.name, points, rest_length=strut.rest_range, bends=bends, **law)

@@ -250,7 +250,7 @@ class Muscle(Record):
 
 @dataclass(frozen=True)
 class Actuator(Record):
-    """A motor on joints with one degree of freedom, or on a frame: its force is clamped to ``force_range``.
+    """A motor on joints with one degree of freedom, a strut or a frame: its force is clamped to ``force_range``.
 
     ``gear`` times the force acts on ``joint``, so much more on ``others``. With the control u, and the length and rate
     gear * q and gear * v, summed over its joints, the force is, by ``kind``,
@@ -258,6 +258,7 @@ class Actuator(Record):
     general: (kp + slopes[0] length + slopes[1] rate) u + bias[0] + bias[1] length + bias[2] rate;
     muscle: that of :class:`Muscle`, which is negative since it pulls.
     On a ``frame`` (``joint`` is None) the force times ``wrench`` acts, at its origin and in its axes: a thruster.
+    Along a ``strut`` (``joint`` is None) ``gear`` times the force lengthens it, and ``gear`` times its length counts.
     With an ``activation`` that stands for u. Actuators that share a joint share its ``effort_limit``, if none of them
     has a ``force_range``.
 
@@ -284,6 +285,7 @@ class Actuator(Record):
     activation: Activation | None = None
     frame: str | None = None
     wrench: tuple[float, ...] = ()  # (6) force and moment on the frame per force of the actuator [1], [m]
+    strut: str | None = None
 
     @property
     def law(self) -> tuple[float, float, float, float]:
@@ -296,7 +298,7 @@ class Actuator(Record):
 
     @property
     def joints(self) -> tuple[tuple[str, float], ...]:
-        """The joints it acts on, and how much of its force acts on each; none if it acts on a frame."""
+        """The joints it acts on, and how much of its force acts on each; none if it acts on a frame or a strut."""
         if self.joint is None:
             return ()
         return (self.joint, self.gear), *((name, self.gear * ratio) for name, ratio in self.others)
@@ -351,12 +353,34 @@ class Tendon(Record):
     friction: float = 0.0  # dry friction
 
 
-@dataclass(frozen=True)
-class Strut(Record):
-    """A spring and a damper along the line through points of links, which acts in the simulator.
+@dataclass(frozen=True, eq=False)
+class Bend(Record):
+    """A ball or a cylinder of a link, around which a strut runs where it is in the way.
 
-    It pulls its ends together with stiffness times what its length is beyond the rest range, and damping times how fast
-    that grows: on both links alike, and on those in between as over a small pulley.
+    >>> post = fw.Bend(0, "world", "cylinder", 0.05, side=("world", (0.0, 0.06, 0.0)))
+    >>> builder = fw.ModelBuilder().solid("ball", "sphere", (0.1,), mass=1.0)
+    >>> points = [("world", (-1.0, 0.0, 0.0)), ("ball", (0.0, 0.0, 0.0))]
+    >>> model = builder.strut("rope", points, stiffness=100.0, bends=[post]).build(floating_base=True)
+    >>> model.description.struts[0].bends[0].radius
+    0.05
+    """
+
+    span: int  # of the strut: 0 from its first point to its second
+    link: str  # "world" allowed
+    shape: Literal["sphere", "cylinder"]  # cylinders are endless
+    radius: float  # [m]
+    placement: Array = field(default_factory=identity_pose)  # on the link; z is the axis of a cylinder
+    side: tuple[str, tuple[float, float, float]] | None = None  # a point of a link: past that side, or through inside
+
+
+@dataclass(frozen=True, eq=False)
+class Strut(Record):
+    """A length along the line through points of links: with a spring, a damper, limits and dry friction of its own.
+
+    It acts in the simulator, on the links of its ends alike, and on those in between as over a small pulley. It pulls
+    its ends together with stiffness times what its length is beyond the rest range, and damping times how fast that
+    grows. ``shares`` of its spans are what counts of their lengths: 0.5 where a rope is doubled, 0 where it stops and
+    another begins.
 
     >>> builder = fw.ModelBuilder.from_description(fw.models.arm().description)
     >>> points = [("world", (0.0, 0.1, 0.5)), ("link_2", (0.0, 0.1, 0.1))]
@@ -370,6 +394,10 @@ class Strut(Record):
     stiffness: float = 0.0  # [N/m]
     damping: float = 0.0  # [N s/m]
     rest_range: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring pulls nothing [m]
+    range: tuple[float, float] | None = None  # of the length [m]; then it runs over links of two branches at most
+    friction: float = 0.0  # dry friction [N]; likewise
+    shares: tuple[float, ...] = ()  # of spans, one less than points; none: all of them are 1
+    bends: tuple[Bend, ...] = ()  # one for a span at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..checks import frozen, integer, not_negative, numbers, vector
+from ..checks import checked_name, frozen, integer, not_negative, numbers, vector
 from ..errors import ModelError
 from . import poses
-from .description import Geometry, Strut, identity_pose
+from .description import Bend, Geometry, Strut, identity_pose
 from .joint_checks import checked_range
 from .materials import Material
 from .medium import FluidShape, Medium
@@ -48,22 +48,56 @@ def checked_fluid_shape(element: str, shape: FluidShape) -> FluidShape:
 
 def checked_strut(element: str, strut: Strut, rest_length: float | tuple[float, float]) -> Strut:
     """The same in numbers, with its lengths at rest."""
-    points = []
-    for k, each in enumerate(strut.points):
-        if not isinstance(each, (tuple, list)) or len(each) != 2 or not isinstance(each[0], str):
-            raise ModelError(element, f"point {k} must be the name of a link and a position on it, got {each!r}")
-        x, y, z = numbers(element, f"point {k}", each[1], (3,)).tolist()
-        points.append((each[0], (x, y, z)))
+    points = tuple(_checked_point(element, f"point {k}", each) for k, each in enumerate(strut.points))
     if len(points) < 2:
         raise ModelError(element, f"runs through two points or more, got {len(points)}")
+    n_spans = len(points) - 1
     rest = (rest_length, rest_length) if np.ndim(rest_length) == 0 else rest_length
     low, up = checked_range(element, "rest_length", cast(Any, rest)) or (0.0, 0.0)
+    shares = tuple(strut.shares)
+    if shares:
+        shares = tuple(
+            not_negative(element, "shares", x) for x in numbers(element, "shares", shares, (n_spans,)).tolist()
+        )
+    bends = tuple(_checked_bend(element, each, n_spans) for each in strut.bends)
+    if len({each.span for each in bends}) != len(bends):
+        raise ModelError(element, "bends around two shapes in the same span: put a point between them")
     return Strut(
         strut.name,
-        tuple(points),
+        points,
         not_negative(element, "stiffness", strut.stiffness),
         not_negative(element, "damping", strut.damping),
         (not_negative(element, "rest_length", low), up),
+        checked_range(element, "range", strut.range),
+        not_negative(element, "friction", strut.friction),
+        shares,
+        bends,
+    )
+
+
+def _checked_point(element: str, what: str, point: Any) -> tuple[str, tuple[float, float, float]]:
+    if not isinstance(point, (tuple, list)) or len(point) != 2 or not isinstance(point[0], str):
+        raise ModelError(element, f"{what} must be the name of a link and a position on it, got {point!r}")
+    x, y, z = numbers(element, what, point[1], (3,)).tolist()
+    return point[0], (x, y, z)
+
+
+def _checked_bend(element: str, bend: Bend, n_spans: int) -> Bend:
+    if not isinstance(bend, Bend):
+        raise ModelError(element, f"bends must be Bend records, got {bend!r}")
+    what = f"bend of {element}"
+    if bend.shape not in ("sphere", "cylinder"):
+        raise ModelError(what, f'the shape must be "sphere" or "cylinder", got {bend.shape!r}')
+    span = integer(what, "span", bend.span)
+    if not 0 <= span < n_spans:
+        raise ModelError(what, f"the spans are 0 to {n_spans - 1}, got {span}")
+    return replace(
+        bend,
+        span=span,
+        link=checked_name(f"link of {what}", bend.link),
+        radius=not_negative(what, "radius", bend.radius),
+        placement=checked_pose(what, "placement", bend.placement),
+        side=None if bend.side is None else _checked_point(what, "side", bend.side),
     )
 
 

@@ -18,6 +18,7 @@ class References:
     links: Mapping[str, Link]
     joints: Mapping[str, Joint]
     frames: Mapping[str, Frame]
+    struts: Mapping[str, Strut]
 
     def check_tree(self) -> None:
         for joint in self.joints.values():
@@ -37,6 +38,9 @@ class References:
         if actuator.frame is not None and actuator.frame not in known:
             problem = f"{actuator.frame!r} is neither a link nor a frame{close_names(actuator.frame, known)}"
             raise ModelError(element, problem)
+        if actuator.strut is not None and actuator.strut not in self.struts:
+            hint = close_names(actuator.strut, self.struts)
+            raise ModelError(element, f"acts along an unknown strut {actuator.strut!r}{hint}")
 
     def check_couplings(self, couplings: Iterable[Coupling]) -> None:
         couplings = list(couplings)
@@ -55,7 +59,8 @@ class References:
             self._axis_joint(f"tendon {tendon.name!r}", "runs over", name)
 
     def check_strut(self, strut: Strut) -> None:
-        for link, _ in strut.points:
+        sides = [bend.side[0] for bend in strut.bends if bend.side is not None]
+        for link in (*(link for link, _ in strut.points), *(bend.link for bend in strut.bends), *sides):
             self._link(f"strut {strut.name!r}", link, or_world=True)
 
     def check_sensor(self, sensor: Sensor) -> None:

@@ -23,6 +23,7 @@ from .builder import ModelBuilder
 from .description import (
     Activation,
     Actuator,
+    Bend,
     Closure,
     Coupling,
     Geometry,
@@ -35,6 +36,7 @@ from .description import (
     ModelDescription,
     Muscle,
     Severity,
+    Strut,
     Tendon,
 )
 from .keyframes import by_joint
@@ -75,7 +77,7 @@ def encode(description: ModelDescription) -> str:
         "closures": [_encode_fields(closure) for closure in description.closures],
         "couplings": [_encode_coupling(coupling) for coupling in description.couplings],
         "tendons": [_encode_fields(tendon) for tendon in description.tendons],
-        "struts": [{**vars(strut), "points": [[a, list(p)] for a, p in strut.points]} for strut in description.struts],
+        "struts": [_encode_strut(strut) for strut in description.struts],
         "sensors": [vars(sensor) for sensor in description.sensors],
         "keyframes": [_encode_keyframe(keyframe, description) for keyframe in description.keyframes],
     }
@@ -147,6 +149,16 @@ def _encode_actuator(actuator: Actuator) -> dict[str, Any]:
     return result
 
 
+def _encode_strut(strut: Strut) -> dict[str, Any]:
+    result = _encode_fields(strut) | {"points": [[link, list(p)] for link, p in strut.points]}
+    for key, default in (("friction", 0.0), ("shares", []), ("bends", ())):
+        if result[key] == default:
+            del result[key]
+    if strut.bends:
+        result["bends"] = [_encode_fields(bend) for bend in strut.bends]
+    return result
+
+
 def _encode_coupling(coupling: Coupling) -> dict[str, Any]:
     result = _encode_fields(coupling)
     if not coupling.others:
@@ -181,9 +193,10 @@ def _encode_keyframe(keyframe: Keyframe, description: ModelDescription) -> dict[
     }
 
 
-def _encode_fields(
-    record: Geometry | FluidShape | Joint | Actuator | Muscle | Activation | Closure | Coupling | Tendon | Medium,
-) -> dict[str, Any]:
+_Plain = Geometry | FluidShape | Joint | Actuator | Muscle | Activation | Closure | Coupling | Tendon | Strut | Bend
+
+
+def _encode_fields(record: _Plain | Medium) -> dict[str, Any]:
     return {key: _plain(value) for key, value in vars(record).items() if value is not None}
 
 
@@ -256,8 +269,10 @@ def _decode_model(document: object) -> ModelDescription:
         builder.tendon(tendon.take("name", str), over, **options)
         tendon.finish()
     for strut in struts:
-        law: dict[str, Any] = {key: strut.take(key, _number, 0.0) for key in ("stiffness", "damping")}
-        law["rest_length"] = strut.take("rest_range", _any, (0.0, 0.0))
+        law: dict[str, Any] = {key: strut.take(key, _number, 0.0) for key in ("stiffness", "damping", "friction")}
+        law |= {"range": strut.take("range", _any, None), "rest_length": strut.take("rest_range", _any, (0.0, 0.0))}
+        law |= {"shares": strut.take("shares", _floats, ())}
+        law |= {"bends": [_decode_bend(bend) for bend in strut.records("bends", optional=True)]}
         builder.strut(strut.take("name", str), strut.take("points", list), **law)
         strut.finish()
     for keyframe in keyframes:
@@ -268,6 +283,19 @@ def _decode_model(document: object) -> ModelDescription:
     if builder.root_links():
         raise ModelError(f"link {builder.root_links()[0]!r}", "has no joint")
     return builder.describe()
+
+
+def _decode_bend(fields: _Fields) -> Bend:
+    bend = Bend(
+        fields.take("span", int),
+        fields.take("link", str),
+        cast(Any, fields.take("shape", str)),
+        fields.take("radius", _number),
+        fields.take("placement", _numbers),
+        cast(Any, fields.take("side", list, None)),
+    )
+    fields.finish()
+    return bend
 
 
 def _decode_inertia(fields: _Fields) -> Inertia:
@@ -339,7 +367,7 @@ def _decode_contacts(
         options |= {"slopes": actuator.take("slopes", _any, (0.0, 0.0)), "wrench": actuator.take("wrench", _any, ())}
         options |= {"muscle": actuator.take("muscle", _of_numbers(Muscle), None)}
         options |= {"activation": actuator.take("activation", _decode_activation, None)}
-        options |= {"frame": actuator.take("frame", str, None)}
+        options |= {key: actuator.take(key, str, None) for key in ("frame", "strut")}
         builder.actuator(name, joint, cast(Any, kind), **options)
         actuator.finish()
     for links in excludes:

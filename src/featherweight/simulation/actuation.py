@@ -142,7 +142,8 @@ def is_transmission(actuator: Actuator) -> bool:
     _, _, per_length, per_rate = actuator.law
     on_several = bool(actuator.others) and (per_length != 0.0 or per_rate != 0.0)
     grows = per_length > 0.0 or per_rate > 0.0 or any(actuator.slopes)
-    return actuator.muscle is not None or actuator.frame is not None or on_several or grows
+    on_no_joint = actuator.frame is not None or actuator.strut is not None
+    return actuator.muscle is not None or on_no_joint or on_several or grows
 
 
 def _groups(model: Model) -> Iterator[tuple[ModelJoint, list[_Part]]]:
@@ -185,7 +186,10 @@ def _bounds(joint: ModelJoint, parts: list[_Part]) -> tuple[float, float]:
 
 
 def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
-    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle. No joint gets more than its effort limit."""
+    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle; strut and gear.
+
+    No joint gets more than its effort limit.
+    """
     gain, constant, per_length, per_rate = actuator.law
     low, up = (-np.inf, np.inf) if actuator.force_range is None else actuator.force_range
     terms = []
@@ -208,6 +212,8 @@ def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
         (float(low), float(up)),
         (0.0, 0.0),
         None if actuator.muscle is None else tuple(vars(actuator.muscle).values()),
+        -1 if actuator.strut is None else [each.name for each in model.description.struts].index(actuator.strut),
+        actuator.gear,
     )
 
 
@@ -217,7 +223,7 @@ def _tendon(model: Model, tendon: Tendon) -> tuple[Any, ...]:
     terms = [(model.joint(name).v_slice.start, coefficient) for name, coefficient in pairs]
     nowhere = (-1, np.eye(4).ravel().tolist(), (0.0,) * 6)
     law = ((0.0, 0.0, 0.0), (0.0, tendon.stiffness, tendon.damping), (-np.inf, np.inf))
-    return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None
+    return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None, -1, 0.0
 
 
 def _tendon_length(model: Model, tendon: Tendon, q: Array) -> Array:

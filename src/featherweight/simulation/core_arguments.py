@@ -14,7 +14,7 @@ from ..scene.compiled import CompiledScene, CompiledShape
 from .actuation import Actuation
 from .immersion import in_medium
 from .lifts import lifts
-from .struts import struts
+from .struts import strut_rows, struts
 
 Integrator = Literal["semi_implicit", "implicit", "verlet", "rk4"]
 
@@ -49,6 +49,7 @@ def core_arguments(scene: CompiledScene, actuation: Actuation, integrator: Integ
         **actuation.arguments(),
         "lifts": lifts(model.description),
         "struts": struts(model),
+        "strut_rows": list(strut_rows(model)),
         "damping": model.damping.tolist(),
         "inertias": _inertias(model, actuation, integrator).tolist(),
         "springs": list(
@@ -91,6 +92,7 @@ def check_smooth(scene: CompiledScene, arguments: dict[str, Any]) -> None:
         "couplings": "couplings of joints",
         "joint_rows": "limits or dry friction of joints",
         "tendon_rows": "limits or dry friction of tendons",
+        "strut_rows": "limits or dry friction of struts",
     }
     found = [name for what, name in names.items() if arguments[what]]
     if scene.rules.pairs(0) is None:

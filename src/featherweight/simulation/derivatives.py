@@ -16,6 +16,7 @@ from .activation_slopes import ActivationSlopes
 from .differences import Differences
 from .parameters import Parameters
 from .state import State
+from .struts import are_plain
 
 if TYPE_CHECKING:
     from .simulator import Simulator
@@ -195,7 +196,8 @@ def taken(
     drive: Drive,
 ) -> Taken:
     """A step that ``drive`` drove."""
-    differences = Differences(sim, before, parameters, drive) if sim.integrator == "verlet" else None
+    has_form = sim.integrator != "verlet" and are_plain(sim.model)
+    differences = None if has_form else Differences(sim, before, parameters, drive)
     return Taken(after, kept, *driven(sim, before, after, drive), differences)
 
 
@@ -473,6 +475,13 @@ def driven(
     return (drive[0], np.hstack([slopes.controls, unused]), drive[2]), slopes
 
 
+def require_closed_form(sim: Simulator) -> None:
+    """Throws where the core does not know the derivative of a step."""
+    if not are_plain(sim.model):
+        what = "struts with limits, dry friction, bends, shares or actuators"
+        raise ValueError(f"derivatives: {what} have none in closed form")
+
+
 def differentiate(
     sim: Simulator,
     after: _core.Environments,
@@ -483,6 +492,7 @@ def differentiate(
     x: Array | None,
 ) -> Any:
     """``_core.differentiate_step`` of a step that ``drive`` drove."""
+    require_closed_form(sim)
     x = None if x is None else np.ascontiguousarray(x)
     tau, control, f_ext = (None if each is None else np.ascontiguousarray(each) for each in drive)
     return _core.differentiate_step(after, kept, tau, control, f_ext, columns.wrt, reading, x, sim.num_threads)

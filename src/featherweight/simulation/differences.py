@@ -1,4 +1,4 @@
-"""Derivatives of steps in halves, by central differences of the step itself.
+"""Derivatives of steps in halves, and with struts beyond plain ones, by central differences of the step itself.
 
 The two halves of such a step solve for impulses each, and the products of velocities between them are implicit
 (core/step/verlet.hpp). Its differences cost two steps for every column, of the whole batch at once; each of them starts
@@ -66,7 +66,8 @@ class Differences:
         widths |= {"friction": 1, "gains": sim._actuation.n_laws, "gravity": 3, "masses": sim.model.n_links}
         for name in wrt:
             if name not in widths:
-                raise ValueError(f'derivatives: steps of integrator "verlet" have none by {name!r}')
+                what = 'of integrator "verlet"' if sim.integrator == "verlet" else "with struts of this kind"
+                raise ValueError(f"derivatives: steps {what} have none by {name!r}")
         middle, failed = self._after("v", 0, 0.0), np.zeros(self._before.batch, dtype=bool)
         columns, flags = [], []
         for name in wrt:

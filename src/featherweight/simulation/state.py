@@ -22,6 +22,7 @@ from .alarms import limit_violations
 from .contacts import Contacts
 from .forces import Closures, Couplings, Forces, ReadImpulses, closures_of, couplings_of
 from .parameters import Parameters
+from .struts import strut_violation
 from .switches import checked_flags, turn
 
 if TYPE_CHECKING:
@@ -186,9 +187,10 @@ class State:
 
     @property
     def limit_violation(self) -> Any:
-        """By how much the worst joint or tendon is beyond its limits [rad] or [m], () or (batch,); 0 where none is."""
+        """By how much the worst joint, tendon or strut is beyond its limits [rad] or [m], () or (batch,), or 0."""
         beyond = limit_violations(self.simulator.scene.limits, self._core.q).max(axis=1, initial=0.0)
-        return self._figure(np.maximum(beyond, tendon_violation(self.simulator.model, self._core.q)))
+        along = tendon_violation(self.simulator.model, self._core.q)
+        return self._figure(np.max([beyond, along, strut_violation(self.simulator, self._core.q)], axis=0))
 
     @property
     def iterations(self) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Trajectory(Record):
         q, v = q.reshape(-1, q.shape[-1]), v.reshape(-1, v.shape[-1])
         kinetic = np.asarray(_core.kinetic_energy(scene.model, q, v))
         potential = np.asarray(_core.potential_energy(scene.model, q)) + scene.springs.energy(q)
-        potential += tendon_energy(scene.model, q) + strut_energy(scene.model, q) - carried_energy(scene.model, q)
+        potential += tendon_energy(scene.model, q) + strut_energy(self.simulator, q) - carried_energy(scene.model, q)
         return {
             "energy [J]": (kinetic + potential).reshape(shape),
             "kinetic energy [J]": kinetic.reshape(shape),

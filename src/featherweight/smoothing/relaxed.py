@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..records import Record
-from ..simulation.derivatives import Columns
+from ..simulation.derivatives import Columns, require_closed_form
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
 from .randomised import _control
@@ -111,6 +111,7 @@ def relaxed_step(
     for name, value in (("kappa", kappa), ("reach", reach)):
         if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
             raise ValueError(f"{name}: expected a positive number, got {value!r}")
+    require_closed_form(sim)
     stepped = sim._ready(state, tau, control, f_ext)
     columns, nv, after = Columns(sim, tuple(wrt), stepped.free, stepped.slopes), sim.model.nv, stepped.after
     forces, controls, on_links = (None if x is None else np.ascontiguousarray(x) for x in stepped.drive)

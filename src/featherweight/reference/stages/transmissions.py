@@ -1,4 +1,4 @@
-"""Actuators that act on several joints or on a frame, or by laws that no row could have: muscles, and what grows."""
+"""Actuators on several joints, on a frame or along a strut, or with laws that no row could have, such as muscles."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import numpy as np
 from featherweight.arrays import Array
 from featherweight.model.description import Actuator, ModelDescription, Muscle
 from featherweight.reference.stages.bodies import Bodies
+from featherweight.reference.stages.struts import strut_length
 from featherweight.reference.tree import slices
 
 
 def is_transmission(actuator: Actuator) -> bool:
     """Whether it is none of the servos of servos.py."""
     _, _, per_length, per_rate = actuator.law
-    special = actuator.kind == "muscle" or actuator.frame is not None or any(actuator.slopes)
+    special = actuator.kind == "muscle" or actuator.joint is None or any(actuator.slopes)
     return (
         special or max(per_length, per_rate) > 0.0 or (bool(actuator.others) and (per_length, per_rate) != (0.0, 0.0))
     )
@@ -37,6 +38,10 @@ def add_transmissions(
                 most = min(most, float(joint.effort_limit[0]) / abs(gear))
         if each.frame is not None:
             arm = _on_frame(model, bodies, each)
+        if each.strut is not None:
+            strut = next(strut for strut in model.struts if strut.name == each.strut)
+            length, arm = strut_length(model, bodies, strut, len(v))
+            length, arm = each.gear * length, each.gear * arm
         pull = _force(each, float(u), length, float(arm @ v))
         force += arm * np.clip(np.clip(pull, *(each.force_range or (-np.inf, np.inf))), -most, most)
 
