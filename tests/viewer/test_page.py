@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import tracemalloc
 from pathlib import Path
 from typing import Any, cast
 
@@ -179,6 +180,25 @@ def test_long_motions_are_thinned_and_keep_their_ends() -> None:
     shown = long.frames(1000.0, MOST_FRAMES)
     assert len(shown.time) == MOST_FRAMES
     assert (shown.time[0], shown.time[-1]) == (long.time[0], long.time[-1])
+
+
+def test_pages_and_videos_of_many_environments_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is that of what is shown, however many environments and frames there are."""
+    model = fw.models.quadruped()
+    n, frames = 500, 1_000
+    q = np.broadcast_to(model.neutral(), (n, frames, model.nq))
+    time = np.linspace(0.0, 20.0, frames)
+    many = Animation(World.of(model), "many", time, q, curves={"energy [J]": np.zeros((n, frames))})
+    monkeypatch.setattr("featherweight.viewer.page.MOST_PLACEMENTS", 20_000)
+    tracemalloc.start()
+    try:
+        text = page(many)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    shown = re.search(r'"time":\[([^]]*)\]', text)
+    assert shown and shown[1].count(",") + 1 == 20_000 // (64 * model.n_links)
+    assert peak < 50e6  # all placements: 400 MB
 
 
 def test_what_cannot_be_shown_says_so() -> None:

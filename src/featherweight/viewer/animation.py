@@ -74,6 +74,14 @@ class Animation:
             {name: values[:, chosen] for name, values in self.curves.items()},
         )
 
+    def first(self, n: int) -> Animation:
+        """The same of the first n environments, and nothing of the others."""
+        if n >= self.n_environments:
+            return self
+        curves = {name: values[:n] for name, values in self.curves.items()}
+        contacts = [_of_first(n, self.contacts[k]) for k in range(len(self.contacts))]
+        return Animation(self.world, self.title, self.time, self.q[:n], contacts, curves)
+
     def placements(self) -> NDArray[np.float32]:
         """(environments, n, n_links, 3, 4) float32: rotation and origin of each link."""
         n_links = self.world.model.n_links
@@ -99,6 +107,11 @@ class Animation:
         flat = self.q.reshape(-1, self.q.shape[-1])
         out = np.asarray(_core.center_of_mass(self.world.model, flat), dtype=np.float32)
         return out.reshape(*self.q.shape[:2], 3)
+
+
+def _of_first(n: int, arrows: ContactArrows) -> ContactArrows:
+    kept = np.asarray(arrows.environment) < n
+    return ContactArrows(arrows.environment[kept], arrows.position[kept], arrows.force[kept])
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,13 +173,14 @@ class _Stage:
             raise ValueError(f"environment: {environment}, there are {animation.n_environments}")
         if len(size) != 2 or any(n < 16 or n % 2 for n in size):
             raise ValueError(f"size: expected even width and height of at least 16 pixels, got {size}")
+        animation = replace(animation, q=animation.q[environment : environment + 1], contacts=(), curves={})
         self._core = core = _module("panda3d.core")
         # no display is opened, and none is missed
         core.load_prc_file_data(
             "", "load-display p3tinydisplay\naudio-library-name null\nnotify-level-x11display fatal"
         )
         self._size = width, height = size
-        self._placements = animation.placements()[environment]
+        self._placements = animation.placements()[0]
         self._engine = core.GraphicsEngine()
         pipe = core.GraphicsPipeSelection.get_global_ptr().make_module_pipe("p3tinydisplay")
         wanted = core.FrameBufferProperties()
@@ -198,7 +200,7 @@ class _Stage:
         self._add_lights()
         extent = animation.extent(self._placements)
         lower, upper = extent.lower, extent.upper
-        self._path = animation.centers_of_mass()[environment] * (1.0, 1.0, 0.0) if extent.travels else None
+        self._path = animation.centers_of_mass()[0] * (1.0, 1.0, 0.0) if extent.travels else None
         if self._path is not None:
             lower, upper = animation.extent(self._placements[:1]).lower, animation.extent(self._placements[:1]).upper
         self._add_camera(0.5 * (lower + upper), float(np.linalg.norm(upper - lower)))

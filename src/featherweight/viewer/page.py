@@ -26,12 +26,17 @@ from .world import GROUND
 FPS, MOST_FRAMES = 50.0, 3000
 #: Environments shown side by side.
 MOST_ENVIRONMENTS = 64
+#: Placements in a page, of all environments, frames and links: 48 bytes each, and a third more as text.
+MOST_PLACEMENTS = 1_000_000
 
 
 def page(animation: Animation, *, fps: float = FPS) -> str:
     """The page as text."""
-    shown = animation.frames(fps, MOST_FRAMES)
-    data = json.dumps(_data(shown), separators=(",", ":")).replace("</", "<\\/")
+    environments = min(animation.n_environments, MOST_ENVIRONMENTS)
+    most = MOST_PLACEMENTS // max(1, environments * animation.world.model.n_links)
+    shown = animation.frames(fps, max(2, min(MOST_FRAMES, most))).first(environments)
+    left_out = animation.n_environments - environments
+    data = json.dumps(_data(shown, left_out), separators=(",", ":")).replace("</", "<\\/")
     assets = resources.files(__package__) / "assets"
     text = (assets / "page.html").read_text(encoding="utf-8")
     parts = {
@@ -54,10 +59,9 @@ def save_page(animation: Animation, path: str | os.PathLike[str], *, fps: float 
         file.write(text.encode())
 
 
-def _data(animation: Animation) -> dict[str, Any]:
+def _data(animation: Animation, left_out: int) -> dict[str, Any]:
     world, model = animation.world, animation.world.model
-    environments = min(animation.n_environments, MOST_ENVIRONMENTS)
-    placements = animation.placements()[:environments]
+    placements = animation.placements()
     extent = animation.extent(placements[0])
     return {
         "title": animation.title,
@@ -81,10 +85,10 @@ def _data(animation: Animation) -> dict[str, Any]:
         ],
         "time": animation.time.tolist(),
         "q0": animation.q[0, 0].tolist(),
-        "environments": environments,
-        "left_out": animation.n_environments - environments,
+        "environments": animation.n_environments,
+        "left_out": left_out,
         "placements": _packed(placements, "<f4"),
-        "centers": _packed(animation.centers_of_mass()[:environments], "<f4"),
+        "centers": _packed(animation.centers_of_mass(), "<f4"),
         "contacts": [
             {
                 "environment": np.asarray(c.environment).tolist(),
@@ -94,7 +98,7 @@ def _data(animation: Animation) -> dict[str, Any]:
             for c in animation.contacts
         ],
         "weight": model.mass * float(np.linalg.norm(model.gravity)),
-        "curves": {name: _packed(values[:environments], "<f4") for name, values in animation.curves.items()},
+        "curves": {name: _packed(values, "<f4") for name, values in animation.curves.items()},
         "lower": extent.lower.tolist(),
         "upper": extent.upper.tolist(),
         "size": extent.size,
