@@ -350,6 +350,19 @@ def test_interrupted_simulation_leaves_a_valid_file(tmp_path: Path) -> None:
         assert np.isfinite(file["q"]).all()
 
 
+def test_an_interrupted_video_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    pytest.importorskip("panda3d")
+    monkeypatch.setattr("featherweight.viewer.film.save_video", interrupted)
+    code, out, err = run(capsys, "simulate", "box", "--seconds", "0.1", "--video", str(tmp_path / "box.mp4"))
+    assert (code, err) == (130, "\ninterrupted\n")
+    assert out.endswith(f"video until then: {tmp_path / 'box.mp4'}\n")
+
+
 # -- demo ----------------------------------------------------------------------------------------------------------
 
 

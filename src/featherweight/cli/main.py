@@ -337,7 +337,11 @@ def _simulate(options: argparse.Namespace, rest: list[str]) -> int:
         save_page(record.animation(), options.html)
         print(f"page: {options.html}")
     if options.video is not None:
-        save_video(record.animation(), options.video, progress=sys.stderr.isatty())
+        try:
+            save_video(record.animation(), options.video, progress=sys.stderr.isatty())
+        except KeyboardInterrupt:
+            print(f"video until then: {options.video}")
+            raise
         print(f"video: {options.video}")
     if record.interrupted:
         return EXIT_INTERRUPTED
