@@ -40,9 +40,11 @@ using ActuatorTuple = std::tuple<int, double, double, double, double, double, do
 using Three = std::array<double, 3>;
 using Range = std::array<double, 2>;
 // terms (degree of freedom, coefficient); link, placement and wrench in it; gain (3), constant, kp, kd; lower, upper;
-// slack; muscle (8 numbers), if it is one; strut (-1: none) and travel per that of the strut
-using TransmissionTuple = std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three,
-                                     Three, Range, Range, std::optional<std::array<double, 8>>, int, double>;
+// slack; muscle (8 numbers), if it is one; strut (-1: none) and travel per that of the strut; link
+// that sticks (-1: none) and how far
+using TransmissionTuple =
+    std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three, Three, Range, Range,
+               std::optional<std::array<double, 8>>, int, double, int, double>;
 // is a muscle's; keep, take; rise, fall, smoothing; lower, upper; is early
 using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
@@ -123,8 +125,8 @@ SceneSpec scene_spec(const Model& model, const std::vector<ShapeTuple>& shapes,
 
 void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTuple>& transmissions,
            const std::vector<ActivationTuple>& activations, const std::vector<ActivatedLawTuple>& laws) {
-  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, slack, muscle, strut, per_strut] :
-       transmissions) {
+  for (const auto& [terms, link, placement, wrench, gain, affine, bounds, slack, muscle, strut, per_strut, sticky,
+                    reach] : transmissions) {
     check_index("transmission: link", link, model.n_links(), true);
     Transmission law{};
     law.gain = gain[0], law.gain_length = gain[1], law.gain_rate = gain[2];
@@ -132,6 +134,8 @@ void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTu
     law.lower = bounds[0], law.upper = bounds[1];
     law.slack[0] = slack[0], law.slack[1] = slack[1];
     law.strut = strut, law.per_strut = per_strut;
+    check_index("transmission: link", sticky, model.n_links(), true);
+    law.sticky = sticky, law.reach = reach;
     if (muscle) {
       const auto& [peak, slack, optimal, shortest, longest, fastest, passive, eccentric] = *muscle;
       law.is_muscle = 1;

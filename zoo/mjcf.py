@@ -132,6 +132,7 @@ def _same_actuators(m: Any, model: fw.Model, details: list[str]) -> bool | None:
         rng = np.random.default_rng(seed)
         q, v = model.random(rng), rng.standard_normal(model.nv)
         control, activation = rng.uniform(-1.0, 1.0, m.nu), rng.uniform(0.0, 1.0, m.na)
+        control[m.actuator_trntype == int(mujoco.mjtTrn.mjTRN_BODY)] = 0.0  # adhesion acts on links, where they touch
         data.qpos, data.qvel = fw.convert.to_mujoco(model, q, v)
         data.ctrl, data.act = control, activation
         mujoco.mj_forward(m, data)

@@ -35,8 +35,8 @@ struct TransmissionTerm {
   int dof, q;  // q -1: an axis of a ball or free joint, which has a rate only
   double coefficient;
 };
-// An actuator that acts on several axes, along a strut or on a link, or by a law that a row cannot have. With u its
-// control,
+// An actuator that acts on several axes, along a strut, on a link or on its contacts, or by a law that a row cannot
+// have. With u its control,
 //   force = (gain + gain_length length + gain_rate rate) u + constant - kp stretch - kd rate, or a muscle's,
 // within bounds, at the start of the step. The stretch is what of the length is beyond the slack range.
 struct Transmission {
@@ -44,6 +44,8 @@ struct Transmission {
   int strut;         // along which it acts; -1: none,
   double per_strut;  // and its travel per that of the strut
   int link;          // that the wrench acts on; -1: none
+  int sticky;        // the user's link that it makes stick to what it touches; -1: none,
+  double reach;      // up to so far beyond the margin of contacts [m]
   double wrench[6];  // per force [linear; angular], at the origin and in the axes of the link
   double gain, gain_length, gain_rate;
   double constant, kp, kd;

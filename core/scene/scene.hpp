@@ -28,6 +28,7 @@ struct PlacedShape : Mount<double> {
   double capsule_radius() const { return is_long() ? girth : shape.radius; }
   double frame[9];  // planes of the world: rows t1, t2, normal
   int is_alone;     // on its link
+  int of;           // the user's link; -1: the world
 };
 
 // How two shapes behave when they touch.
@@ -157,7 +158,8 @@ struct Scene {
   const StrutBend* strut_bends;
   const StrutLink* strut_links;
   const StrutPathLink* strut_paths;
-  const int* strutted;  // of each link: 1 if a strut depends on it or on what is outboard of it; null: none does
+  const int* strutted;  // of each link: 1 if a strut depends on it or on what is outboard of it, or if something
+                        // sticks; null: none
   int has_link_forces;  // 1: something in the scene acts on links
   Medium medium;
   int n_boxes, n_ellipsoids;  // that the medium drags at

@@ -85,7 +85,7 @@ void Simulation::find_paths() {
 void Simulation::add_shapes(SceneSpec& spec) {
   for (const ShapeSpec& s : spec.shapes) {
     PlacedShape shape{
-        mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0, bounding_box(s.shape), {}, 0};
+        mount_on_link(scene_.tree, s.link, s.placement), s.shape, {}, {}, 0, bounding_box(s.shape), {}, 0, s.link};
     const double* const c = s.shape.center;
     for (int r = 0; r < 3; ++r)
       shape.center[r] = shape.R[3 * r] * c[0] + shape.R[3 * r + 1] * c[1] + shape.R[3 * r + 2] * c[2] + shape.p[r];
@@ -418,7 +418,11 @@ void Simulation::add_transmissions(const SceneSpec& spec) {
         t.wrench[3 + r] += at.p[y] * t.wrench[z] - at.p[z] * t.wrench[y];
       }
     }
-    scene_.has_link_forces |= t.link >= 0;
+    if (t.sticky >= 0) {
+      std::fill(strutted_.begin(), strutted_.end(), 1);
+      scene_.strutted = strutted_.data();
+    }
+    scene_.has_link_forces |= t.link >= 0 || t.sticky >= 0;
     transmissions_.push_back(t);
   }
   activations_ = spec.activations;

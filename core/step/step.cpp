@@ -130,8 +130,11 @@ unsigned rollout(const RolloutJob& job, std::size_t begin, std::size_t end, Step
     load(Input<double>{job.v_start, tree.nv}, pack, tree.nv, w.kept_v, v_watch);
     load(Input<double>{job.activation, n_activations}, pack, n_activations, w.activation, v_watch);
     load_physics(job, pack, w);
-    for (int lane = 0; lane < width; ++lane)
-      w.last_impulses[lane] = job.joint_impulses + (first + (lane < pack.count ? lane : pack.count - 1)) * n_kept;
+    for (int lane = 0; lane < width; ++lane) {
+      const std::size_t environment = first + static_cast<std::size_t>(lane < pack.count ? lane : pack.count - 1);
+      w.last_impulses[lane] = job.joint_impulses + environment * n_kept;
+      w.last_contacts[lane] = job.contacts + environment;
+    }
     if (job.gain_scale)
       load(Input<double>{job.gain_scale, n_laws}, pack, n_laws, w.gain_scale, q_watch);
     else

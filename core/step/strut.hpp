@@ -18,7 +18,7 @@ void push_along(const Scene& scene, int strut, const S& force, StepWorkspace<S>&
 // Joint states and the motions of links are scratch of aba.
 template <class S>
 void measure_struts(const Scene& scene, StepWorkspace<S>& w) {
-  if (scene.n_struts == 0) return;
+  if (!scene.strutted) return;
   StrutMeasure<S> all(scene, w.strut_poses, w.strut_forces, w.motion.struts);
   all.place_links(w.q, w.aba.state);
   all.measure();

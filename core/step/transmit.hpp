@@ -5,6 +5,7 @@
 //   Source: of muscles MuJoCo's documentation, "Muscles": curves of parabolas.
 //   Oracle: MuJoCo's actuator_force, qfrc_actuator and qfrc_passive; the twin.
 #pragma once
+#include "step/adhere.hpp"
 #include "step/strut.hpp"
 
 namespace featherweight::FW_ISA {
@@ -62,6 +63,7 @@ void add_transmissions(const Scene& scene, StepWorkspace<S>& w) {
                                 stretch * t.kp - rate * t.kd;
     force = clamped(force * w.gain_scale[law], S(t.lower), S(t.upper));
     for (int i = 0; i < t.n_terms; ++i) w.tau[terms[i].dof] = w.tau[terms[i].dof] + force * terms[i].coefficient;
+    if (t.sticky >= 0) adhere(scene, t, force, w);
     if (t.strut >= 0) push_along(scene, t.strut, force * t.per_strut, w);
     if (t.link < 0) continue;
     w.forces[t.link] += Force<S>{{force * t.wrench[0], force * t.wrench[1], force * t.wrench[2]},

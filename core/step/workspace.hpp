@@ -48,23 +48,24 @@ struct StepWorkspace {
   S* half_tau;           // joint forces as they are given, then those of its first half
   Force<S>* dry_forces;  // on links without those of the medium, where a step in halves is in one; else null
   bool tumbles = false;
-  bool absorbs;                              // joint rows may be part of the prediction: see absorb.hpp
-  S* last_v;                                 // velocities at the start of the step before
-  S* driven;                                 // joint forces with those of rows that are absorbed
-  S* own_rotors;                             // of links, without inertia that is absorbed
-  const double* last_impulses[width_of<S>];  // of joint rows, in each environment
-  S weighs;                                  // positive where some rows are inertia
-  S mispredicted;                            // negative, or how much of that must not be,
-  bool predicts_again;                       // where some of it was just found
-  bool is_last_look;                         // impulses are not looked at again
-  S *kept_q, *kept_v;                        // at the start of the step, for environments that fail in it
-  Force<S>* f_ext;                           // given; null: none
-  Force<S>* forces;                          // on links, with those of the scene; null: none
+  bool absorbs;                                   // joint rows may be part of the prediction: see absorb.hpp
+  S* last_v;                                      // velocities at the start of the step before
+  S* driven;                                      // joint forces with those of rows that are absorbed
+  S* own_rotors;                                  // of links, without inertia that is absorbed
+  const double* last_impulses[width_of<S>];       // of joint rows, in each environment,
+  const ContactList* last_contacts[width_of<S>];  // and what touched in the step before
+  S weighs;                                       // positive where some rows are inertia
+  S mispredicted;                                 // negative, or how much of that must not be,
+  bool predicts_again;                            // where some of it was just found
+  bool is_last_look;                              // impulses are not looked at again
+  S *kept_q, *kept_v;                             // at the start of the step, for environments that fail in it
+  Force<S>* f_ext;                                // given; null: none
+  Force<S>* forces;                               // on links, with those of the scene; null: none
   S* f_scratch;
   Motion<S> world;           // its acceleration, which stands in for gravity
   Vec3<S>* up;               // minus gravity in the axes of links, where there are lifts
   S* lift_scale;             // factors on what they carry
-  Pose<S>* strut_poses;      // of links, where there are struts
+  Pose<S>* strut_poses;      // of links, where there are struts or something sticks
   Force<S>* strut_forces;    // likewise: scratch
   LaneInertia<S>* inertias;  // of links
   Vec3<S>* centers;          // of mass, of links on free joints
@@ -150,7 +151,7 @@ struct StepWorkspace {
         f_scratch(has_forces ? arena.take<S>(6 * scene.tree.n_user_links) : nullptr),
         up(arena.take<Vec3<S>>(scene.n_lifts ? scene.tree.n_links : 0)),
         lift_scale(arena.take<S>(scene.n_lifts)),
-        strut_poses(arena.take<Pose<S>>(scene.n_struts ? scene.tree.n_links : 0)),
+        strut_poses(arena.take<Pose<S>>(scene.strutted ? scene.tree.n_links : 0)),
         strut_forces(arena.take<Force<S>>(scene.n_struts ? scene.tree.n_links : 0)),
         inertias(arena.take<LaneInertia<S>>(scene.tree.n_links)),
         centers(arena.take<Vec3<S>>(scene.tree.n_links)),

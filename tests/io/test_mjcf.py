@@ -130,7 +130,6 @@ def test_what_is_left_out_is_reported(model: fw.Model) -> None:
         (one_body('<joint type="ball" range="0 1" limited="true"/><geom size="1"/>'), "joint 'b_joint'"),
         (one_body(options='<option><flag override="enable"/></option>'), "option/flag"),
         (one_body(rest=TENDON.replace('name="t"', 'name="t" armature="3"')), "tendon 't'"),
-        (one_body(rest='<actuator><adhesion body="b" ctrlrange="0 1"/></actuator>'), "actuator"),
         (
             one_body("<freejoint/><geom size='1'/>", options="<default><joint/></default>").replace(
                 "<freejoint/>", '<joint type="free" frictionloss="1"/>'

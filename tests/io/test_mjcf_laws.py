@@ -250,8 +250,8 @@ def test_files_with_activations_are_checked(tmp_path: Path) -> None:
         ({"activation": Activation("integrator", (), (1.0, -1.0))}, "range"),
         ({"activation": Activation("quick", ())}, "must be one of"),  # type: ignore[arg-type]
         ({"slopes": (1.0, 0.0)}, "slopes belong"),
-        ({"frame": "rod"}, "either on a joint, on a frame or along a strut"),
-        ({"joint": None}, "either on a joint, on a frame or along a strut"),
+        ({"frame": "rod"}, "on a joint, on a frame, along a strut or by a sticky link"),
+        ({"joint": None}, "on a joint, on a frame, along a strut or by a sticky link"),
         ({"joint": None, "strut": "shock", "others": [("j", 1.0)]}, "then it has no joints"),
         ({"joint": None, "strut": "shock"}, "unknown strut 'shock'"),
         ({"joint": None, "frame": "rod"}, "wrench"),

@@ -164,3 +164,11 @@ def test_a_file_that_changes_is_read_again(stl: Path) -> None:
     before = mass_of(stl)
     trimesh.creation.box((0.4, 0.4, 0.6)).export(stl)
     assert mass_of(stl) == pytest.approx(2 * before, rel=1e-6)
+
+
+def test_text_in_capital_letters_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "box.STL"
+    file.write_text(trimesh.creation.box((0.2, 0.3, 0.4)).export(file_type="stl_ascii").upper())
+    vertices = mesh_files.mesh_vertices("mesh", str(file))
+    np.testing.assert_allclose(np.abs(vertices).max(axis=0), (0.1, 0.15, 0.2))
+    assert len(vertices) == 8

@@ -187,6 +187,7 @@ def _merged_links(description: ModelDescription) -> set[str]:
     for strut in description.struts:
         used |= {link for link, _ in strut.points} | {bend.link for bend in strut.bends}
         used |= {bend.side[0] for bend in strut.bends if bend.side is not None}
+    used |= {actuator.sticky for actuator in description.actuators if actuator.sticky is not None}
     used |= {actuator.frame for actuator in description.actuators if actuator.frame is not None}
     carriers = {joint.child: joint.type for joint in description.joints}
     return {

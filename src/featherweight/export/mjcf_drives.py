@@ -176,6 +176,10 @@ class DriveWriter:
                 options[name.replace("_", "")] = text_of(limits)
         if actuator.frame is not None:
             options |= {"site": self._bodies.site_of(actuator.frame), "gear": text_of(actuator.wrench)}
+        elif actuator.sticky is not None:
+            options |= {"body": actuator.sticky}
+            if actuator.reach:
+                self._text.leave_out(f"actuator {actuator.name!r}: the reach of a sticky link")
         elif actuator.strut is not None:
             options |= {"tendon": self._struts[actuator.strut], "gear": repr(actuator.gear)}
         elif actuator.others:

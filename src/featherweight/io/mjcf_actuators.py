@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Activation, ActivationKind, Muscle, Severity
+from .mjcf_contact import gap_only_lists
 from .mjcf_source import MjcfSource, given
 from .mjcf_tendons import joints_under
 
@@ -53,7 +54,7 @@ class ActuatorTranslation:
         self._source.builder.actuator(name, ctrl_range=limits, **options)
         self.names[number] = name
         extra = [key for key in ("dampingpoly", "delay") if np.any(given(m, f"actuator_{key}", number))]
-        if any(options.get(key) for key in ("others", "frame", "strut")):  # those on a joint are added to it
+        if any(options.get(key) for key in ("others", "frame", "strut", "sticky")):  # those on a joint are added to it
             extra += [key for key in ("armature", "damping") if np.any(given(m, f"actuator_{key}", number))]
         if extra:
             message = f"{', '.join(extra)} of the actuator is not imported"
@@ -122,6 +123,8 @@ class ActuatorTranslation:
         gears = [float(x) for x in m.actuator_gear[self._source.output(number)]]
         if kind == int(kinds.mjTRN_SITE):
             return self._on_site(number, target, other, gears)
+        if kind == int(kinds.mjTRN_BODY):
+            return self._on_body(number, target)
         if kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)):
             return self._on_joints(number, [(target, gears[0])], self._force_range(number, target, gears[0]))
         if kind != int(kinds.mjTRN_TENDON):
@@ -138,6 +141,21 @@ class ActuatorTranslation:
             self._source.note("actuator", number, message, Severity.MOTION)
         force_range = self._tendon_range(number, tendon, gear)
         return {"joint": None, "strut": self._source.struts[tendon], "gear": gear, "force_range": force_range}
+
+    def _on_body(self, number: int, body: int) -> dict[str, Any]:
+        """It sticks to what it touches. MuJoCo adds the gaps of both geoms; that of the body alone counts here."""
+        m = self._m
+        law = self._law(number)
+        if law["kind"] not in ("motor", "general") or any(law.get("bias", (0.0,))[1:]) or "slopes" in law:
+            raise _NotImportedError("it acts on a body, and its force depends on how that moves")
+        gaps = m.geom_gap[m.geom_bodyid == body] if gap_only_lists(self._mujoco) else np.zeros(0)
+        reach = float(np.max(gaps, initial=0.0))
+        sticky = m.actuator_trnid[m.actuator_trntype == int(self._mujoco.mjtTrn.mjTRN_BODY), 0]
+        if np.any(m.geom_gap[~np.isin(m.geom_bodyid, sticky)]):
+            message = "how far it reaches does not count the gaps of geoms that it sticks to"
+            self._source.note("actuator", number, message, Severity.MOTION)
+        force = self._range(number, "force")
+        return {"joint": None, "sticky": self._source.bodies[body], "reach": reach, "force_range": force}
 
     def _on_site(self, number: int, site: int, reference: int, gears: list[float]) -> dict[str, Any]:
         if reference >= 0:

@@ -26,14 +26,15 @@ def checked_actuator(element: str, given: Actuator) -> Actuator:
         raise ModelError(element, f"{what} to general actuators, not to a {given.kind}")
     if (given.muscle is None) == (given.kind == "muscle"):
         raise ModelError(element, "the kind 'muscle' needs a Muscle, and no other kind has one")
-    if sum(each is not None for each in (given.joint, given.frame, given.strut)) != 1:
-        raise ModelError(element, "acts either on a joint, on a frame or along a strut")
+    if sum(each is not None for each in (given.joint, given.frame, given.strut, given.sticky)) != 1:
+        raise ModelError(element, "acts either on a joint, on a frame, along a strut or by a sticky link")
     if given.strut is not None and given.others:
         raise ModelError(element, "acts along a strut: then it has no joints")
-    if given.frame is not None and (
+    if (given.frame is not None or given.sticky is not None) and (
         given.kind not in ("motor", "general") or any((*bias[1:], *slopes)) or given.others
     ):
-        raise ModelError(element, "acts on a frame: then its force must not depend on a length, a rate or on joints")
+        where = "on a frame" if given.frame is not None else "by a sticky link"
+        raise ModelError(element, f"acts {where}: then its force must not depend on a length, a rate or on joints")
     return Actuator(
         given.name,
         None if given.joint is None else checked_name(f"joint of {element}", given.joint),
@@ -51,6 +52,8 @@ def checked_actuator(element: str, given: Actuator) -> Actuator:
         frame=None if given.frame is None else checked_name(f"frame of {element}", given.frame),
         wrench=() if given.frame is None else _floats(element, "wrench", given.wrench, 6),
         strut=None if given.strut is None else checked_name(f"strut of {element}", given.strut),
+        sticky=None if given.sticky is None else checked_name(f"sticky link of {element}", given.sticky),
+        reach=not_negative(element, "reach", given.reach),
     )
 
 

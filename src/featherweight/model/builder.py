@@ -301,8 +301,10 @@ class ModelBuilder:
         frame: str | None = None,
         wrench: ArrayLike = (),
         strut: str | None = None,
+        sticky: str | None = None,
+        reach: float = 0.0,
     ) -> ModelBuilder:
-        """Add an actuator to ``joint``, with one degree of freedom, a frame or a strut. See :class:`Actuator`.
+        """Add an actuator to ``joint``, with one degree of freedom, or to something else. See :class:`Actuator`.
 
         >>> builder = fw.ModelBuilder("wheel").solid("wheel", "cylinder", (0.1, 0.04), mass=1.0)
         >>> _ = builder.joint("axle", "continuous", "world", "wheel", axis="z").actuator("motor", "axle", gear=20.0)
@@ -332,6 +334,8 @@ class ModelBuilder:
                 frame,
                 cast(Any, wrench),
                 strut,
+                sticky,
+                reach,
             ),
         )
         return self

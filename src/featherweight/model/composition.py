@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 # Fields that are passed on under new names.
-_OF_ACTUATORS = ("name", "joint", "others", "frame", "strut")
+_OF_ACTUATORS = ("name", "joint", "others", "frame", "strut", "sticky")
 _OF_TENDONS = ("name", "joints", "coefficients")
 
 
@@ -101,7 +101,9 @@ def _add_actuators(builder: ModelBuilder, description: ModelDescription, prefix:
     for actuator in description.actuators:
         fields = {key: value for key, value in vars(actuator).items() if key not in _OF_ACTUATORS}
         fields["others"] = [(prefix + name, ratio) for name, ratio in actuator.others]
-        fields |= {key: prefix + name for key in ("frame", "strut") if (name := getattr(actuator, key)) is not None}
+        fields |= {
+            key: prefix + name for key in ("frame", "strut", "sticky") if (name := getattr(actuator, key)) is not None
+        }
         joint = None if actuator.joint is None else prefix + actuator.joint
         builder.actuator(prefix + actuator.name, joint, **fields)
     for sensor in description.sensors:

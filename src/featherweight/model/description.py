@@ -259,6 +259,8 @@ class Actuator(Record):
     muscle: that of :class:`Muscle`, which is negative since it pulls.
     On a ``frame`` (``joint`` is None) the force times ``wrench`` acts, at its origin and in its axes: a thruster.
     Along a ``strut`` (``joint`` is None) ``gear`` times the force lengthens it, and ``gear`` times its length counts.
+    A ``sticky`` link (``joint`` is None) is pulled to what it touches, or nearly, up to ``reach`` away: the force is
+    shared among its contacts, as they were a step before, along their normals. A suction cup, or the foot of a fly.
     With an ``activation`` that stands for u. Actuators that share a joint share its ``effort_limit``, if none of them
     has a ``force_range``.
 
@@ -286,6 +288,8 @@ class Actuator(Record):
     frame: str | None = None
     wrench: tuple[float, ...] = ()  # (6) force and moment on the frame per force of the actuator [1], [m]
     strut: str | None = None
+    sticky: str | None = None
+    reach: float = 0.0  # [m]
 
     @property
     def law(self) -> tuple[float, float, float, float]:
@@ -298,7 +302,7 @@ class Actuator(Record):
 
     @property
     def joints(self) -> tuple[tuple[str, float], ...]:
-        """The joints it acts on, and how much of its force acts on each; none if it acts on a frame or a strut."""
+        """The joints it acts on, and how much of its force acts on each; none if it acts on none."""
         if self.joint is None:
             return ()
         return (self.joint, self.gear), *((name, self.gear * ratio) for name, ratio in self.others)

@@ -38,6 +38,8 @@ class References:
         if actuator.frame is not None and actuator.frame not in known:
             problem = f"{actuator.frame!r} is neither a link nor a frame{close_names(actuator.frame, known)}"
             raise ModelError(element, problem)
+        if actuator.sticky is not None:
+            self._link(element, actuator.sticky, "sticky link", or_world=False)
         if actuator.strut is not None and actuator.strut not in self.struts:
             hint = close_names(actuator.strut, self.struts)
             raise ModelError(element, f"acts along an unknown strut {actuator.strut!r}{hint}")

@@ -140,7 +140,13 @@ def _encode_surface(surface: Material | ContactLaw) -> dict[str, Any]:
 
 def _encode_actuator(actuator: Actuator) -> dict[str, Any]:
     result = _encode_fields(actuator)
-    for key, default in (("bias", [0.0, 0.0, 0.0]), ("others", []), ("slopes", [0.0, 0.0]), ("wrench", [])):
+    for key, default in (
+        ("bias", [0.0, 0.0, 0.0]),
+        ("others", []),
+        ("slopes", [0.0, 0.0]),
+        ("wrench", []),
+        ("reach", 0.0),
+    ):
         if result[key] == default:
             del result[key]
     for key in ("muscle", "activation"):
@@ -367,7 +373,8 @@ def _decode_contacts(
         options |= {"slopes": actuator.take("slopes", _any, (0.0, 0.0)), "wrench": actuator.take("wrench", _any, ())}
         options |= {"muscle": actuator.take("muscle", _of_numbers(Muscle), None)}
         options |= {"activation": actuator.take("activation", _decode_activation, None)}
-        options |= {key: actuator.take(key, str, None) for key in ("frame", "strut")}
+        options |= {key: actuator.take(key, str, None) for key in ("frame", "strut", "sticky")}
+        options |= {"reach": actuator.take("reach", _number, 0.0)}
         builder.actuator(name, joint, cast(Any, kind), **options)
         actuator.finish()
     for links in excludes:

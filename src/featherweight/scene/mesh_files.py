@@ -59,6 +59,8 @@ def _read_mesh(path: str, modified: int) -> list[Part]:
     except ModelImportError as error:
         raise ModelError("mesh", error.problem) from None
     _CHECKS[suffix](data)
+    if suffix == "stl" and _is_text_stl(data):
+        data = data.lower()  # some write FACET NORMAL, which readers do not know
     source = path if suffix == "gltf" else io.BytesIO(data)  # which may have a second file
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -113,14 +115,17 @@ def _check_stl(data: bytes) -> None:
     """A binary file says how many triangles it has; readers of one that lies take it for text."""
     start, n_bytes = 84, 50  # of the triangles, and of each
     stated = struct.unpack_from("<I", data, 80)[0] if len(data) >= start else 0
-    is_text = data[:512].lstrip()[:5].lower() == b"solid" and b"facet" in data and b"\0" not in data
-    if is_text:
+    if _is_text_stl(data):
         _check_text(data)
     elif len(data) < start:
         raise ModelError("mesh", "is neither text nor long enough for a binary STL file")
     elif len(data) != start + n_bytes * stated:
         room = (len(data) - start) / n_bytes
         raise ModelError("mesh", f"states {stated} triangles and is as long as {room:g} of them")
+
+
+def _is_text_stl(data: bytes) -> bool:
+    return data[:512].lstrip()[:5].lower() == b"solid" and b"facet" in data.lower() and b"\0" not in data
 
 
 def _check_text(data: bytes) -> None:

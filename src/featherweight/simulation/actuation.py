@@ -142,8 +142,7 @@ def is_transmission(actuator: Actuator) -> bool:
     _, _, per_length, per_rate = actuator.law
     on_several = bool(actuator.others) and (per_length != 0.0 or per_rate != 0.0)
     grows = per_length > 0.0 or per_rate > 0.0 or any(actuator.slopes)
-    on_no_joint = actuator.frame is not None or actuator.strut is not None
-    return actuator.muscle is not None or on_no_joint or on_several or grows
+    return actuator.muscle is not None or actuator.joint is None or on_several or grows
 
 
 def _groups(model: Model) -> Iterator[tuple[ModelJoint, list[_Part]]]:
@@ -186,7 +185,7 @@ def _bounds(joint: ModelJoint, parts: list[_Part]) -> tuple[float, float]:
 
 
 def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
-    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle; strut and gear.
+    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle; strut and gear; sticky link.
 
     No joint gets more than its effort limit.
     """
@@ -214,6 +213,8 @@ def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
         None if actuator.muscle is None else tuple(vars(actuator.muscle).values()),
         -1 if actuator.strut is None else [each.name for each in model.description.struts].index(actuator.strut),
         actuator.gear,
+        -1 if actuator.sticky is None else model.link(actuator.sticky).index,
+        actuator.reach,
     )
 
 
@@ -223,7 +224,7 @@ def _tendon(model: Model, tendon: Tendon) -> tuple[Any, ...]:
     terms = [(model.joint(name).v_slice.start, coefficient) for name, coefficient in pairs]
     nowhere = (-1, np.eye(4).ravel().tolist(), (0.0,) * 6)
     law = ((0.0, 0.0, 0.0), (0.0, tendon.stiffness, tendon.damping), (-np.inf, np.inf))
-    return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None, -1, 0.0
+    return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None, -1, 0.0, -1, 0.0
 
 
 def _tendon_length(model: Model, tendon: Tendon, q: Array) -> Array:

@@ -478,7 +478,7 @@ def driven(
 def require_closed_form(sim: Simulator) -> None:
     """Throws where the core does not know the derivative of a step."""
     if not are_plain(sim.model):
-        what = "struts with limits, dry friction, bends, shares or actuators"
+        what = "struts with limits, dry friction, bends, shares or actuators, and sticky links,"
         raise ValueError(f"derivatives: {what} have none in closed form")
 
 

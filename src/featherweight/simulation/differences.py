@@ -66,7 +66,7 @@ class Differences:
         widths |= {"friction": 1, "gains": sim._actuation.n_laws, "gravity": 3, "masses": sim.model.n_links}
         for name in wrt:
             if name not in widths:
-                what = 'of integrator "verlet"' if sim.integrator == "verlet" else "with struts of this kind"
+                what = 'of integrator "verlet"' if sim.integrator == "verlet" else "with such struts or sticky links"
                 raise ValueError(f"derivatives: steps {what} have none by {name!r}")
         middle, failed = self._after("v", 0, 0.0), np.zeros(self._before.batch, dtype=bool)
         columns, flags = [], []

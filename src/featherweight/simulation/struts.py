@@ -90,7 +90,7 @@ def _measured(sim: Simulator, q: Array) -> tuple[Array, Array]:
 
 
 def are_plain(model: Model) -> bool:
-    """Whether struts are springs and dampers over points and nothing else, whose derivatives have a closed form."""
+    """Whether struts are springs and dampers over points, and no link is sticky: derivatives have a closed form."""
     description = model.description
     special = any(s.range is not None or s.friction > 0.0 or s.shares or s.bends for s in description.struts)
-    return not special and all(actuator.strut is None for actuator in description.actuators)
+    return not special and all(a.strut is None and a.sticky is None for a in description.actuators)

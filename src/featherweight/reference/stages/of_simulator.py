@@ -18,6 +18,8 @@ def step_scene(sim: Simulator) -> StepScene:
     """What ``sim`` steps."""
     if sim.integrator == "rk4":
         raise ValueError('integrator "rk4" knows no contacts and has no twin')
+    if any(actuator.sticky is not None for actuator in sim.model.description.actuators):
+        raise ValueError("scenes with sticky links have no twin: they know what touched a step before")
     names = [*sim.model.link_names, "world"]
     closures = tuple(
         Closure(f"closure_{k}", names[c.link], names[c.to], c.placement, c.to_placement, tuple(c.constraint.rows))
