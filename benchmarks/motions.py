@@ -145,15 +145,15 @@ def legged_motion(
     compiled = scene.compile()
     root = robot.joints[0]
     hinges = [joint for joint in robot.joints if joint.nv == 1]
-    stance[2] -= _lowest(compiled, stance)
     angles, rates = [j.q_slice.start for j in hinges], [j.v_slice.start for j in hinges]
     lively = 1.0 if legged.gait else 0.1
     q, v = np.tile(stance, (batch, 1)), np.zeros((batch, robot.nv))
-    q[:, 2] += lively * rng.uniform(0.0, 0.05, batch)
+    drop = lively * rng.uniform(0.0, 0.05, batch)
     tilts = rotations(lively * rng.uniform(-0.1, 0.1, (batch, 3)))
     q[:, root.q_slice][:, 3:] = tilts
     q[:, angles] += lively * rng.uniform(-0.1, 0.1, (batch, len(angles)))
     q[:, angles] = np.clip(q[:, angles], robot.lower[angles], robot.upper[angles])
+    q[:, 2] += drop - _lowest(compiled, q)
     v[:, root.v_slice] = lively * rng.normal(0.0, 0.3, (batch, 6))
     v[:, rates] = lively * rng.normal(0.0, 0.5, (batch, len(rates)))
     control = np.tile(stance[angles], (batch, steps, 1))
@@ -260,12 +260,10 @@ def _servos(model: fw.Model, stance: Array, legged: Legged) -> Iterator[Actuator
             yield Actuator(f"{joint.name}_servo", joint.name, "position", kp=kp, kd=kd)
 
 
-def _lowest(scene: CompiledScene, q: Array) -> float:
-    """Height of the lowest sphere of the robot above the ground."""
-    placements = fw.forward_kinematics(scene.model, q)
-    bottoms = [
-        float((placements[shape.link] @ shape.placement)[2, 3]) - shape.size[0]
-        for shape in scene.shapes
-        if shape.kind == "sphere"
-    ]
-    return min(bottoms)
+def _lowest(scene: CompiledScene, q: Array) -> Array:
+    """Height of the lowest sphere of the robot above the ground, (batch,)."""
+    placements = np.asarray(fw.forward_kinematics(scene.model, q))
+    spheres = [shape for shape in scene.shapes if shape.kind == "sphere"]
+    bottoms = np.array([(placements[:, s.link] @ s.placement)[:, 2, 3] - s.size[0] for s in spheres])
+    lowest: Array = bottoms.min(axis=0)
+    return lowest

@@ -23,8 +23,10 @@ class PackNewton {
     S largest(0);
     for (int i = 0; i < n_; ++i) {
       const S* const G = problem_.G[i * n_ + i];
-      points_[i].D = (G[0] + G[4] + G[8]) * S(1.0 / 3);
-      largest = select((points_[i].is_there > S(0)) & (points_[i].D > largest), points_[i].D, largest);
+      PackPoint<S>& p = points_[i];
+      const S mean = (G[0] + G[4] + G[8]) * S(1.0 / 3);
+      for (int r = 0; r < 3; ++r) p.D[r] = p.are_joints ? G[4 * r] : mean;
+      if (!p.are_joints) largest = select((p.is_there > S(0)) & (mean > largest), mean, largest);
     }
     problem_.smallest =
         largest * S(MobilityTuning::immobile * MobilityTuning::regularisation) + S(MobilityTuning::tiny);
@@ -52,6 +54,13 @@ class PackNewton {
     S primal(0), dual(0), complementarity(0);
     for (int i = 0; i < n_; ++i) {
       const PackPoint<S>& p = points_[i];
+      for (int r = 0; r < 3 && p.are_joints; ++r) {
+        const S to_lower = p.lambda[r] - p.lower[r], to_upper = p.lambda[r] - p.upper[r];
+        const S power = p.sigma[r] * select(p.sigma[r] > S(0), to_lower, to_upper);
+        primal = larger(primal, larger(to_upper, -to_lower));
+        complementarity = larger(complementarity, abs(power));
+      }
+      if (p.are_joints) continue;
       const S *const l = p.lambda, *const s = p.sigma, radius = p.mu * larger(l[2], S(0));
       const S force = square_root(square_of_length(l[0], l[1])), speed = square_root(square_of_length(s[0], s[1]));
       const S power = plus_product(plus_product(plus_product(l[2] * s[2], radius, speed), l[1], s[1]), l[0], s[0]);
@@ -102,10 +111,20 @@ class PackNewton {
   // The natural map (residuals.hpp), the largest of points that are there; what is no number is no solution.
   S residual() const {
     S worst(0);
+    const auto keep_worst = [&](const S& is_there, const S& squared) FW_LAMBDA_INLINE {
+      const S bounded = select(squared <= S(1e300), squared, S(1e300));
+      worst = select((is_there > S(0)) & (bounded > worst), bounded, worst);
+    };
     for (int i = 0; i < n_; ++i) {
       const PackPoint<S>& p = points_[i];
-      const S lx = p.D * p.lambda[0], ly = p.D * p.lambda[1], x = lx - p.sigma[0], y = ly - p.sigma[1];
-      const S R = p.D * p.mu * larger(p.lambda[2], S(0)), length2 = square_of_length(x, y);
+      for (int r = 0; r < 3 && p.are_joints; ++r) {
+        const S own = p.D[r] * p.lambda[r], lower = p.D[r] * p.lower[r], upper = p.D[r] * p.upper[r];
+        const S e = own - smaller(larger(own - p.sigma[r], lower), upper);
+        keep_worst(p.is_there, e * e);
+      }
+      if (p.are_joints) continue;
+      const S D = p.D[0], lx = D * p.lambda[0], ly = D * p.lambda[1], x = lx - p.sigma[0], y = ly - p.sigma[1];
+      const S R = D * p.mu * larger(p.lambda[2], S(0)), length2 = square_of_length(x, y);
       const auto slides = length2 > R * R;
       S ex = p.sigma[0], ey = p.sigma[1];
       if (any(R, slides)) {  // roots and quotients take longest
@@ -113,9 +132,8 @@ class PackNewton {
         ex = select(slides, minus_product(lx, share, x), ex);
         ey = select(slides, minus_product(ly, share, y), ey);
       }
-      const S z = smaller(p.D * p.lambda[2], p.sigma[2]), here = larger(square_of_length(ex, ey), z * z);
-      const S bounded = select(here <= S(1e300), here, S(1e300));
-      worst = select((p.is_there > S(0)) & (bounded > worst), bounded, worst);
+      const S z = smaller(D * p.lambda[2], p.sigma[2]);
+      keep_worst(p.is_there, larger(square_of_length(ex, ey), z * z));
     }
     return square_root(worst);
   }
@@ -124,8 +142,9 @@ class PackNewton {
   S typical_velocity() const {
     S sum(0), count(0);
     for (int i = 0; i < n_; ++i) {
+      if (points_[i].are_joints) continue;
       const auto pushes = points_[i].lambda[2] > S(0);
-      sum = sum + select(pushes, points_[i].D * points_[i].lambda[2], S(0));
+      sum = sum + select(pushes, points_[i].D[0] * points_[i].lambda[2], S(0));
       count = count + select(pushes, S(1), S(0));
     }
     const auto some = count > S(0);
@@ -134,36 +153,56 @@ class PackNewton {
 
   void linearise() {
     using Tuning = NewtonTuning;
-    const S share = problem_.of.residual * S(Tuning::ratios[0]) / typical_velocity();
+    const S share = problem_.of.residual * S(PackTuning::eps_ratio) / typical_velocity();
     const S eps = smaller(larger(share, S(Tuning::least_eps)), S(Tuning::largest_eps));
-    for (int i = 0; i < n_; ++i) linearise(points_[i], plus_product(problem_.smallest, eps, points_[i].D));
+    for (int i = 0; i < n_; ++i) {
+      PackPoint<S>& p = points_[i];
+      if (p.are_joints)
+        linearise_joints(p, eps + S(MobilityTuning::immobile * MobilityTuning::regularisation));
+      else
+        linearise(p, plus_product(problem_.smallest, eps, p.D[0]));
+    }
+  }
+  static FW_INLINE void linearise_joints(PackPoint<S>& p, const S& little) {
+    const S none(0), one(1);
+    S* const L[3] = {&p.L00, &p.L11, &p.Ln};
+    S* const K[3] = {&p.K00, &p.K11, &p.Kn};
+    for (int r = 0; r < 3; ++r) {
+      const S D = p.D[r], x = minus_product(-p.sigma[r], -D, p.lambda[r]), lower = D * p.lower[r],
+              upper = D * p.upper[r];
+      const auto is_inside = (x > lower) & (x < upper);
+      *L[r] = select(is_inside, one, none);
+      *K[r] = select(is_inside, little * D, one);
+      p.step[r] = select(is_inside, -p.sigma[r], select(x > lower, p.upper[r], p.lower[r]) - p.lambda[r]);
+    }
+    p.L01 = p.K01 = p.K02 = p.K12 = none;
   }
   // As if nothing slid, and what changes where something does.
   static FW_INLINE void linearise(PackPoint<S>& p, const S& little) {
-    const S none(0), one(1);
-    const S normal = minus_product(-p.sigma[2], -p.D, p.lambda[2]);
+    const S none(0), one(1), D = p.D[0];
+    const S normal = minus_product(-p.sigma[2], -D, p.lambda[2]);
     const auto pushes = (normal > none) & (p.is_there > none);
     p.L00 = p.L11 = p.Ln = select(pushes, one, none);
     p.K00 = p.K11 = p.Kn = select(pushes, little, one);
     p.L01 = p.K01 = p.K02 = p.K12 = none;
     for (int r = 0; r < 3; ++r) p.step[r] = -select(pushes, p.sigma[r], p.lambda[r]);
     const S R = p.mu * normal;
-    const S x = minus_product(-p.sigma[0], -p.D, p.lambda[0]), y = minus_product(-p.sigma[1], -p.D, p.lambda[1]);
+    const S x = minus_product(-p.sigma[0], -D, p.lambda[0]), y = minus_product(-p.sigma[1], -D, p.lambda[1]);
     const S length2 = square_of_length(x, y);
     const auto slides = (length2 > R * R) & pushes;
     if (!any(R, slides)) return;
     const S length = square_root(select(slides, length2, one));
-    const S beta = select(slides, minus_product(-p.D, -p.D, length / select(slides, R, one)), none);
+    const S beta = select(slides, minus_product(-D, -D, length / select(slides, R, one)), none);
     const S ex = x / length, ey = y / length, xx = ex * ex, yy = ey * ey, xy = ex * ey;
     const S across = beta + little;
     p.L00 = select(slides, yy, p.L00), p.L01 = select(slides, -xy, none), p.L11 = select(slides, xx, p.L11);
-    p.K00 = select(slides, plus_product(across * yy, p.D, xx), p.K00);
-    p.K01 = select(slides, plus_product(-(across * xy), p.D, xy), none);
-    p.K11 = select(slides, plus_product(across * xx, p.D, yy), p.K11);
-    p.K02 = select(slides, -(p.D * p.mu * ex), none), p.K12 = select(slides, -(p.D * p.mu * ey), none);
+    p.K00 = select(slides, plus_product(across * yy, D, xx), p.K00);
+    p.K01 = select(slides, plus_product(-(across * xy), D, xy), none);
+    p.K11 = select(slides, plus_product(across * xx, D, yy), p.K11);
+    p.K02 = select(slides, -(D * p.mu * ex), none), p.K12 = select(slides, -(D * p.mu * ey), none);
     // velocities across, with their friction; impulses beyond the cone, along
     const S sx = plus_product(p.sigma[0], beta, p.lambda[0]), sy = plus_product(p.sigma[1], beta, p.lambda[1]);
-    const S beyond = p.D * minus_product(plus_product(ex * p.lambda[0], ey, p.lambda[1]), p.mu, p.lambda[2]);
+    const S beyond = D * minus_product(plus_product(ex * p.lambda[0], ey, p.lambda[1]), p.mu, p.lambda[2]);
     const S bx = plus_product(plus_product(yy * sx, -xy, sy), beyond, ex);
     const S by = plus_product(plus_product(xx * sy, -xy, sx), beyond, ey);
     p.step[0] = select(slides, -bx, p.step[0]), p.step[1] = select(slides, -by, p.step[1]);
@@ -271,6 +310,7 @@ class Alone {
     for (int i = 0; i < pack.n; ++i)
       if (get(pack.points[i].is_there) > 0) of[problem.n++] = i;
     for (int i = 0; i < problem.n; ++i) {
+      problem.points[i].are_joints = pack.points[of[i]].are_joints;
       for_numbers(problem.points[i], pack.points[of[i]], [&](double& own, const S& x) { own = get(x); });
       for (int j = 0; j <= i; ++j, G += 9) {
         const S* const e = pack.G[of[i] * pack.n + of[j]];
@@ -301,9 +341,12 @@ class Alone {
   // All that is not of a single step.
   template <class Own, class Point, class F>
   static void for_numbers(Own& own, Point& point, const F& f) {
-    f(own.is_there, point.is_there), f(own.mu, point.mu), f(own.D, point.D);
-    for (int r = 0; r < 3; ++r)
+    f(own.is_there, point.is_there), f(own.mu, point.mu);
+    for (int r = 0; r < 3; ++r) {
+      f(own.lower[r], point.lower[r]), f(own.upper[r], point.upper[r]);
       f(own.g[r], point.g[r]), f(own.lambda[r], point.lambda[r]), f(own.sigma[r], point.sigma[r]);
+      f(own.D[r], point.D[r]);
+    }
   }
 };
 
@@ -323,7 +366,8 @@ void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most
   pack.start();
   const S enough = problem.scale * S(PackTuning::aim * tolerance);
   int steps = 0;
-  while (steps < most_steps && count_above(problem.of.residual, enough) > PackTuning::few * width_of<S>)
+  const bool fits = problem.n <= most_pack_points;  // together
+  while (fits && steps < most_steps && count_above(problem.of.residual, enough) > PackTuning::few * width_of<S>)
     pack.make_step(enough), ++steps;
   for (int lane = 0; lane < width_of<S>; ++lane) {
     const double own_enough = ScalarTraits<S>::get(enough, lane);

@@ -6,27 +6,33 @@
 //   not there, or open   lambda = 0
 //   sticking             sigma = 0
 //   sliding along e      across e sigma + beta lambda = 0;  along e lambda = mu lambda_N;  sigma_N = 0
-// by the natural map, as in newton_rows.hpp. A step solves these for lambda + d and sigma + G d, with the proximal eps
-// of newton.hpp. Rows are eliminated in their order: what loses its pivot by that does not converge, and is, like all
-// that needs more than a few steps, for the solvers of one environment. Few environments of a pack, and the last that
-// are not done, go on in plain numbers, on the points that they have. Bits are the same: absent points add zeros, and
-// products are fused by name (lanes/fused.hpp). Cost: (3 n)^3 / 3 multiply-adds a step for n points. Oracle: solvers of
-// one environment.
+// by the natural map, as in newton_rows.hpp. Three rows of joints may take the place of a point; each is
+//   inside its bounds    sigma = 0
+//   at one of them       lambda is the bound; of a row that is not there both are zero
+// A step solves these for lambda + d and sigma + G d, with the proximal eps of newton.hpp. Rows are eliminated in their
+// order: what loses its pivot by that does not converge, and is, like all that needs more than a few steps, for the
+// solvers of one environment. Few environments of a pack, the last that are not done, and those of a pack with too many
+// points go on in plain numbers, on the points that they have. Bits are the same: absent points add zeros, and products
+// are fused by name (lanes/fused.hpp). Cost: (3 n)^3 / 3 multiply-adds a step for n points. Oracle: solvers of one
+// environment.
 #pragma once
 #include "lanes/native.hpp"
 #include "memory/arena.hpp"
 
 namespace featherweight::FW_ISA {
 
-inline constexpr int most_pack_points = 8;  // more, and matrices leave the cache
+inline constexpr int most_pack_points = 10;  // more, and matrices leave the cache
 
 template <class S>
 struct PackPoint {
-  S is_there;   // positive in lanes that have it
-  S mu, g[3];   // coefficient of friction, and velocity without impulses with the shift of the law: t1, t2, n
-  S lambda[3];  // impulses: the start, then the solution
-  S sigma[3];   // their velocities
-  S D;          // mean diagonal
+  bool are_joints;       // three of their rows, otherwise a frictional point: t1, t2, n
+  S is_there;            // positive in lanes that have it, or one of them
+  S mu;                  // coefficient of friction
+  S lower[3], upper[3];  // bounds of joints
+  S g[3];                // velocity without impulses, with the shift of the law
+  S lambda[3];           // impulses: the start, then the solution
+  S sigma[3];            // their velocities
+  S D[3];                // mean diagonal of a point, three times; diagonal of joints
   // a step: rows  L (G d) + K d = step,  L = [L00 L01 0; L01 L11 0; 0 0 Ln],  K = [K00 K01 K02; K01 K11 K12; 0 0 Kn]
   S L00, L01, L11, Ln, K00, K01, K11, K02, K12, Kn;
   S step[3];  // right-hand side, then d

@@ -72,6 +72,7 @@ class BallPoints {
     point.before = motion_.before ? dot(velocity_at(motion_.before[point.link], point.r), normal) : S(0);
   }
 
+  const Scene& scene() const { return scene_; }
   const BallPoint<S>& operator[](int ball) const { return points_[ball]; }
 
   // Its rows are walked to the root, unless they are already.

@@ -16,7 +16,8 @@ void start_looking(const RolloutJob& job, const Pack& pack, const S& squares, St
   for (int k = 0; k < scene.n_shapes; ++k) w.bounds[k] = bound(scene, scene.shapes[k], w.motion, S(job.dt));
   for (int lane = 0; lane < pack.count; ++lane) {
     w.looks[lane] = w.steps[lane] = !job.reports[pack.first + lane].failed && is_sane(squares, lane);
-    w.touches[lane] = w.strikes[lane] = w.left_out[lane] = w.strays[lane] = w.doubts[lane] = w.changes[lane] = false;
+    w.touches[lane] = w.strikes[lane] = w.left_out[lane] = w.strays[lane] = w.has_strayed[lane] = w.doubts[lane] =
+        w.changes[lane] = false;
     w.is_held[lane] = scene.held.n_rows > 0 && w.looks[lane];
     w.drifts_along[lane] = false;
     w.assembled[lane] = nullptr;
@@ -139,6 +140,12 @@ bool is_run_through(const RolloutJob& job, const StepWorkspace<S>& w, LaneOf<S> 
                         w.n_near_rows[lane.lane]);
 }
 
+// Whether no contact of an environment is left alone, however fast it opens.
+template <class S>
+bool looks_at_everything(const StepWorkspace<S>& w, int lane) {
+  return w.has_strayed[lane] || w.is_last_look;
+}
+
 // Contacts of one environment, with the impulses they had.
 template <class S>
 void detect(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment, StepMemory& memory) {
@@ -188,6 +195,7 @@ bool find_strays(const RolloutJob& job, const Pack& pack, int look, StepWorkspac
     w.strays[lane] = own(beyond) > 0 ||
                      (w.left_out[lane] &&
                       is_run_through(scene, w.motion, w.response, own, 1 / job.dt, job.contacts[pack.first + lane]));
+    w.has_strayed[lane] |= w.strays[lane];
     w.changes[lane] =
         w.doubts[lane] &&
         Verifier<S>(job, w, w.response, own, pack.first + lane, memory).look(look + 2 == DetectTuning::most_looks);

@@ -1,16 +1,19 @@
 // step/pack_points.hpp -- environments that touch with balls alone are assembled and solved together, on lanes.
-//   in    contacts of each environment; velocities, rows and matrix of balls (ball_points.hpp)
-//   out   impulses of contacts and of balls, and how well they were solved
+//   in    contacts and joint rows near in each environment; velocities, rows and matrix of balls (ball_points.hpp) and
+//         of joints (pack_joints.hpp)
+//   out   impulses of contacts, of joints and of balls, and how well they were solved
 //
-// A robot on its feet has no other rows in most of its steps: no joint is at a limit or about to stick, nothing
-// overlaps. Whether an environment is one of those, and whether it was solved, depends on itself alone; what is left is
-// for solve_environment. Oracle: that.
+// A robot on its feet has few other rows in most of its steps: no joint is at a limit, some are about to stick or slip,
+// nothing overlaps, and what else is near is not yet there. Whether an environment is one of those, and whether it was
+// solved, depends on itself alone; what is left is for solve_environment. Oracle: that.
 #pragma once
 #include "cones/pack_newton.hpp"
 #include "cones/tuning.hpp"
 #include "runtime/lane_io.hpp"
 #include "step/ball_points.hpp"
 #include "step/job.hpp"
+#include "step/pack_joints.hpp"
+#include "step/strays.hpp"
 #include "step/tuning.hpp"
 
 namespace featherweight::FW_ISA {
@@ -21,30 +24,35 @@ struct StepWorkspace;
 template <class S>
 class PackPoints {
  public:
-  PackPoints(const Scene& scene, const SolverOptions& options, Arena& arena)
-      : is_possible_(may_be_solved(scene, options)) {
-    const int n = is_possible_ ? scene.n_balls : 0;
-    problem_.make_room(n, arena);
-    alone_.make_room(n, arena);
-    alone_G_ = arena.take<double>(9 * n * (n + 1) / 2);
+  PackPoints(const Scene& scene, const SolverOptions& options, const FreeMotion<S>& motion, Arena& arena)
+      : is_possible_(may_be_solved(scene, options)), joints_(scene, motion, is_possible_, arena) {
+    const int n = is_possible_ ? scene.n_balls : 0, own = is_possible_ ? most_pack_points : 0;
+    problem_.make_room(n + PackJoints<S>::most_places, arena);
+    alone_.make_room(own, arena);
+    alone_G_ = arena.take<double>(9 * own * (own + 1) / 2);
     gaps_ = arena.take<S>(n);
     place_ = arena.take<int>(n);
     ball_ = arena.take<int>(n);
+    touches_ = arena.take<bool>(n);
   }
 
   bool is_possible() const { return is_possible_; }
 
-  // All that can be, into `solved`. Returns whether anything touches in any of them.
-  bool solve(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, bool* solved) {
-    bool touches[most_pack_points] = {};
+  // All that can be of those that `look`, into `solved`. Returns whether there are impulses in any of them.
+  bool solve(const RolloutJob& job, const Pack& pack, const bool* look, StepWorkspace<S>& w, bool* solved) {
+    const Scene& scene = *job.scene;
+    for (int ball = 0; ball < scene.n_balls; ++ball) touches_[ball] = false;
+    reach_ = S(DetectTuning::resting_reach);
     for (int lane = 0; lane < pack.count; ++lane) {
       const ContactList& contacts = job.contacts[pack.first + static_cast<std::size_t>(lane)];
-      solved[lane] = w.looks[lane] && w.n_near_rows[lane] == 0 && !w.doubts[lane] && are_simple(contacts);
-      for (int k = 0; k < contacts.count && solved[lane]; ++k) touches[contacts.data[k].ball] = true;
+      solved[lane] = look[lane] && is_simple(job, contacts, LaneOf<S>{lane}, w);
+      for (int k = 0; k < contacts.count && solved[lane]; ++k)
+        if (contacts.data[k].ball >= 0) touches_[contacts.data[k].ball] = true;
     }
-    start(job.scene->n_balls, touches);
+    joints_.start(pack, solved, w.near_rows, w.n_near_rows);
+    start(scene.n_balls);
     for (int lane = 0; lane < pack.count; ++lane)
-      if (solved[lane]) gather(job, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane});
+      if (solved[lane]) gather(job, w, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane});
     if (problem_.n > 0) {
       set_laws(job, w);
       set_matrix(w.balls);
@@ -52,6 +60,7 @@ class PackPoints {
     }
     for (int lane = 0; lane < pack.count; ++lane)
       if (solved[lane]) solved[lane] = scatter(job, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane}, w);
+    respond(pack, solved);
     return problem_.n > 0;
   }
 
@@ -60,14 +69,17 @@ class PackPoints {
   PackProblem<S> problem_;
   PackProblem<double> alone_;  // room for one environment of it
   double* alone_G_;
+  PackJoints<S> joints_;
   S* gaps_;             // of its points
   int *place_, *ball_;  // of each ball among them, and of each of them
+  bool* touches_;       // of balls: in some lane
+  int n_points_;        // and after them, places of joints
+  S reach_;             // what opens faster is left out [m/s]
   S left_out_;          // positive where some part too fast to matter
 
   // Rigid feet of robots, and nothing that solves again or bounces.
   static bool may_be_solved(const Scene& scene, const SolverOptions& options) {
-    if (scene.n_balls == 0 || scene.n_balls > most_pack_points || scene.iterates() || scene.has_restitution)
-      return false;
+    if (scene.n_balls == 0 || scene.iterates() || scene.has_restitution) return false;
     if (options.solver != Solver::automatic || options.matrix_free || most_steps(options) == 0) return false;
     for (int k = 0; k < scene.n_pairs; ++k) {
       const ScenePair& pair = scene.pairs[k];
@@ -83,30 +95,57 @@ class PackPoints {
     return options.max_newton_iterations < most ? options.max_newton_iterations : most;
   }
 
-  static bool are_simple(const ContactList& contacts) {
-    for (int k = 0; k < contacts.count; ++k)
-      if (contacts.data[k].ball < 0 || contacts.data[k].gap < -SeparateTuning::negligible_overlap) return false;
+  // Balls that touch, a few joints, and nothing else that matters yet. Raises the reach of the environment by the
+  // others.
+  bool is_simple(const RolloutJob& job, const ContactList& contacts, LaneOf<S> lane, const StepWorkspace<S>& w) {
+    const Scene& scene = *job.scene;
+    const int* const near = w.near_rows + lane.lane * scene.n_joint_rows;
+    const int n_places = joints_.places_of(near, w.n_near_rows[lane.lane]);
+    int n_others = 0;
+    for (int k = 0; k < contacts.count; ++k) {
+      if (contacts.data[k].gap < -SeparateTuning::negligible_overlap) return false;
+      n_others += contacts.data[k].ball < 0;
+    }
+    if (n_places < 0 || contacts.count - n_others + n_places > most_pack_points) return false;
+    if (n_others == 0) return !w.doubts[lane.lane];
+    double reach = DetectTuning::resting_reach;
+    for (int k = 0; k < contacts.count; ++k) {
+      const double up_to = DetectTuning::resting_reach - 2 * opening_speed(contacts.data[k], lane, w);
+      reach = up_to > reach ? up_to : reach;
+    }
+    for (int k = 0; k < contacts.count; ++k) {
+      const Contact& c = contacts.data[k];
+      if (c.ball < 0 && !(c.gap > 0 && opening_speed(c, lane, w) + c.gap / job.dt > reach)) return false;
+    }
+    lane.set(reach_, reach);
     return true;
   }
+  // Without impulses.
+  static double opening_speed(const Contact& c, LaneOf<S> lane, const StepWorkspace<S>& w) {
+    if (c.ball >= 0) return lane(w.balls[c.ball].velocity[2]);
+    return FW_ISA::opening_speed<S>(w.balls.scene(), w.motion, nullptr, lane, c);
+  }
 
-  // The points of balls that touch in some lane, in their order; none is there yet.
-  void start(int n_balls, const bool* touches) {
-    problem_.n = 0;
-    for (int ball = 0; ball < n_balls; ++ball) {
-      if (!touches[ball]) continue;
-      const int i = problem_.n++;
-      place_[ball] = i, ball_[i] = ball;
+  // The points of balls that touch in some lane, in their order, then places of joints; none is there yet.
+  void start(int n_balls) {
+    n_points_ = 0;
+    for (int ball = 0; ball < n_balls; ++ball)
+      if (touches_[ball]) place_[ball] = n_points_, gaps_[n_points_] = S(0), ball_[n_points_++] = ball;
+    problem_.n = n_points_ + joints_.n_places();
+    for (int i = 0; i < problem_.n; ++i) {
       PackPoint<S>& point = problem_.points[i];
-      point.is_there = S(-1), point.mu = gaps_[i] = S(0);
-      for (S& x : point.lambda) x = S(0);
+      point.are_joints = i >= n_points_;
+      point.is_there = S(-1), point.mu = S(0);
+      for (int r = 0; r < 3; ++r) point.lambda[r] = point.g[r] = point.lower[r] = point.upper[r] = S(0);
     }
   }
 
-  void gather(const RolloutJob& job, std::size_t environment, LaneOf<S> lane) {
+  void gather(const RolloutJob& job, const StepWorkspace<S>& w, std::size_t environment, LaneOf<S> lane) {
     const double friction = job.friction ? job.friction[environment] : 1;
     const ContactList& contacts = job.contacts[environment];
     for (int k = 0; k < contacts.count; ++k) {
       const Contact& c = contacts.data[k];
+      if (c.ball < 0) continue;
       const int place = place_[c.ball];
       PackPoint<S>& point = problem_.points[place];
       lane.set(point.is_there, 1);
@@ -114,20 +153,23 @@ class PackPoints {
       lane.set(gaps_[place], c.gap);
       for (int r = 0; r < 3; ++r) lane.set(point.lambda[r], c.impulse[r]);
     }
+    const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
+    joints_.gather(w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows, w.n_near_rows[lane.lane],
+                   job.joint_impulses + environment * n_rows, lane, problem_.points + n_points_);
   }
 
   // Velocities and laws, as in contact_rows.hpp.
   void set_laws(const RolloutJob& job, const StepWorkspace<S>& w) {
     const S per_dt(1 / job.dt);
     problem_.scale = select(w.motion.fall > S(0), w.motion.fall, S(job.scene->kick));
-    S reach(DetectTuning::resting_reach);
-    for (int i = 0; i < problem_.n; ++i) {
+    S reach = reach_;
+    for (int i = 0; i < n_points_; ++i) {
       const S* const u = w.balls[ball_[i]].velocity;
       const S up_to = S(DetectTuning::resting_reach) - u[2] * S(2);
       reach = select((problem_.points[i].is_there > S(0)) & (up_to > reach), up_to, reach);
     }
     left_out_ = S(-1);
-    for (int i = 0; i < problem_.n; ++i) {
+    for (int i = 0; i < n_points_; ++i) {
       PackPoint<S>& point = problem_.points[i];
       const S* const u = w.balls[ball_[i]].velocity;
       const S shift = select(gaps_[i] > S(0), gaps_[i] * per_dt, S(0));
@@ -144,34 +186,60 @@ class PackPoints {
 
   void set_matrix(BallPoints<S>& balls) {
     for (int i = 0; i < problem_.n; ++i)
-      for (int j = 0; j <= i; ++j) problem_.G[i * problem_.n + j] = balls.block(ball_[i], ball_[j]);
+      for (int j = 0; j <= i; ++j) problem_.G[i * problem_.n + j] = block(balls, i, j);
+  }
+  const S* block(BallPoints<S>& balls, int i, int j) {
+    if (i < n_points_) return balls.block(ball_[i], ball_[j]);
+    const int place = i - n_points_;
+    return j < n_points_ ? joints_.block(place, balls.walked(ball_[j]), j) : joints_.block(place, j - n_points_);
   }
 
   // False if it was not solved, and nothing is changed.
   bool scatter(const RolloutJob& job, std::size_t environment, LaneOf<S> lane, StepWorkspace<S>& w) {
     ContactList& contacts = job.contacts[environment];
     StepReport& report = job.reports[environment];
-    if (contacts.count > 0) {
-      const double residual = lane(problem_.of.residual) / lane(problem_.scale);
+    const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
+    const int* const near = w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows;
+    const int n_near = w.n_near_rows[lane.lane];
+    if (contacts.count > 0 || n_near > 0) {
+      const double residual = problem_.n ? lane(problem_.of.residual) / lane(problem_.scale) : 0;
       if (!(residual <= job.options.tolerance)) return false;
-      report.last.residual = residual, report.last.primal = lane(problem_.of.primal);
-      report.last.dual = lane(problem_.of.dual), report.last.complementarity = lane(problem_.of.complementarity);
+      report.last.residual = residual;
+    }
+    if (problem_.n > 0 && (contacts.count > 0 || n_near > 0)) {
+      report.last.primal = lane(problem_.of.primal), report.last.dual = lane(problem_.of.dual);
+      report.last.complementarity = lane(problem_.of.complementarity);
       report.last.newton = static_cast<int>(lane(problem_.of.steps));
     }
     report.contacts = contacts.count;
     w.separates[lane.lane] = false, w.n_pushes[lane.lane] = 0;
-    w.left_out[lane.lane] = lane(left_out_) > 0 && contacts.count > 0;
+    w.left_out[lane.lane] = problem_.n > 0 && lane(left_out_) > 0 && contacts.count > 0;
     for (int k = 0; k < contacts.count; ++k) {
       Contact& c = contacts.data[k];
-      const PackPoint<S>& point = problem_.points[place_[c.ball]];
-      BallPoint<S>& ball = w.balls.walked(c.ball);
-      for (int r = 0; r < 6; ++r) c.impulse[r] = r < 3 ? lane(point.lambda[r]) : 0;
-      for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
+      const PackPoint<S>* const point = c.ball < 0 ? nullptr : problem_.points + place_[c.ball];
+      for (int r = 0; r < 6; ++r) c.impulse[r] = point && r < 3 ? lane(point->lambda[r]) : 0;
       if (-c.gap > report.last.penetration) report.last.penetration = -c.gap;
+      if (!point) {
+        w.left_out[lane.lane] = true;
+        continue;
+      }
+      BallPoint<S>& ball = w.balls.walked(c.ball);
+      for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
     }
-    double* const of_joints = job.joint_impulses + environment * static_cast<std::size_t>(job.scene->n_joint_rows);
-    for (int k = 0; k < job.scene->n_joint_rows; ++k) of_joints[k] = 0;
+    double* const of_joints = job.joint_impulses + environment * n_rows;
+    for (std::size_t k = 0; k < n_rows; ++k) of_joints[k] = 0;
+    joints_.scatter(near, n_near, problem_.points + n_points_, lane, of_joints);
     return true;
+  }
+  // Of joints; balls respond with those of environments that are solved by themselves.
+  void respond(const Pack& pack, const bool* solved) const {
+    for (int i = n_points_; i < problem_.n; ++i) {
+      S lambda[3] = {S(0), S(0), S(0)};
+      for (int lane = 0; lane < pack.count; ++lane)
+        for (int r = 0; r < 3 && solved[lane]; ++r)
+          LaneOf<S>{lane}.set(lambda[r], LaneOf<S>{lane}(problem_.points[i].lambda[r]));
+      joints_.respond(i - n_points_, lambda);
+    }
   }
 };
 

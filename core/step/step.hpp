@@ -86,14 +86,16 @@ void detect(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMe
   }
 }
 
-// Impulses of environments that touch with balls alone. Returns whether any of them may have some.
+// Impulses of environments that touch with balls and rub in joints alone, of those that `look`. Returns whether any of
+// them may have some.
 template <class S>
-bool solve_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, StepMemory& memory, bool* solved) {
+bool solve_together(const RolloutJob& job, const Pack& pack, const bool* look, StepWorkspace<S>& w, StepMemory& memory,
+                    bool* solved) {
   if (!w.points.is_possible()) return false;
-  const bool some = w.points.solve(job, pack, w, solved);
+  const bool some = w.points.solve(job, pack, look, w, solved);
   for (int lane = 0; lane < pack.count && job.solutions; ++lane) {
     const std::size_t environment = pack.first + lane;
-    if (!solved[lane] || job.contacts[environment].count == 0) continue;
+    if (!solved[lane] || job.contacts[environment].count + w.n_near_rows[lane] == 0) continue;
     const Assembled<S>* const own =
         assemble(job, w, LaneOf<S>{lane}, environment, DetectTuning::resting_reach, memory, false);
     if (own) keep_rows(job, own->rows, own->matrix, false, environment);
@@ -101,27 +103,29 @@ bool solve_together(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w
   return some || job.scene->n_joint_rows > 0;
 }
 
-// Contacts and impulses of one environment after the other, at the first look or, of those that stray, another.
+// Contacts and impulses of all environments that look, first together and then one after the other. Again: where
+// impulses led beyond what was looked at, nothing is left alone.
 template <class S>
 Outcome solve_pack(const RolloutJob& job, const Pack& pack, bool is_first, StepWorkspace<S>& w, StepMemory& memory) {
   Outcome outcome;
-  bool solved[width_of<S>] = {};
-  if (is_first) {
-    detect(job, pack, w, memory);
-    outcome.touched = solve_together(job, pack, w, memory, solved);
+  bool looks[width_of<S>] = {}, together[width_of<S>] = {}, solved[width_of<S>] = {};
+  if (is_first) detect(job, pack, w, memory);
+  for (int lane = 0; lane < pack.count; ++lane) {
+    const LaneOf<S> own{lane};
+    looks[lane] = w.looks[lane] && (is_first || detect_again(job, w, own, pack.first + lane, memory));
+    together[lane] = looks[lane] && !looks_at_everything(w, lane);
+    if (is_first || !looks[lane]) continue;
+    forget_impulses(job.scene->tree.nv, own, w.motion);
+    outcome.touched = true;
   }
+  outcome.touched |= solve_together(job, pack, together, w, memory, solved);
   for (int lane = 0; lane < pack.count; ++lane) {
     const std::size_t environment = pack.first + lane;
     const LaneOf<S> own{lane};
-    if (!w.looks[lane] || solved[lane]) continue;
-    if (!is_first) {
-      if (!detect_again(job, w, own, environment, memory)) continue;
-      forget_impulses(job.scene->tree.nv, own, w.motion);
-      outcome.touched = true;
-    }
+    if (!looks[lane] || solved[lane]) continue;
     if (job.scene->is_verlet()) keep_start(job, environment, memory.starts[lane]);
-    const Outcome one = solve_environment(job, w, own, environment,
-                                          is_first ? DetectTuning::resting_reach : DetectTuning::everything, memory);
+    const double reach = looks_at_everything(w, lane) ? DetectTuning::everything : DetectTuning::resting_reach;
+    const Outcome one = solve_environment(job, w, own, environment, reach, memory);
     w.touches[lane] |= one.touched;
     outcome.touched |= one.touched;
     outcome.separated |= one.separated;

@@ -112,6 +112,21 @@ bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const S* ch
     if (lane(run_through(scene, scene.joint_rows[near[k]], motion, change, per_dt)) > 0) return true;
   return false;
 }
+// The speed at which a contact opens. response: of links to impulses; null: there are none.
+template <class S>
+FW_INLINE double opening_speed(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response,
+                               LaneOf<S> lane, const Contact& c) {
+  double speed = 0;
+  for (int side = 0; side < 2; ++side) {
+    const int link = scene.shapes[side == 0 ? c.a : c.b].link;
+    if (link < 0) continue;
+    const Motion<double> m = lane(response ? with_impulses(scene, motion, response, link) : motion.velocity[link]);
+    const Vec3<double> u = velocity_at(m, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
+    speed += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
+  }
+  return speed;
+}
+
 // Whether a rigid contact is run through.
 template <class S>
 bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motion<S>* response, LaneOf<S> lane,
@@ -119,15 +134,8 @@ bool is_run_through(const Scene& scene, const FreeMotion<S>& motion, const Motio
   for (int k = 0; k < contacts.count; ++k) {
     const Contact& c = contacts.data[k];
     if (c.gap <= 0 && scene.materials[c.material].compliance > 0) continue;
-    double velocity = c.gap > 0 ? c.gap * per_dt : 0;
-    for (int side = 0; side < 2; ++side) {
-      const int link = scene.shapes[side == 0 ? c.a : c.b].link;
-      if (link < 0) continue;
-      const Motion<double> m = lane(with_impulses(scene, motion, response, link));
-      const Vec3<double> u = velocity_at(m, vec3(c.position) - lane(motion.pose[scene.root[link]].p));
-      velocity += (side == 0 ? 1 : -1) * dot(u, Vec3<double>{c.frame[6], c.frame[7], c.frame[8]});
-    }
-    if (velocity < -DetectTuning::unseen) return true;
+    const double closes = c.gap > 0 ? c.gap * per_dt : 0;
+    if (closes + opening_speed(scene, motion, response, lane, c) < -DetectTuning::unseen) return true;
   }
   return false;
 }

@@ -106,7 +106,8 @@ struct StepWorkspace {
   bool touches[width_of<S>];             // those that had rows
   bool strikes[width_of<S>];             // those in which something struck
   bool left_out[width_of<S>];            // those with contacts that open too fast to matter
-  bool strays[width_of<S>];              // those with contacts beyond what was looked at
+  bool strays[width_of<S>];              // those with contacts beyond what was looked at,
+  bool has_strayed[width_of<S>];         // in any look
   bool doubts[width_of<S>];              // those with doubtful contacts,
   bool changes[width_of<S>];             // of which some are judged otherwise than before
   int n_pushes[width_of<S>];             // by them
@@ -158,7 +159,7 @@ struct StepWorkspace {
         aba(scene.tree, arena),
         of_products(scene.tree, arena),
         balls(scene, motion, arena),
-        points(scene, options, arena),
+        points(scene, options, motion, arena),
         held(scene, arena),
         momenta(scene, arena) {
     const Tree<double>& tree = scene.tree;
