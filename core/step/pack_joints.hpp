@@ -32,7 +32,7 @@ class PackJoints {
     if (!is_possible_ || n_near > 3 * most_places) return -1;
     for (int k = 0; k < n_near; ++k) {
       const JointRow& row = scene_.joint_rows[near[k]];
-      if (row.kind != JointRow::dry_friction || row.is_tendon()) return -1;
+      if (row.kind != JointRow::dry_friction || !scene_.is_interval(row)) return -1;
       if (scene_.tree.links[row.term.link].nv != 1) return -1;
     }
     return (n_near + 2) / 3;

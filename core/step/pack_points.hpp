@@ -120,6 +120,10 @@ class PackPoints {
     lane.set(reach_, reach);
     return true;
   }
+  // Of joint rows.
+  static double* kept_impulses(const RolloutJob& job, std::size_t environment) {
+    return job.joint_impulses + environment * static_cast<std::size_t>(job.scene->n_kept);
+  }
   // Without impulses.
   static double opening_speed(const Contact& c, LaneOf<S> lane, const StepWorkspace<S>& w) {
     if (c.ball >= 0) return lane(w.balls[c.ball].velocity[2]);
@@ -155,7 +159,7 @@ class PackPoints {
     }
     const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
     joints_.gather(w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows, w.n_near_rows[lane.lane],
-                   job.joint_impulses + environment * n_rows, lane, problem_.points + n_points_);
+                   kept_impulses(job, environment), lane, problem_.points + n_points_);
   }
 
   // Velocities and laws, as in contact_rows.hpp.
@@ -226,7 +230,7 @@ class PackPoints {
       BallPoint<S>& ball = w.balls.walked(c.ball);
       for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
     }
-    double* const of_joints = job.joint_impulses + environment * n_rows;
+    double* const of_joints = kept_impulses(job, environment);
     for (std::size_t k = 0; k < n_rows; ++k) of_joints[k] = 0;
     joints_.scatter(near, n_near, problem_.points + n_points_, lane, of_joints);
     return true;
