@@ -99,6 +99,15 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         return self._episodes.control
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Actions since each episode began, (num_envs,); a copy. May be set, for episodes that end at other times."""
+        return self._episodes.lengths
+
+    @lengths.setter
+    def lengths(self, lengths: NDArray[np.int64]) -> None:
+        self._episodes.lengths = lengths
+
+    @property
     def state(self) -> State:
         """A copy of the physical state of all environments, for ``fw.view`` and other functions that take states."""
         return self._episodes.live.state()
@@ -305,6 +314,19 @@ class Episodes:
     def control(self) -> Array:
         """(n, nu), a copy."""
         return self._buffers.control.copy()
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) actions since episodes began, a copy."""
+        return self._buffers.steps.copy()
+
+    @lengths.setter
+    def lengths(self, lengths: NDArray[np.int64]) -> None:
+        array = np.asarray(lengths)
+        if array.dtype.kind not in "iu" or array.shape != self._buffers.steps.shape or (array < 0).any():
+            shape = self._buffers.steps.shape
+            raise ValueError(f"lengths: expected {shape} integers, not negative, got {array.dtype} {array.shape}")
+        self._buffers.steps[...] = array
 
     def start(self, rows: NDArray[np.int64]) -> None:
         """New episodes in environments ``rows``."""

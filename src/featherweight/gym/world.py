@@ -71,7 +71,11 @@ class World:
         return len(self.q)
 
     def only(self, row: int) -> World:
-        """A world of one of its environments."""
+        """A world of one of its environments.
+
+        >>> def speed(world: fw.gym.World) -> float:  # of the first
+        ...     return float(np.abs(world.only(0).v).max())
+        """
         return World(self._buffers, np.arange(self._buffers.live.batch)[self._rows][[row]])
 
     @property

@@ -8,9 +8,25 @@
 True
 """
 
+from .actor_critic import ActorCritic, Score, compliant, shac
 from .experts import Planners
 from .imitation import Imitation, Round, imitate
+from .libraries import rsl_rl, stable_baselines3
 from .policy import Policy
 from .regression import Learner, Regression
 
-__all__ = ["Imitation", "Learner", "Planners", "Policy", "Regression", "Round", "imitate"]
+__all__ = [
+    "ActorCritic",
+    "Imitation",
+    "Learner",
+    "Planners",
+    "Policy",
+    "Regression",
+    "Round",
+    "Score",
+    "compliant",
+    "imitate",
+    "rsl_rl",
+    "shac",
+    "stable_baselines3",
+]

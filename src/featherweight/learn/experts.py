@@ -30,9 +30,12 @@ class Planners:
     ...     upright.add("upright", fw.mpc.joint_position(), weight=(0.3, 3.0))
     ...     upright.add("effort", fw.mpc.control(), weight=0.3)
     ...     return fw.mpc.ILQR(task.simulator, upright, nodes=25, dt=0.02)
-    >>> result = fw.learn.imitate(task, fw.learn.Planners(planner), labels=400, rounds=2, num_envs=4)
+    >>> expert = fw.learn.Planners(planner)
+    >>> fit = fw.learn.Regression(hidden=(32,), library="numpy")
+    >>> result = fw.learn.imitate(task, expert, labels=200, rounds=2, num_envs=4, learner=fit)
     >>> result.score > 100.0
     True
+    >>> expert.reset()  # as before every round
     """
 
     def __init__(

@@ -116,7 +116,7 @@ def imitate(
     progress: bool = False,
     on_interrupt: Literal["raise", "return"] = "raise",
 ) -> Imitation:
-    """A policy that does what an expert would have done, learnt from about so many ``labels`` of it.
+    """A policy that does what an expert would have done, learnt from at most so many ``labels`` of it.
 
     expert: called with a :class:`featherweight.gym.World` of all environments, or with what the policy ``sees``, for
     controls (n, nu) of the actuators, or actions (n, k) of the task. :class:`Planners` makes one of planners.
@@ -204,7 +204,7 @@ class _Run:
     @property
     def questions(self) -> int:
         """To the expert, in a round."""
-        return self.num_envs * round(self.labels / (self.n_rounds * self.num_envs))
+        return self.num_envs * (self.labels // (self.n_rounds * self.num_envs))
 
     def plan(self) -> dict[str, Any]:
         """What the call was asked for."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..arrays import Array
+from .checkpoints import Arrays, part
 from .regression import EPSILON, FIRST, SECOND, Single
 
 Layers = list[tuple[Single, Single]]
@@ -57,3 +58,15 @@ def fit(layers: Layers, activation: str, steps: Iterable[tuple[Single, Single, f
             loss.backward()
             adam.step()
         return layers_of(net)
+
+
+def adam_arrays(adam: torch.optim.Adam) -> Arrays:
+    """What Adam remembers of its parameters."""
+    states = (adam.state[p] for group in adam.param_groups for p in group["params"])
+    return {f"{k}/{name}": x.numpy().copy() for k, state in enumerate(states) for name, x in state.items()}
+
+
+def restore_adam(adam: torch.optim.Adam, arrays: Arrays) -> None:
+    """Go on from what :func:`adam_arrays` gave."""
+    for k, parameter in enumerate(p for group in adam.param_groups for p in group["params"]):
+        adam.state[parameter] = {name: torch.from_numpy(x.copy()) for name, x in part(str(k), arrays).items()}

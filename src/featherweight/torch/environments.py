@@ -67,6 +67,13 @@ class Environment:
     >>> done.reward.sum().backward()
     >>> action.grad.shape
     torch.Size([8, 3])
+
+    A window of motion ends where its past is forgotten; environments go on from arrays, as of a file:
+
+    >>> observation, kept = env.detach(), env.arrays()
+    >>> done = env.step(action)
+    >>> torch.equal(env.restore(kept), observation)
+    True
     """
 
     def __init__(
