@@ -160,6 +160,23 @@ def test_a_model_is_shown_where_it_starts(tmp_path: Path) -> None:
     assert not np.array_equal(model.q0, model.neutral())
 
 
+def test_pictures_of_what_collides_are_left_out_where_others_fill_the_same_space() -> None:
+    """Two surfaces at one place flicker; what sticks out of the others is shown."""
+
+    def shown(edge: float) -> list[str]:
+        shapes = [
+            fw.Geometry("shell", "visual", "box", (0.2, 0.2, 0.2)),
+            fw.Geometry("hull", "visual", "box", (edge, edge, edge)),
+            fw.Geometry("hull", "collision", "box", (edge, edge, edge)),
+        ]
+        builder = fw.ModelBuilder("crate").link("crate", mass=1.0, inertia=(1.0, 1.0, 1.0), geometries=shapes)
+        items = World.of(builder.build(floating_base=True)).items
+        return [item.name for item in items if item.role == "visual"]
+
+    assert shown(0.2) == ["crate/shell"]
+    assert shown(0.4) == ["crate/shell", "crate/hull"]
+
+
 def test_a_page_needs_no_network() -> None:
     text = page(fallen().animation())
     assert not re.findall(r'(?:src|href)\s*=\s*"', text)

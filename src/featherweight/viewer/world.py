@@ -55,6 +55,7 @@ class World:
         for k, link in enumerate(model.description.links):
             for role, geometry in _to_see(link.geometries):
                 gather.add(f"{link.name}/{geometry.name}", role, k, geometry.placement, geometry)
+            gather.drop_pictures_inside({f"{link.name}/{g.name}" for g in link.geometries if g.role == "collision"}, k)
         if isinstance(what, CompiledScene):
             gather.add_what_never_moves(what)
         return cls._made(model, gather)
@@ -134,6 +135,24 @@ class _Gather:
             self.surfaces.append(made)
         colour = geometry.rgba or _plain(geometry.shape)
         self.items.append(Item(name, role, link, placement, self._known[key], colour))
+
+    def drop_pictures_inside(self, colliding: set[str], link: int) -> None:
+        """Pictures of meshes that collide, where other shapes of the link fill the same space: they would flicker."""
+        seen = [item for item in self.items if item.link == link and item.role == "visual"]
+        others = [self._corners(item) for item in seen if item.name not in colliding]
+        if not others or len(others) == len(seen):
+            return
+        lower, upper = np.min(others, axis=(0, 1)), np.max(others, axis=(0, 1))
+        margin = 0.05 * float(np.linalg.norm(upper - lower))
+        for item in seen:
+            corners = self._corners(item)
+            if item.name in colliding and (corners > lower - margin).all() and (corners < upper + margin).all():
+                self.items.remove(item)
+
+    def _corners(self, item: Item) -> Array:
+        """(2, 3): lower and upper, in the link."""
+        points = self.surfaces[item.surface].vertices @ item.placement[:3, :3].T + item.placement[:3, 3]
+        return np.stack([points.min(axis=0), points.max(axis=0)])
 
     def add_what_never_moves(self, scene: CompiledScene) -> None:
         for shape in scene.shapes:
