@@ -32,6 +32,7 @@ CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --height 0.3 --out out/quadruped.npz --plot out/quadruped.png \
 	  --html out/quadruped.html
+	@echo "Open out/quadruped.html in a browser: it plays the motion. What to try next: docs/first-hour.md"
 
 test: $(STAMPS)/all-kernels $(STAMPS)/extra-test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
