@@ -565,3 +565,26 @@ def test_a_recorded_state_that_is_another_one_is_not_honoured() -> None:
     fw.loads(text.format(state.format(0)), "sdf", strict=True)
     with pytest.raises(fw.ModelImportError, match="recorded state"):
         fw.loads(text.format(state.format(1)), "sdf", strict=True)
+
+
+INERTIAL = "<inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial>"
+
+
+@pytest.mark.parametrize("kind", ["link", "frame", "joint"])
+def test_names_that_are_reserved(kind: str) -> None:
+    """As the parent of a joint "world" is what does not move, whatever is called so; names like __model__ raise."""
+    ends = "<parent>world</parent><child>base</child>"
+    more = {
+        "link": f"<link name='{{}}'>{INERTIAL}</link><joint name='j' type='fixed'>{ends}</joint>",
+        "frame": f"<frame name='{{}}'/><joint name='j' type='fixed'>{ends}</joint>",
+        "joint": f"<joint name='{{}}' type='fixed'>{ends}</joint>",
+    }[kind]
+    text = f"<sdf version='1.6'><model name='world'><link name='base'>{INERTIAL}</link>{more}</model></sdf>"
+    model = fw.loads(text.format("world"), "sdf")
+    assert next(joint for joint in model.description.joints if joint.child == "base").type == "fixed"
+    said = [note.message for note in model.import_report if "reserved" in note.message]
+    assert said == (["is called world_link: the name is reserved"] if kind == "link" else [])
+    assert fw.Simulator(model).nu == 0  # a scene has room for a model of that name
+    for name in ("__model__", "__root__", "__any__"):
+        with pytest.raises(fw.ModelImportError, match=f"the name '{name}' is reserved"):
+            fw.loads(text.format(name), "sdf")

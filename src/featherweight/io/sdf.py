@@ -176,8 +176,12 @@ class _File:
         for kind in ("link", "frame", "joint"):
             for each in element.all(kind):
                 name = reader.attribute(each, "name")
+                _check_name(reader, each, name)
                 if name in scope.frames or name in scope.models:
                     raise reader.error(each, each.label(), "the name is used twice")
+                if name == WORLD and kind == "link":
+                    message = f"is called {WORLD}_link: the name is reserved"
+                    reader.note(each, f"link {name!r}", message, NOTHING)
                 scope.frames[name] = self._placed(reader, each, kind)
         for model in element.all("model"):
             self._add_model(
@@ -213,6 +217,7 @@ class _File:
         )
 
     def _add_model(self, parent: Scope, element: Element, scope: Scope, depth: int) -> None:
+        _check_name(parent.reader, element, scope.name)
         if scope.name in parent.models and parent.is_world:
             old, scope.name = scope.name, _new_name(scope.name, {*parent.models, *parent.frames})
             message = f"is called {scope.name!r}: another model has its name"
@@ -405,6 +410,12 @@ class _File:
 
 def _free_coordinates(X: Array) -> Array:
     return np.concatenate([X[:3, 3], poses.quaternion_from_rotation(X[:3, :3])])
+
+
+def _check_name(reader: SdfReader, element: Element, name: str) -> None:
+    """Names like __model__ stand for what the specification says, wherever they are used."""
+    if name.startswith("__") and name.endswith("__"):
+        raise reader.error(element, element.label(), f"the name {name!r} is reserved")
 
 
 def _is_there(reader: SdfReader, model: Element, world: Scope) -> bool:

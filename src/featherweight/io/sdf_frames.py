@@ -65,7 +65,7 @@ class Scope:
 
     def absolute(self, name: str = "") -> Array:
         """Pose of ``name`` in the world."""
-        if name == WORLD and WORLD not in self.frames:
+        if name == WORLD:
             return np.eye(4)
         X = self.local(name)
         scope: Scope | None = self
@@ -107,7 +107,7 @@ class Scope:
         while True:
             if name in ("", MODEL, ROOT):
                 return WORLD if self.is_world else self.canonical_link()
-            if name == WORLD and WORLD not in self.frames:
+            if name == WORLD:
                 return WORLD
             if name not in self.frames:
                 nested, inner = self._nested(name)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import _core
 from ..arrays import Array, real_numbers
 from ..core_tables import StepReports, StepTotals
-from ..model.description import Actuator, Keyframe
+from ..model.description import WORLD, Actuator, Keyframe
 from ..model.model import Model
 from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
@@ -91,7 +91,7 @@ class Simulator:
     ) -> None:
         if isinstance(scene, Model):
             alone = Scene(gravity=scene.gravity, medium=scene.description.medium)
-            alone.add(scene, name=scene.name or "model")
+            alone.add(scene, name="model" if scene.name in ("", WORLD) else scene.name)
             scene = alone
         if not isinstance(scene, Scene | CompiledScene):
             raise ValueError(f"scene must be a Scene, a CompiledScene or a Model, got {scene!r}")
