@@ -79,7 +79,8 @@ def measure(names: Sequence[str] | None = None, *, progress: bool = True) -> Sco
         raise ValueError(f"no case is called {unknown!r}: they are {', '.join(CASES)}")
     version = mujoco_peer.installed()
     about = machine.describe()
-    about["versions"] += f", mujoco {version or 'not installed'}"
+    if version is None:
+        about["versions"] += ", mujoco not installed"
     scores: list[Score] = []
     with progress_bar(len(chosen), "measuring", enabled=progress) as advance:
         for name in chosen:
