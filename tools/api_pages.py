@@ -18,6 +18,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
             *("Geometry", "Inertia", "solid_inertia", "pose", "Material", "ContactLaw", "ContactPair", "Medium"),
             *("FluidShape", "Actuator", "Activation", "Muscle", "Closure", "Coupling", "Keyframe", "Mimic", "Tendon"),
             "Strut",
+            "Bend",
             *("ImportReport", "ImportNote", "Severity", "ModelError", "ModelImportError"),
         ),
     ),
