@@ -91,16 +91,16 @@ class PackJoints {
 
   // Row r of a place and column c of a ball, or of a place before it or itself, at [3 * c + r].
   const S* block(int place, const BallPoint<S>& ball, int at) {
-    S* const sum = empty_block(place, at);
+    Products products;
     const Triple<S>* const y = y_ + place * scene_.tree.nv;
-    for_path(scene_, ball.link, ball.count, [&](int k, int f) FW_LAMBDA_INLINE { add_products(y[f], ball.y[k], sum); });
-    return sum;
+    for_path(scene_, ball.link, ball.count, [&](int k, int f) FW_LAMBDA_INLINE { products.add(y[f], ball.y[k]); });
+    return keep(products, place, at);
   }
   const S* block(int place, int other) {
-    S* const sum = empty_block(place, scene_.n_balls + other);
+    Products products;
     const int nv = scene_.tree.nv;
-    for (int f = 0; f < nv; ++f) add_products(y_[place * nv + f], y_[other * nv + f], sum);
-    return sum;
+    for (int f = 0; f < nv; ++f) products.add(y_[place * nv + f], y_[other * nv + f]);
+    return keep(products, place, scene_.n_balls + other);
   }
 
   // What impulses do: Y^T lambda.
@@ -141,16 +141,22 @@ class PackJoints {
     walk_inward(scene_, AllLanes<S>{}, motion_.dofs, term.link, none, path_, Along{term.dof, term.coefficient * sign});
   }
 
-  S* empty_block(int place, int at) {
-    S* const sum = blocks_[place * (scene_.n_balls + most_places) + at].e;
-    for (int i = 0; i < 9; ++i) sum[i] = S(0);
-    return sum;
-  }
-  static FW_INLINE void add_products(const Triple<S>& a, const Triple<S>& b, S* sum) {
+  struct Products {
+    S sum[9];
+    FW_INLINE Products() {
+      for (S& x : sum) x = S(0);
+    }
+    FW_INLINE void add(const Triple<S>& a, const Triple<S>& b) {
 #pragma GCC unroll 3
-    for (int c = 0; c < 3; ++c)
+      for (int c = 0; c < 3; ++c)
 #pragma GCC unroll 3
-      for (int r = 0; r < 3; ++r) sum[3 * c + r] = sum[3 * c + r] + a.e[r] * b.e[c];
+        for (int r = 0; r < 3; ++r) sum[3 * c + r] = sum[3 * c + r] + a.e[r] * b.e[c];
+    }
+  };
+  const S* keep(const Products& products, int place, int at) {
+    S* const block = blocks_[place * (scene_.n_balls + most_places) + at].e;
+    for (int i = 0; i < 9; ++i) block[i] = products.sum[i];
+    return block;
   }
 };
 
