@@ -25,6 +25,7 @@ INNER = {
     *("mpc.FDDP.reset", "mpc.ILQR.reset", "mpc.Sampling.reset", "mpc.Sampling.update", "mpc.ClosedLoop.html"),
     *("mpc.ClosedLoop.video", "mpc.Plan.node", "mpc.Residual.bound", "mpc.Residual.value", "mpc.Residual.slopes"),
     *("mpc.Schedule.compiled", "mpc.Task.costs", "mpc.Task.quadratic", "mpc.Term.follow", "mpc.Term.targets"),
+    *("is_applicable", "is_idle_after", "path", "cost"),  # of planning's skills
 }
 
 

@@ -62,7 +62,10 @@ def test_import_leaves_out_what_few_need() -> None:
         "subprocess",
         "zipfile",
     ]
-    folders = ("reference", "viewer", "cli", "export", "io", "sensors", "smoothing", "gym", "mpc", "cluster", "learn")
+    folders = (
+        *("reference", "viewer", "cli", "export", "io", "sensors", "smoothing", "gym", "mpc", "planning", "cluster"),
+        "learn",
+    )
     late = [*optional, *(f"featherweight.{name}" for name in folders)]
     code = f"""
 import sys

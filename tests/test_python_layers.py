@@ -27,6 +27,7 @@ LAYERS = [
     "smoothing",
     "sensors",
     "mpc",
+    "planning",
     "gym",
     "cluster",
     "torch",

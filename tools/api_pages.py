@@ -84,6 +84,7 @@ MODULES = {
     "gym": "Environments",
     "learn": "Learning",
     "mpc": "Planning and control",
+    "planning": "Planning with tools",
     "cluster": "On several machines",
     "reference": "NumPy twins",
 }

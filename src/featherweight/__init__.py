@@ -48,7 +48,7 @@ from .constraints.terms import (
     constraint_residual,
     constraint_velocity,
 )
-from .errors import ModelError, ModelImportError, SimulationWarning
+from .errors import ModelError, ModelImportError, PlanningError, SimulationWarning
 from .kinematics.logarithms import (
     exp3,
     exp6,
@@ -98,7 +98,7 @@ from .simulation.state import State
 from .simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:  # what is imported when it is first asked for, below
-    from . import cluster, gym, jax, learn, mpc, reference, torch
+    from . import cluster, gym, jax, learn, mpc, planning, reference, torch
     from .constraints.consistent import (
         ClosedLoops,
         Mobility,
@@ -220,6 +220,7 @@ __all__ = [
     "PairTable",
     "Parameters",
     "Plane",
+    "PlanningError",
     "PointConstraint",
     "Relaxed",
     "RelaxedRollout",
@@ -305,6 +306,7 @@ __all__ = [
     "mpc",
     "named_sensors",
     "operational_space_inertia",
+    "planning",
     "pose",
     "potential_energy",
     "project_velocity",
@@ -376,7 +378,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker would take any name for granted
 
     def __getattr__(name: str) -> object:
-        if name in ("cluster", "gym", "jax", "learn", "mpc", "reference", "torch"):
+        if name in ("cluster", "gym", "jax", "learn", "mpc", "planning", "reference", "torch"):
             return importlib.import_module(f".{name}", __name__)
         if name in _WHERE:
             value = getattr(importlib.import_module(_WHERE[name], __name__), name)

@@ -58,3 +58,12 @@ class SimulationWarning(UserWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", fw.SimulationWarning)  # trouble becomes an exception
     """
+
+
+class PlanningError(ValueError):
+    """Nothing was found that could be done; the message says what came closest.
+
+    >>> raise fw.PlanningError("no skill is applicable")
+    Traceback (most recent call last):
+    featherweight.errors.PlanningError: no skill is applicable
+    """
