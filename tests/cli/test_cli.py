@@ -133,6 +133,7 @@ def test_strict_info_names_the_place(capsys: pytest.CaptureFixture[str], tmp_pat
         (["quadrupet"], "did you mean 'quadruped'"),
         (["neither"], "the models are"),
         ([str(DATA)], "is a directory"),
+        (["motion.npz"], "featherweight view shows motions"),
         (["arm", "--floating-base"], "built-in"),
     ],
 )

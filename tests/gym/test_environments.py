@@ -233,6 +233,7 @@ def test_what_is_wrong_with_actions_is_named(actions: Any, message: str) -> None
 @pytest.mark.parametrize(
     "arguments, message",
     [
+        ({"task": "CartPole-v0"}, "task: expected a Task, got 'CartPole-v0'; gymnasium.make_vec takes names"),
         ({"num_envs": 0}, "num_envs must be a positive integer"),
         ({"num_envs": 2, "render_mode": "human"}, "render_mode"),
         ({"num_envs": 2, "autoreset_mode": "Never"}, "Never"),
@@ -240,7 +241,7 @@ def test_what_is_wrong_with_actions_is_named(actions: Any, message: str) -> None
 )
 def test_what_is_wrong_with_a_batch_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        gym.VectorEnv(gym.tasks.cart_pole(), **arguments)
+        gym.VectorEnv(**{"task": gym.tasks.cart_pole()} | arguments)
     envs = gym.VectorEnv(gym.tasks.cart_pole(), 2)
     with pytest.raises(ValueError, match="expected 2 seeds"):
         envs.reset(seed=[1, 2, 3])

@@ -46,7 +46,7 @@ def test_pipes_and_huge_files_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     [
         ("robot.step", URDF, "unknown extension '.step'"),
         ("robot.sdf", URDF, "must have <sdf>"),
-        ("robot", URDF, "unknown extension ''"),
+        ("robot", URDF, "has no extension: expected one of"),
         ("robot.xml", "<scene/>", "must be one of <robot>, <sdf>, <mujoco>, got <scene>"),
         ("robot.xml", "", "got none"),
         ("robot.json", URDF, "is not JSON"),
@@ -67,6 +67,11 @@ def test_errors_are_value_errors_with_path_line_and_element() -> None:
     error = caught.value
     assert isinstance(error, fw.ModelImportError)
     assert (error.path, error.line) == (None, 1)
+
+
+def test_names_of_nothing_say_where_robots_are() -> None:
+    with pytest.raises(fw.ModelImportError, match=r"go2: file: does not exist \(names of robot_descriptions end in"):
+        fw.load("go2")
 
 
 def test_unknown_format() -> None:

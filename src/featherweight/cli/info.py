@@ -37,6 +37,8 @@ def find_model(
         model: Model = getattr(fw.models, name)()
         return model
     path = Path(name)
+    if path.suffix == ".npz":
+        raise ValueError(f"{name}: a motion or a state is no robot; featherweight view shows motions")
     if name.endswith("_description") and not path.exists():
         return fw.load(name, floating_base=floating_base, strict=strict, package_dirs=package_dirs)
     if not path.suffix and not path.exists():

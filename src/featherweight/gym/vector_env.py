@@ -62,6 +62,9 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
+        if not isinstance(task, Task):
+            names = "gymnasium.make_vec takes names" if isinstance(task, str) else "see fw.gym.tasks"
+            raise ValueError(f"task: expected a Task, got {task!r}; {names}")
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(f"num_envs must be a positive integer, got {num_envs!r}")
         if render_mode not in (None, "rgb_array"):

@@ -62,6 +62,9 @@ def load(
         path, arguments = found.path, {**found.arguments, **(arguments or {})} or None
         package_dirs = (*_each(package_dirs), *found.package_dirs)
     path = Path(path)
+    if not path.suffix and not path.exists():
+        others = "names of robot_descriptions end in _description, built-in robots are in fw.models"
+        raise ModelImportError("file", f"does not exist ({others})", path)
     text = files.read(path)
     format, directory = _format(path, text), path.absolute().parent
     text, format = _expanded(text, format, path, package_dirs, directory, arguments)
@@ -129,7 +132,8 @@ def _format(path: Path, text: bytes) -> Format:
         found, known = f"<{root}>" if root else "none", ", ".join(f"<{each}>" for each in _ROOTS)
         raise ModelImportError("file", f"the outermost element must be one of {known}, got {found}", path)
     known = ", ".join((*_SUFFIXES, ".xml", ".mjcf"))
-    raise ModelImportError("file", f"unknown extension {path.suffix!r}: expected one of {known}", path)
+    found = f"has the unknown extension {path.suffix!r}" if path.suffix else "has no extension"
+    raise ModelImportError("file", f"{found}: expected one of {known}", path)
 
 
 def _model(
