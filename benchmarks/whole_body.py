@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class Walker:
         standing = plant.rollout(plant.state(q=q), control=posture, n_steps=500, record=False).final
         standing = plant.state(q=standing.q)
         trunk = "robot/trunk" if robot == "quadruped" else "robot/torso"
-        task = _trot(sim, standing, posture) if robot == "quadruped" else _walk(sim, standing, posture)
+        task = _task(robot, sim, standing, trunk, posture)
         smoothing = fw.mpc.Smoothing(std=0.01, samples=samples)
         mpc = fw.mpc.ILQR(sim, task, nodes=25, smoothing=smoothing, control=posture, iterations=iterations)
         return cls(robot, mpc, plant, standing, trunk)
@@ -77,35 +77,44 @@ class Walker:
         return fw.mpc.run(self.mpc, self.plant, state, seconds, delay=DELAY, push=push, until=self.has_fallen)
 
 
-def _trot(sim: fw.Simulator, standing: fw.State, posture: Any) -> fw.mpc.Task:
-    task = fw.mpc.Task(sim, terminal=5.0)
-    feet, trunk = FEET["quadruped"], "robot/trunk"
-    lift = fw.mpc.trot(period=0.5, lift=0.06, height=_height(standing, feet[0]))
-    task.add("height", fw.mpc.frame_position(trunk, "z"), target=_height(standing, trunk), weight=15)
-    task.add("upright", fw.mpc.frame_axis(trunk, "z", "xy"), weight=6)
+@dataclass(frozen=True)
+class Gait:
+    """How a robot goes, and the weights of what it is asked for."""
+
+    lift: Callable[..., Any]
+    period: float  # [s]
+    height: float
+    upright: float
+    turn: tuple[float, float, float]
+    posture: float
+    rates: float
+    feet: float
+    effort: float
+    flat: float = 0.0  # of soles; zero: feet are points
+    balance: float = 0.0  # of the centre of mass, above the feet
+
+
+GAITS = {
+    "quadruped": Gait(fw.mpc.trot, 0.5, 15.0, 6.0, (0.6, 0.6, 1.5), 0.6, 0.02, 40.0, 0.4),
+    "humanoid": Gait(fw.mpc.walk, 0.8, 8.0, 5.0, (0.5, 0.5, 1.5), 0.7, 0.03, 30.0, 0.3, flat=4.0, balance=6.0),
+}
+
+
+def _task(robot: str, sim: fw.Simulator, standing: fw.State, trunk: str, posture: Any) -> fw.mpc.Task:
+    task, gait, feet = fw.mpc.Task(sim, terminal=5.0), GAITS[robot], FEET[robot]
+    lift = gait.lift(period=gait.period, lift=0.06, height=_height(standing, feet[0]))
+    task.add("height", fw.mpc.frame_position(trunk, "z"), target=_height(standing, trunk), weight=gait.height)
+    task.add("upright", fw.mpc.frame_axis(trunk, "z", "xy"), weight=gait.upright)
     task.add("speed", fw.mpc.frame_velocity(trunk, axes="local"), weight=2)
-    task.add("turn", fw.mpc.frame_angular_velocity(trunk, axes="local"), weight=[0.6, 0.6, 1.5])
-    task.add("posture", fw.mpc.joint_position("robot"), target=posture, weight=0.6)
-    task.add("rates", fw.mpc.joint_velocity("robot"), weight=0.02)
-    task.add("feet", fw.mpc.frame_position(feet, "z"), target=lift, weight=40)
-    task.add("effort", fw.mpc.control(), target=posture, weight=0.4)
-    return task
-
-
-def _walk(sim: fw.Simulator, standing: fw.State, posture: Any) -> fw.mpc.Task:
-    task = fw.mpc.Task(sim, terminal=5.0)
-    feet, torso = FEET["humanoid"], "robot/torso"
-    lift = fw.mpc.walk(period=0.8, lift=0.06, height=_height(standing, feet[0]))
-    task.add("height", fw.mpc.frame_position(torso, "z"), target=_height(standing, torso), weight=8)
-    task.add("upright", fw.mpc.frame_axis(torso, "z", "xy"), weight=5)
-    task.add("speed", fw.mpc.frame_velocity(torso, axes="local"), weight=2)
-    task.add("turn", fw.mpc.frame_angular_velocity(torso, axes="local"), weight=[0.5, 0.5, 1.5])
-    task.add("posture", fw.mpc.joint_position("robot"), target=posture, weight=0.7)
-    task.add("rates", fw.mpc.joint_velocity("robot"), weight=0.03)
-    task.add("feet", fw.mpc.frame_position(feet, "z"), target=lift, weight=30)
-    task.add("flat", fw.mpc.frame_axis(feet, "z", "xy"), weight=4)
-    task.add("balance", fw.mpc.center_of_mass("xy", above=feet), weight=6)
-    task.add("effort", fw.mpc.control(), target=posture, weight=0.3)
+    task.add("turn", fw.mpc.frame_angular_velocity(trunk, axes="local"), weight=list(gait.turn))
+    task.add("posture", fw.mpc.joint_position("robot"), target=posture, weight=gait.posture)
+    task.add("rates", fw.mpc.joint_velocity("robot"), weight=gait.rates)
+    task.add("feet", fw.mpc.frame_position(feet, "z"), target=lift, weight=gait.feet)
+    if gait.flat:
+        task.add("flat", fw.mpc.frame_axis(feet, "z", "xy"), weight=gait.flat)
+    if gait.balance:
+        task.add("balance", fw.mpc.center_of_mass("xy", above=feet), weight=gait.balance)
+    task.add("effort", fw.mpc.control(), target=posture, weight=gait.effort)
     return task
 
 
