@@ -28,7 +28,13 @@ def main() -> None:
     print(f"installed: {size:.1f} MB (at most {MOST_MEGABYTES:g} MB)")
     assert size <= MOST_MEGABYTES
 
+    began = time.perf_counter()
     model = fw.models.quadruped()
+    page = fw.view(model, open_browser=False)
+    tau = fw.gravity_forces(model, model.neutral())
+    assert page.stat().st_size > 1e5 and tau.shape == (model.nv,)
+    print(f"the README's first example: {time.perf_counter() - began:.2f} s")
+
     a = fw.aba(model, model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
     assert abs(a[2] + 9.81) < 1e-12
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
