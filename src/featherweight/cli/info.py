@@ -68,6 +68,9 @@ def describe(model: Model) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+_LEGEND = "q, v: places in the vectors of coordinates and velocities; rad and N m where a joint turns, m and N where it slides"
+
+
 def _joint_table(model: Model) -> str:
     if not model.joints:
         return "no joint moves"
@@ -94,7 +97,7 @@ def _joint_table(model: Model) -> str:
         )
         for joint in model.joints
     ]
-    return _table([head, *rows])
+    return f"{_table([head, *rows])}\n{_LEGEND}"
 
 
 def _link_tree(model: Model) -> str:
