@@ -68,7 +68,9 @@ def describe(model: Model) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-_LEGEND = "q, v: places in the vectors of coordinates and velocities; rad and N m where a joint turns, m and N where it slides"
+_LEGEND = (
+    "q, v: places in the coordinates and velocities; units: rad and N m where a joint turns, m and N where it slides"
+)
 
 
 def _joint_table(model: Model) -> str:
