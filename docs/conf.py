@@ -62,6 +62,7 @@ CONTENTS = {
             "control",
             "mpc",
             "policies",
+            "planning",
         ),
         *("constraints", "which-algorithm", "delassus", "derivatives", "step_derivatives", "smoothing"),
         *("reliability", "coming-from-mujoco", "coming-from-pinocchio", "file_format", "api/index"),

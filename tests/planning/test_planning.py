@@ -140,6 +140,8 @@ def test_what_cannot_be_is_named(problem: Problem) -> None:
     near = Near("block", (0.5, 0.0), within=0.05)
     with pytest.raises(ValueError, match=r"hand: the scene has no link or frame 'arm/flang'.*'arm/flange'"):
         Problem(sim, hand="arm/flang", goal=near)
+    with pytest.raises(ValueError, match=r"0\.04 s must be a multiple of its step"):
+        Problem(fw.Simulator(sim.scene, dt=3e-3, integrator="implicit"), hand="arm/flange", goal=near)
     with pytest.raises(ValueError, match="goal: the scene has no link or frame 'blok'"):
         Problem(sim, hand="arm/flange", goal=Near("blok", (0.5, 0.0), within=0.05))
     with pytest.raises(ValueError, match="the hand cannot hold it"):

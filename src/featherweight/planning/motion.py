@@ -7,10 +7,8 @@ import numpy as np
 from .. import _core
 from ..arrays import Array
 from ..kinematics.logarithms import log3
-from .problem import Problem, View
+from .problem import KNOT, Problem, View
 
-#: [s] between knots of a motion.
-KNOT = 0.04
 #: Damping of inverse kinematics [m], and how strongly joints are drawn to the middle of their range per knot.
 _DAMPING, _PULL = 0.03, 0.02
 

@@ -18,6 +18,9 @@ from ..records import Record
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
 
+#: [s] Between knots of the motions of a hand.
+KNOT = 0.04
+
 Face = Literal["x", "-x", "y", "-y"]
 
 #: Which way each face of a tool looks, as an angle about its vertical.
@@ -114,6 +117,8 @@ class Problem:
     ) -> None:
         if not isinstance(sim, Simulator):
             raise ValueError(f"sim: expected a Simulator, got {sim!r}")
+        if abs(KNOT / sim.dt - round(KNOT / sim.dt)) > 1e-9:
+            raise ValueError(f"sim: {KNOT:g} s must be a multiple of its step, which is {sim.dt:g} s")
         known = (*sim.model.link_names, *sim.model.frame_names)
         if not isinstance(goal, Near):
             raise ValueError(f"goal: expected a planning.Near, got {goal!r}")

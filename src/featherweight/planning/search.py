@@ -21,9 +21,9 @@ from ..errors import PlanningError
 from ..progress import progress_bar
 from ..simulation.state import State
 from .following import Event, followed
-from .motion import KNOT, controls_along
+from .motion import controls_along
 from .plan import Plan, Stage, Verdict, check
-from .problem import Problem, View
+from .problem import KNOT, Problem, View
 from .skills import Parameter, Skill, skills_for
 
 #: Samples of a skill at a time, how many of them are kept, and how often they are drawn.
