@@ -301,3 +301,48 @@ def test_what_is_wrong_is_named(both: fw.Simulator) -> None:
         scene.constrain(fw.PointConstraint("ball"), switch="a")
     with pytest.raises(ValueError, match="expected tau"):
         both.rollout(state, n_steps=1, policy=lambda now: (None, None, None, None))
+
+
+def test_a_load_cell_feels_what_is_held() -> None:
+    switched, always, never = workshop(grasp=GRASP), workshop(GRASP), workshop()
+    cell = fw.ForceTorque("arm/joint_7")
+    felt = [
+        cell.read(sim.rollout(state, n_steps=30).final)
+        for sim, state in (
+            (switched, switched.state().switched(grasp=True)),
+            (always, always.state()),
+            (switched, switched.state()),
+            (never, never.state()),
+        )
+    ]
+    for a, b in (felt[:2], felt[2:]):
+        np.testing.assert_allclose(a.force, b.force, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(a.torque, b.torque, rtol=0, atol=1e-6)
+    assert np.abs(felt[0].force - felt[2].force).max() > 0.1
+
+
+def test_environments_that_start_anew_hold_nothing(both: fw.Simulator) -> None:
+    state = both.state(3).switched(grasp=True)
+    core = state._core.copy()
+    core.restart(np.array([1]), np.array(state.q[1:2]), np.zeros((1, both.model.nv)))
+    assert core.switches[:, 0].tolist() == [1.0, 0.0, 1.0]
+    np.testing.assert_array_equal(core.grips[1], both.state()._core.grips[0])
+
+
+def test_who_goes_on_from_q_and_v_alone_refuses_what_is_held() -> None:
+    scene = fw.Scene()
+    scene.motor(scene.add(fw.models.pendulum(), name="pole"))
+    scene.constrain(fw.FrameConstraint("pole/tip"), switch="stop")
+    sim = fw.Simulator(scene, dt=0.02)
+    held = sim.state().switched(stop=True)
+    task = fw.mpc.Task(sim)
+    task.add("angle", fw.mpc.joint_position(), target=0.5)
+    with pytest.raises(ValueError, match="goes on from q and v alone, and the switch 'stop' is on"):
+        fw.mpc.PredictiveSampling(sim, task, nodes=5, knots=3).update(held)
+    with pytest.raises(ValueError, match="the switch 'stop' is on"):
+        fw.smooth_step(sim, held, control=[0.0], sigma=0.01, samples=4)
+
+
+def test_files_of_other_tools_leave_switched_constraints_out_and_say_so() -> None:
+    with pytest.warns(UserWarning, match="with the switch 'grasp'"):
+        fw.to_mjcf(workshop(grasp=GRASP).scene)

@@ -11,6 +11,7 @@ from ..checks import at_least
 from ..core_tables import StepReports
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
+from ..simulation.switches import check_all_off
 from .plan import Plan
 from .residuals import numbers_of
 from .task import Task
@@ -72,6 +73,7 @@ class Horizon:
         q, v = np.reshape(state.q, -1), np.reshape(state.v, -1)
         if np.any(state.failed) or not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise ValueError("state: its environment failed, so there is nothing to plan from")
+        check_all_off("state", state)
         return self.sim.state(q=q, v=v)
 
     def controls(self, control: ArrayLike) -> Array:

@@ -62,6 +62,13 @@ def turn(core: _core.Environments, simulator: Simulator, flags: Flags) -> bool:
     return changed
 
 
+def check_all_off(what: str, state: State) -> None:
+    """Refuses states with constraints that are switched on, for those who go on from q and v alone."""
+    on = (state._core.switches > 0.0).any(axis=0)
+    for k in np.flatnonzero(on)[:1].tolist():
+        raise ValueError(f"{what}: goes on from q and v alone, and the switch {state.simulator.switches[k]!r} is on")
+
+
 def _hold(simulator: Simulator, constraint: SceneConstraint, q: Array) -> Array:
     """(n, 7) poses of the second frame where the first is, at q (n, nq)."""
     X = np.asarray(_core.forward_kinematics(simulator.model, np.ascontiguousarray(q)))

@@ -13,6 +13,7 @@ from ..arrays import Array, real_numbers
 from ..records import Record
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
+from ..simulation.switches import check_all_off
 from ..simulation.trajectory import Trajectory
 from .estimators import ORDERS, Estimate, Order, estimate, mean_of, noise
 
@@ -128,6 +129,7 @@ def _start(sim: Simulator, state: State, changes: _Noise) -> State:
     q = np.tile(state.q, (n, 1))
     if "q" in changes.sigma:
         q = sim.model.integrate(q, changes.both("q"))
+    check_all_off("state", state)
     batch = sim.state(n, q=q, v=np.tile(state.v, (n, 1)) + changes.both("v"))
     own = state.parameters
     given: dict[str, Any] = {name: getattr(own, name) for name in ("friction", "gains", "gravity", "masses")}
