@@ -85,14 +85,16 @@ struct StepWorkspace {
   S *aim, *guided_speed;      // of guided rows: speeds without and with their impulses; null: there are none
   HeldSystem<S> held;
   MomentaWorkspace<S> momenta;
-  S* unheld;                    // velocities without any impulses, where something is held
-  S *impelled, *renewed;        // what impulses change them by, and what they are next: see settle.hpp
-  S *cause, *cause_before;      // Y^T lambda that would cause the velocities with those of what is held
-  S* closing;                   // Y^T lambda of what is held
-  S *held_impulse, *reaction;   // of rows that are held: against velocities and openings; against all other impulses
-  S *drift_impulse, *drifting;  // of rows, and Y^T lambda: what brings together what is apart, in coordinates
-  S drifts;                     // largest of that [m or rad]
-  S* correction;                // of rows, against the impulses that separate
+  S* unheld;                       // velocities without any impulses, where something is held
+  S *impelled, *renewed;           // what impulses change them by, and what they are next: see settle.hpp
+  S *cause, *cause_before;         // Y^T lambda that would cause the velocities with those of what is held
+  S *straight_v, *straight_apart;  // where coordinates may move without what separates: see correct.hpp
+  S *with_q, *with_v;              // and where they moved with it
+  S* closing;                      // Y^T lambda of what is held
+  S *held_impulse, *reaction;      // of rows that are held: against velocities and openings; against all other impulses
+  S *drift_impulse, *drifting;     // of rows, and Y^T lambda: what brings together what is apart, in coordinates
+  S drifts;                        // largest of that [m or rad]
+  S* correction;                   // of rows, against the impulses that separate
   Bound<S>* bounds;
   int* near_pairs;  // pairs near in each lane
   int* near_rows;   // and joint rows
@@ -191,7 +193,9 @@ struct StepWorkspace {
                      &correction})
       *each = arena.take<S>(scene.held.n_rows);
     for (S** each : {&aim, &guided_speed}) *each = scene.held.guides ? arena.take<S>(scene.held.n_rows) : nullptr;
-    for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting})
+    straight_apart = arena.take<S>(scene.held.n_rows);
+    with_q = arena.take<S>(scene.held.n_rows ? tree.nq : 0);
+    for (S** each : {&unheld, &cause, &cause_before, &closing, &drifting, &straight_v, &with_v})
       *each = arena.take<S>(scene.held.n_rows ? tree.nv : 0);
     bounds = arena.take<Bound<S>>(scene.n_shapes);
     near_pairs = arena.take<int>(static_cast<std::size_t>(width_of<S>) * scene.n_pairs);

@@ -108,3 +108,35 @@ def test_a_straight_arm_that_is_held_is_not_thrown_by_its_limits(bend: float) ->
     assert np.abs(moved).max() <= 1.2 * 2.0 * DT  # two radians per second, and what the curve of the way leaves open
     assert motion.final.closure_error < 1e-9
     assert motion.unconverged == 0
+
+
+def shoulder_on_a_slide(bend: float, slide_damping: float) -> fw.Scene:
+    """An arm of two links of a metre, bent by so much, on a lift 4 cm below its limit and a slide; its hand is held."""
+    builder = fw.ModelBuilder("arm", gravity=(0.0, 0.0, 0.0))
+    for name in ("cart", "lift"):
+        builder.link(name, mass=10.0, inertia=np.ones(3))
+    builder.joint("slide", "prismatic", "world", "cart", axis="x", damping=slide_damping)
+    builder.joint("up", "prismatic", "cart", "lift", axis="z", lower=0.04, upper=1.0, damping=100.0)
+    above, at = "lift", 0.0
+    for k, angle in enumerate((bend, -2.0 * bend)):
+        builder.link(f"arm_{k}", mass=1.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.ones(3))
+        builder.joint(f"turn_{k}", "revolute", above, f"arm_{k}", axis="y", placement=(at, 0, 0), start=[angle])
+        above, at = f"arm_{k}", 1.0
+    scene = fw.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(builder.build(), name="arm")
+    scene.constrain(fw.PointConstraint("arm/arm_1", offset=(1.0, 0, 0), position=(2.0 * np.cos(bend), 0, 0)))
+    return scene
+
+
+@pytest.mark.filterwarnings("ignore:.*beyond its limit")
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])
+def test_a_limit_gives_way_where_no_posture_meets_it(integrator: Any) -> None:
+    """A straight arm reaches no farther, and its base does not move: the hand is held, the lift stays where it is."""
+    sim = fw.Simulator(shoulder_on_a_slide(0.0, 1e11), dt=DT, integrator=integrator)
+    motion = sim.rollout(sim.state(), n_steps=300)
+    assert motion.unconverged == 0 and motion.final.closure_error < 1e-6
+    assert motion.final.limit_violation > 0.02
+    bent = fw.Simulator(shoulder_on_a_slide(0.3, 1e11), dt=DT, integrator=integrator)
+    motion = bent.rollout(bent.state(), n_steps=600)
+    assert motion.unconverged == 0 and motion.final.closure_error < 1e-9
+    assert motion.final.limit_violation < 1e-6
