@@ -131,7 +131,7 @@ def imitate(
     until then gave. Needs the extra ``featherweight[gym]``.
 
     >>> def upright(world: fw.gym.World) -> fw.gym.Array:  # balance a pole: (n, 1) controls
-    ...     return world.q @ np.array([[0.1], [3.0]]) + world.v @ np.array([[0.2], [0.8]])
+    ...     return np.asarray(np.hstack([world.q, world.v]) @ [[0.1], [3.0], [0.2], [0.8]], dtype=np.float64)
     >>> fit = fw.learn.Regression(hidden=(32,), library="numpy")
     >>> result = fw.learn.imitate(fw.gym.tasks.cart_pole(), upright, labels=500, rounds=2, learner=fit)
     >>> result.score, result.labels

@@ -28,7 +28,7 @@ class Learner(Protocol):
     """Whatever makes policies for :func:`imitate`.
 
     >>> def by_least_squares(observations: fw.gym.Array, actions: fw.gym.Array, seed: int) -> fw.learn.Policy:
-    ...     weights = np.linalg.lstsq(observations, actions, rcond=None)[0]
+    ...     weights = np.linalg.lstsq(observations, actions, rcond=None)[0].astype(np.float64)
     ...     n = observations.shape[1]
     ...     return fw.learn.Policy((weights,), (np.zeros(weights.shape[1]),), np.zeros(n), np.ones(n), output="clip")
     >>> learner: fw.learn.Learner = by_least_squares
