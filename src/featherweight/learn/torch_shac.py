@@ -61,7 +61,7 @@ class Learner:
         self.windows = 0
         self.scores: list[Score] = []
         self._best = first
-        self._since = np.zeros(4)  # the last look: rewards, gradients, shares of first order, CPU time
+        self._since = np.zeros(5)  # the last look: windows, rewards, gradients, shares of first order, CPU time
         envs.reset(seed=asked.seed)
 
     @property
@@ -90,7 +90,7 @@ class Learner:
             self._teach(self._normal(window.observed), targets, rng)
             self._learn_scale(window.observed)
         self.windows += 1
-        self._since += (float(window.rewards.mean()), gradient, share, clock.process_time() - began)
+        self._since += (1.0, float(window.rewards.mean()), gradient, share, clock.process_time() - began)
         if self.windows % self._asked.every == 0 or self.windows == self._asked.windows:
             self._look()
 
@@ -220,16 +220,13 @@ class Learner:
         weights, biases = zip(*layers_of(self._actor), strict=True)
         policy = Policy(weights, biases, self._mean, self._deviation)
         held = evaluate(self._task, policy, episodes=self._asked.episodes, seed=self._asked.seed + HELD_OUT, workers=0)
-        score = float(held.returns.mean())
+        score, spread = float(held.returns.mean()), float(held.returns.std())
         if not self.scores or score > max(each.score for each in self.scores):
             self._best = policy
-        self._since[3] += clock.process_time() - began
-        past = self.windows - (self.scores[-1].samples if self.scores else 0) // (
-            self._asked.num_envs * self._asked.horizon
-        )
-        reward, gradient, share = (self._since[:3] / past).tolist()
-        fallen, spread = int(held.terminated.sum()), float(held.returns.std())
-        spent = float(self._since[3])
+        windows, *sums, spent = self._since.tolist()
+        reward, gradient, share = (x / windows for x in sums)
+        spent += clock.process_time() - began
+        fallen = int(held.terminated.sum())
         self.scores.append(Score(self._samples, score, spread, fallen, reward, gradient, share, spent))
         self._since[:] = 0.0
 
