@@ -293,3 +293,12 @@ def test_what_is_wrong_is_named() -> None:
             hung().strut("wrong", points, **options)
     with pytest.raises(fw.ModelError, match=r"strut 'astray'.*'ship'"):
         hung().strut("astray", points, bends=[fw.Bend(0, "ship", "sphere", 0.1)]).build()
+
+
+def test_a_strut_over_three_branches_is_named() -> None:
+    builder = ModelBuilder("three")
+    for name in "abc":
+        builder.solid(name, "sphere", (0.1,), mass=1.0).joint(name, "continuous", "world", name, axis="z")
+    builder.strut("net", [(name, (0.1, 0, 0)) for name in "abc"], range=(0.0, 1.0))
+    with pytest.raises(ValueError, match=r"strut 'three/net': .*two branches at most, this one has 3"):
+        fw.Simulator(builder.build())

@@ -81,7 +81,7 @@ def test_what_starts_beyond_comes_back_and_says_so() -> None:
 
 
 def test_three_branches_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="two branches at most"):
+    with pytest.raises(ValueError, match=r"tendon '.*': .*two branches at most, this one has 3"):
         fw.Simulator(sliders(3, range=(0.0, 1.0)))
     with pytest.raises(ValueError, match="limits or dry friction of tendons"):
         fw.Simulator(sliders(range=(-1.0, 1.0)), integrator="rk4")

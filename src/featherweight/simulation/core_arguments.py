@@ -12,6 +12,7 @@ from ..arrays import Array
 from ..model.model import Model
 from ..scene.compiled import CompiledScene, CompiledShape
 from .actuation import Actuation
+from .branches import check_branches
 from .immersion import in_medium
 from .lifts import lifts
 from .struts import strut_rows, struts
@@ -66,6 +67,10 @@ def _tendon_rows(model: Model) -> Iterator[tuple[str, list[tuple[int, float]], f
         terms = [(model.joint(name).v_slice.start, x) for name, x in pairs if x != 0.0]
         if not terms:
             continue
+        if tendon.range is not None or tendon.friction > 0.0:
+            driven = {name for name, x in zip(tendon.joints, tendon.coefficients, strict=True) if x != 0.0}
+            over = [joint.child for joint in model.description.joints if joint.name in driven]
+            check_branches(f"tendon {tendon.name!r}", model, over)
         lower, upper = tendon.range or (-np.inf, np.inf)
         if np.isfinite(lower):
             yield "lower_limit", terms, lower

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import Array
 from ..model.description import WORLD
 from ..model.model import Model
+from .branches import check_branches
 
 if TYPE_CHECKING:
     from .simulator import Simulator
@@ -49,6 +50,9 @@ def strut_rows(model: Model) -> Iterator[tuple[str, int, float]]:
     """Limits and dry friction of struts: kind, strut, bound."""
     for k, strut in enumerate(model.description.struts):
         lower, upper = strut.range or (-np.inf, np.inf)
+        if strut.range is not None or strut.friction > 0.0:
+            over = [*(link for link, _ in strut.points), *(bend.link for bend in strut.bends)]
+            check_branches(f"strut {strut.name!r}", model, over)
         if 0.0 < lower < np.inf:
             yield "lower_limit", k, lower
         if np.isfinite(upper):
