@@ -229,7 +229,7 @@ def test_files_of_another_format_are_refused(sim: fw.Simulator, tmp_path: Path) 
     np.savez(tmp_path / "old.npz", format=2, q=np.zeros((1, 3)))
     with pytest.raises(ValueError, match=r"old\.npz: saved by another version, format 2"):
         fw.State.load(sim, tmp_path / "old.npz")
-    np.savez(tmp_path / "part.npz", format=4, q=np.zeros((1, 3)))
+    np.savez(tmp_path / "part.npz", format=5, q=np.zeros((1, 3)))
     with pytest.raises(ValueError, match=r"part\.npz: not a saved state, time, single, v, .* missing"):
         fw.State.load(sim, tmp_path / "part.npz")
 
