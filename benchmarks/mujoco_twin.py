@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,12 +22,20 @@ def mujoco_installed() -> bool:
 
 
 def mujoco_twin(motion: Motion, stack: ExitStack, num_threads: int = 1) -> MujocoTwin | None:
-    """The motion as MuJoCo has it, ended by ``stack``; None where MuJoCo is not installed."""
+    """The motion as MuJoCo has it, ended by ``stack``; None where MuJoCo is not installed, or refuses the robot."""
     if not mujoco_installed():
         return None
-    twin = MujocoTwin(motion, num_threads)
+    try:
+        twin = MujocoTwin(motion, num_threads)
+    except RefusedRobotError as error:
+        print(f"note: {error}", file=sys.stderr)
+        return None
     stack.callback(twin.close)
     return twin
+
+
+class RefusedRobotError(ValueError):
+    """MuJoCo does not load a robot, as one whose inertia has no positive eigenvalues."""
 
 
 class MujocoTwin:
@@ -39,7 +48,12 @@ class MujocoTwin:
         self.mujoco: Any = importlib.import_module("mujoco")
         rollout: Any = importlib.import_module("mujoco.rollout")
         self.motion = motion
-        self.model = self.mujoco.MjModel.from_xml_string(fw.to_mjcf(motion.scene, dt=DT, strict=True, fuse=True))
+        scene = fw.to_mjcf(motion.scene, dt=DT, strict=True, fuse=True)
+        try:
+            self.model = self.mujoco.MjModel.from_xml_string(scene)
+        except ValueError as error:
+            reason = str(error).splitlines()[0]
+            raise RefusedRobotError(f"motion {motion.name!r}: MuJoCo refuses it: {reason}") from error
         if motion.integrator == "implicit":
             self.model.opt.integrator = self.mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         ours = motion.scene.model
