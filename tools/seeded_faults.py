@@ -55,7 +55,7 @@ FAULTS = (
           'for name in ("q", "q_start"):', "for name in ():", "tests/robustness/test_saved_states.py"),
     Fault("python: files written in place", "src/featherweight/files.py",
           "if mode is not None and not stat.S_ISREG(mode):", "if True:", "tests/robustness/test_written_files.py"),
-    Fault("python: an interrupt forgets where it was", f"{SIMULATION}/simulator.py",
+    Fault("python: an interrupt forgets where it was", f"{SIMULATION}/rollouts.py",
           "else at.core.copy()", "else at.core", "tests/robustness/test_interrupts.py tests/simulation"),
     Fault("python: a rollout's gradient forgets all states but the last", f"{SIMULATION}/derivatives.py",
           "            x += np.concatenate([dq[:, k], dv[:, k]], axis=1)",

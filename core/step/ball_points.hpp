@@ -22,6 +22,22 @@ struct Triple {
   FW_INLINE void operator-=(const Triple& b) { e[0] -= b.e[0], e[1] -= b.e[1], e[2] -= b.e[2]; }
 };
 
+// What two of them couple by: row r of the one and column c of the other at [3 * c + r], a sum over what both act on.
+template <class S>
+struct Block3 {
+  S e[9];
+
+  FW_INLINE Block3() {
+    for (S& x : e) x = S(0);
+  }
+  FW_INLINE void add(const Triple<S>& a, const Triple<S>& b) {
+#pragma GCC unroll 3
+    for (int c = 0; c < 3; ++c)
+#pragma GCC unroll 3
+      for (int r = 0; r < 3; ++r) e[3 * c + r] += a.e[r] * b.e[c];
+  }
+};
+
 template <class S>
 struct BallPoint {
   const double* axes;  // t1, t2 and the normal
@@ -44,7 +60,7 @@ class BallPoints {
       : scene_(scene), motion_(motion), points_(arena.take<BallPoint<S>>(scene.n_balls)) {
     const std::size_t n = scene.n_balls, n_blocks = n * (n + 1) / 2;
     y_ = arena.take<Triple<S>>(n * (scene.most_contact_dofs / 2));
-    blocks_ = arena.take<Block3>(n_blocks);
+    blocks_ = arena.take<Block3<S>>(n_blocks);
     known_ = arena.take<bool>(n_blocks);
   }
 
@@ -72,7 +88,6 @@ class BallPoints {
     point.before = motion_.before ? dot(velocity_at(motion_.before[point.link], point.r), normal) : S(0);
   }
 
-  const Scene& scene() const { return scene_; }
   const BallPoint<S>& operator[](int ball) const { return points_[ball]; }
 
   // Its rows are walked to the root, unless they are already.
@@ -99,14 +114,11 @@ class BallPoints {
   }
 
  private:
-  struct Block3 {
-    S e[9];
-  };
   const Scene& scene_;
   const FreeMotion<S>& motion_;
   BallPoint<S>* points_;
   Triple<S>* y_;
-  Block3* blocks_;
+  Block3<S>* blocks_;
   bool* known_;
 
   [[gnu::noinline]] void walk(int ball) {
@@ -126,14 +138,9 @@ class BallPoints {
   [[gnu::noinline]] void couple(int ball, int other, int k) {
     const BallPoint<S>&a = walked(ball), &b = walked(other);
     const int n = ball == other ? a.count : shared_dofs(scene_, a.link, b.link);
-    S sum[9];
-    for (S& x : sum) x = S(0);
-    for (int f = 0; f < n; ++f)
-#pragma GCC unroll 3
-      for (int c = 0; c < 3; ++c)
-#pragma GCC unroll 3
-        for (int r = 0; r < 3; ++r) sum[3 * c + r] += a.y[f].e[r] * b.y[f].e[c];
-    for (int i = 0; i < 9; ++i) blocks_[k].e[i] = sum[i];
+    Block3<S> sum;
+    for (int f = 0; f < n; ++f) sum.add(a.y[f], b.y[f]);
+    blocks_[k] = sum;
     known_[k] = true;
   }
 

@@ -48,12 +48,11 @@ struct ThreadMemory {
 // As many environments at a time as the widest registers hold.
 void cut_into_tiles(std::vector<SceneRun>& runs) {
   constexpr std::size_t tile_size = 8;
-  for (std::size_t k = 0; k < runs.size(); ++k) {
-    const SceneRun run = runs[k];
-    if (run.end - run.begin <= tile_size) continue;
-    runs[k].end = run.begin + tile_size;
-    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(k) + 1, {runs[k].end, run.end, run.scene});
-  }
+  std::vector<SceneRun> tiles;
+  for (const SceneRun& run : runs)
+    for (std::size_t begin = run.begin; begin < run.end; begin += tile_size)
+      tiles.push_back({begin, std::min(begin + tile_size, run.end), run.scene});
+  runs.swap(tiles);
 }
 
 Environments::Environments(std::shared_ptr<const Simulation> simulation, std::size_t batch)

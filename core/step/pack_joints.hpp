@@ -23,7 +23,7 @@ class PackJoints {
     const int n_dofs = is_possible_ ? scene.tree.nv : 0;
     y_ = arena.take<Triple<S>>(static_cast<std::size_t>(most_places) * n_dofs);
     path_ = arena.take<S>(n_dofs);
-    blocks_ = arena.take<Block3>(static_cast<std::size_t>(most_places) * (scene.n_balls + most_places));
+    blocks_ = arena.take<Block3<S>>(static_cast<std::size_t>(most_places) * (scene.n_balls + most_places));
   }
 
   // How many places the rows of an environment take; a negative number: they do not fit.
@@ -91,13 +91,13 @@ class PackJoints {
 
   // Row r of a place and column c of a ball, or of a place before it or itself, at [3 * c + r].
   const S* block(int place, const BallPoint<S>& ball, int at) {
-    Products products;
+    Block3<S> products;
     const Triple<S>* const y = y_ + place * scene_.tree.nv;
     for_path(scene_, ball.link, ball.count, [&](int k, int f) FW_LAMBDA_INLINE { products.add(y[f], ball.y[k]); });
     return keep(products, place, at);
   }
   const S* block(int place, int other) {
-    Products products;
+    Block3<S> products;
     const int nv = scene_.tree.nv;
     for (int f = 0; f < nv; ++f) products.add(y_[place * nv + f], y_[other * nv + f]);
     return keep(products, place, scene_.n_balls + other);
@@ -113,9 +113,6 @@ class PackJoints {
   }
 
  private:
-  struct Block3 {
-    S e[9];
-  };
   static constexpr int no_row = 1 << 30;
   static constexpr int most_dofs = 64;  // robots; places are over all degrees of freedom
 
@@ -123,9 +120,9 @@ class PackJoints {
   const FreeMotion<S>& motion_;
   bool is_possible_;
   int n_places_ = 0;
-  Triple<S>* y_;    // of places, along all degrees of freedom
-  S* path_;         // y of one row, from the root to its joint
-  Block3* blocks_;  // of each place: with balls, then with places
+  Triple<S>* y_;       // of places, along all degrees of freedom
+  S* path_;            // y of one row, from the root to its joint
+  Block3<S>* blocks_;  // of each place: with balls, then with places
 
   // A force along one degree of freedom.
   struct Along {
@@ -141,22 +138,10 @@ class PackJoints {
     walk_inward(scene_, AllLanes<S>{}, motion_.dofs, term.link, none, path_, Along{term.dof, term.coefficient * sign});
   }
 
-  struct Products {
-    S sum[9];
-    FW_INLINE Products() {
-      for (S& x : sum) x = S(0);
-    }
-    FW_INLINE void add(const Triple<S>& a, const Triple<S>& b) {
-#pragma GCC unroll 3
-      for (int c = 0; c < 3; ++c)
-#pragma GCC unroll 3
-        for (int r = 0; r < 3; ++r) sum[3 * c + r] = sum[3 * c + r] + a.e[r] * b.e[c];
-    }
-  };
-  const S* keep(const Products& products, int place, int at) {
-    S* const block = blocks_[place * (scene_.n_balls + most_places) + at].e;
-    for (int i = 0; i < 9; ++i) block[i] = products.sum[i];
-    return block;
+  const S* keep(const Block3<S>& products, int place, int at) {
+    Block3<S>& block = blocks_[place * (scene_.n_balls + most_places) + at];
+    block = products;
+    return block.e;
   }
 };
 

@@ -45,7 +45,9 @@ class PackPoints {
     reach_ = S(DetectTuning::resting_reach);
     for (int lane = 0; lane < pack.count; ++lane) {
       const ContactList& contacts = job.contacts[pack.first + static_cast<std::size_t>(lane)];
-      solved[lane] = look[lane] && is_simple(job, contacts, LaneOf<S>{lane}, w);
+      double reach = DetectTuning::resting_reach;
+      solved[lane] = look[lane] && is_simple(job, contacts, LaneOf<S>{lane}, w, reach);
+      LaneOf<S>{lane}.set(reach_, reach);
       for (int k = 0; k < contacts.count && solved[lane]; ++k)
         if (contacts.data[k].ball >= 0) touches_[contacts.data[k].ball] = true;
     }
@@ -57,6 +59,9 @@ class PackPoints {
       set_laws(job, w);
       set_matrix(w.balls);
       solve_pack(problem_, job.options.tolerance, most_steps(job.options), alone_, alone_G_);
+    } else {
+      problem_.of = {S(0), S(0), S(0), S(0), S(0)};
+      problem_.scale = S(1), left_out_ = S(-1);
     }
     for (int lane = 0; lane < pack.count; ++lane)
       if (solved[lane]) solved[lane] = scatter(job, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane}, w);
@@ -95,9 +100,9 @@ class PackPoints {
     return options.max_newton_iterations < most ? options.max_newton_iterations : most;
   }
 
-  // Balls that touch, a few joints, and nothing else that matters yet. Raises the reach of the environment by the
-  // others.
-  bool is_simple(const RolloutJob& job, const ContactList& contacts, LaneOf<S> lane, const StepWorkspace<S>& w) {
+  // Balls that touch, a few joints, and nothing else that matters yet. reach: of the environment, which contacts raise.
+  bool is_simple(const RolloutJob& job, const ContactList& contacts, LaneOf<S> lane, const StepWorkspace<S>& w,
+                 double& reach) const {
     const Scene& scene = *job.scene;
     const int* const near = w.near_rows + lane.lane * scene.n_joint_rows;
     const int n_places = joints_.places_of(near, w.n_near_rows[lane.lane]);
@@ -108,16 +113,14 @@ class PackPoints {
     }
     if (n_places < 0 || contacts.count - n_others + n_places > most_pack_points) return false;
     if (n_others == 0) return !w.doubts[lane.lane];
-    double reach = DetectTuning::resting_reach;
     for (int k = 0; k < contacts.count; ++k) {
-      const double up_to = DetectTuning::resting_reach - 2 * opening_speed(contacts.data[k], lane, w);
+      const double up_to = DetectTuning::resting_reach - 2 * opening_speed(scene, contacts.data[k], lane, w);
       reach = up_to > reach ? up_to : reach;
     }
     for (int k = 0; k < contacts.count; ++k) {
       const Contact& c = contacts.data[k];
-      if (c.ball < 0 && !(c.gap > 0 && opening_speed(c, lane, w) + c.gap / job.dt > reach)) return false;
+      if (c.ball < 0 && !(c.gap > 0 && opening_speed(scene, c, lane, w) + c.gap / job.dt > reach)) return false;
     }
-    lane.set(reach_, reach);
     return true;
   }
   // Of joint rows.
@@ -125,9 +128,9 @@ class PackPoints {
     return job.joint_impulses + environment * static_cast<std::size_t>(job.scene->n_kept);
   }
   // Without impulses.
-  static double opening_speed(const Contact& c, LaneOf<S> lane, const StepWorkspace<S>& w) {
+  static double opening_speed(const Scene& scene, const Contact& c, LaneOf<S> lane, const StepWorkspace<S>& w) {
     if (c.ball >= 0) return lane(w.balls[c.ball].velocity[2]);
-    return FW_ISA::opening_speed<S>(w.balls.scene(), w.motion, nullptr, lane, c);
+    return FW_ISA::opening_speed<S>(scene, w.motion, nullptr, lane, c);
   }
 
   // The points of balls that touch in some lane, in their order, then places of joints; none is there yet.
@@ -205,19 +208,16 @@ class PackPoints {
     const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
     const int* const near = w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows;
     const int n_near = w.n_near_rows[lane.lane];
-    if (contacts.count > 0 || n_near > 0) {
-      const double residual = problem_.n ? lane(problem_.of.residual) / lane(problem_.scale) : 0;
+    if (contacts.count + n_near > 0) {
+      const double residual = lane(problem_.of.residual) / lane(problem_.scale);
       if (!(residual <= job.options.tolerance)) return false;
-      report.last.residual = residual;
-    }
-    if (problem_.n > 0 && (contacts.count > 0 || n_near > 0)) {
-      report.last.primal = lane(problem_.of.primal), report.last.dual = lane(problem_.of.dual);
-      report.last.complementarity = lane(problem_.of.complementarity);
+      report.last.residual = residual, report.last.primal = lane(problem_.of.primal);
+      report.last.dual = lane(problem_.of.dual), report.last.complementarity = lane(problem_.of.complementarity);
       report.last.newton = static_cast<int>(lane(problem_.of.steps));
     }
     report.contacts = contacts.count;
     w.separates[lane.lane] = false, w.n_pushes[lane.lane] = 0;
-    w.left_out[lane.lane] = problem_.n > 0 && lane(left_out_) > 0 && contacts.count > 0;
+    w.left_out[lane.lane] = lane(left_out_) > 0 && contacts.count > 0;
     for (int k = 0; k < contacts.count; ++k) {
       Contact& c = contacts.data[k];
       const PackPoint<S>* const point = c.ball < 0 ? nullptr : problem_.points + place_[c.ball];

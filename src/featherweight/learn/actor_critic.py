@@ -33,8 +33,8 @@ _DAMPED = 0.25
 class Score(Record):
     """One look at the policy of :func:`shac`.
 
-    >>> fw.learn.Score.__dataclass_fields__["samples"].name
-    'samples'
+    >>> fw.learn.Score(4096, -120.0, 8.0, 0, reward=-1.2, gradient=0.5, first=1.0, cpu_seconds=2.0)
+    <Score: -120 +- 8 after 4096 samples>
     """
 
     samples: int  # actions of all environments until then
@@ -54,8 +54,10 @@ class Score(Record):
 class ActorCritic(Record):
     """What :func:`shac` returns: the policy that did best where it was looked at.
 
-    >>> fw.learn.ActorCritic.__dataclass_fields__["policy"].name
-    'policy'
+    >>> early = fw.learn.Score(4096, -120.0, 8.0, 0, reward=-1.2, gradient=0.5, first=1.0, cpu_seconds=2.0)
+    >>> late = fw.learn.Score(8192, -60.0, 5.0, 0, reward=-0.7, gradient=0.4, first=1.0, cpu_seconds=2.0)
+    >>> fw.learn.ActorCritic(fw.learn.Policy.initial(4, 1), (early, late), best=1)
+    <ActorCritic: score -60 +- 5 after 8192 of 8192 samples, 4 s of CPU time>
     """
 
     policy: Policy

@@ -43,8 +43,10 @@ HELD_OUT = 1_000_000
 class Round(Record):
     """One round of :func:`imitate`.
 
-    >>> fw.learn.Round.__dataclass_fields__["score"].name
-    'score'
+    >>> fw.learn.Round(
+    ...     800, 0, share=0.5, reward=0.9, ends=2, loss=0.1234, score=120.0, deviation=3.0, fallen=1, cpu_seconds=2.0
+    ... )
+    <Round: 800 labels, loss 0.123, score 120 +- 3>
     """
 
     labels: int  # answers of the expert so far
@@ -66,8 +68,11 @@ class Round(Record):
 class Imitation(Record):
     """What :func:`imitate` returns: the policy of the best round.
 
-    >>> fw.learn.Imitation.__dataclass_fields__["policy"].name
-    'policy'
+    >>> only = fw.learn.Round(
+    ...     800, 0, share=0.5, reward=0.9, ends=2, loss=0.1234, score=120.0, deviation=3.0, fallen=1, cpu_seconds=2.0
+    ... )
+    >>> fw.learn.Imitation(fw.learn.Policy.initial(4, 1), (only,), best=0, library="numpy").score
+    120.0
     """
 
     policy: Policy

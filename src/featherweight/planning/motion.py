@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from .. import _core
@@ -175,29 +177,24 @@ def _joints_along(problem: Problem, view: View, path: Path) -> tuple[Array, Arra
     return np.stack(joints, axis=1), miss
 
 
-_SPLINES: dict[tuple[int, int, int], Array] = {}
-
-
+@lru_cache(maxsize=64)  # of few durations each skill has
 def _spline(intervals: int, substeps: int, derivative: int) -> Array:
     """(intervals substeps + 1, intervals + 1): cubic splines at rest at both ends, from their values at knots."""
-    key = intervals, substeps, derivative
-    if key not in _SPLINES:
-        n = intervals + 1
-        # slopes at knots, so that second derivatives are continuous
-        A, B = np.eye(n), np.zeros((n, n))
-        for k in range(1, n - 1):
-            A[k, k - 1 : k + 2] = 1.0, 4.0, 1.0
-            B[k, k - 1], B[k, k + 1] = -3.0, 3.0
-        slopes = np.linalg.solve(A, B)
-        t = np.arange(intervals * substeps + 1) / substeps
-        k = np.minimum(t.astype(int), intervals - 1)
-        s = t - k
-        basis = {
-            0: (2 * s**3 - 3 * s**2 + 1, s**3 - 2 * s**2 + s, -2 * s**3 + 3 * s**2, s**3 - s**2),
-            1: (6 * s**2 - 6 * s, 3 * s**2 - 4 * s + 1, -6 * s**2 + 6 * s, 3 * s**2 - 2 * s),
-            2: (12 * s - 6, 6 * s - 4, -12 * s + 6, 6 * s - 2),
-        }[derivative]
-        eye = np.eye(n)
-        rows = zip(basis, (eye[k], slopes[k], eye[k + 1], slopes[k + 1]), strict=True)
-        _SPLINES[key] = sum(b[:, None] * e for b, e in rows) / KNOT**derivative
-    return _SPLINES[key]
+    n = intervals + 1
+    # slopes at knots, so that second derivatives are continuous
+    A, B = np.eye(n), np.zeros((n, n))
+    for k in range(1, n - 1):
+        A[k, k - 1 : k + 2] = 1.0, 4.0, 1.0
+        B[k, k - 1], B[k, k + 1] = -3.0, 3.0
+    slopes = np.linalg.solve(A, B)
+    t = np.arange(intervals * substeps + 1) / substeps
+    k = np.minimum(t.astype(int), intervals - 1)
+    s = t - k
+    basis = {
+        0: (2 * s**3 - 3 * s**2 + 1, s**3 - 2 * s**2 + s, -2 * s**3 + 3 * s**2, s**3 - s**2),
+        1: (6 * s**2 - 6 * s, 3 * s**2 - 4 * s + 1, -6 * s**2 + 6 * s, 3 * s**2 - 2 * s),
+        2: (12 * s - 6, 6 * s - 4, -12 * s + 6, 6 * s - 2),
+    }[derivative]
+    eye = np.eye(n)
+    rows = zip(basis, (eye[k], slopes[k], eye[k + 1], slopes[k + 1]), strict=True)
+    return np.asarray(sum(b[:, None] * e for b, e in rows) / KNOT**derivative)

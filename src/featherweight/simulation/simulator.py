@@ -10,9 +10,7 @@ True
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -21,10 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
 from ..arrays import Array, real_numbers
-from ..core_tables import StepReports, StepTotals
+from ..core_tables import StepReports
 from ..model.description import WORLD, Actuator, Keyframe
 from ..model.model import Model
-from ..progress import progress_bar, stretches
 from ..records import Packed, Record, packed, unpacked
 from ..scene.compiled import CompiledScene
 from ..scene.scene import Scene
@@ -33,27 +30,16 @@ from .actuation import Actuation
 from .alarms import Alarms, failures_of, tell_failures
 from .core_arguments import Integrator, check_smooth, core_arguments
 from .derivatives import Linearisation, Pullback, Pushforward, RolloutGradient, StepDerivatives, Tape
-from .inputs import count_steps, flat_forces
-from .recording import Recording
+from .inputs import flat_forces
+from .rollouts import Policy, roll_out
 from .solution import StepSolution
 from .solvers import Solver, as_solver
 from .state import State
-from .switches import Flags, checked_flags, turn
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from ..viewer.animation import Animation
 
-#: References to environments that only a rollout has: of its progress, and of who counts.
-_UNSEEN = 2
-#: Called with the state before every step; returns ``tau``, or ``(tau, control)``, or those and switches by name.
-Policy = Callable[
-    ["State"],
-    ArrayLike
-    | tuple[ArrayLike | None, ...]
-    | tuple[ArrayLike | None, ArrayLike | None, Mapping[str, ArrayLike] | None]
-    | None,
-]
 #: What a simulator is made of.
 _SETTINGS = ("scene", "dt", "solver", "integrator", "num_threads")
 
@@ -391,84 +377,18 @@ class Simulator:
         returns the trajectory so far, marked ``interrupted``.
         tape: keep what :meth:`rollout_vjp` and :meth:`linearise` need: some of the states, or all of them with "all".
         """
-        state = self._own(state)
-        if tape not in (False, True, "all"):
-            raise ValueError(f'tape must be True, False or "all", got {tape!r}')
-        if tape and policy is not None:
-            raise ValueError("rollout: a tape needs arrays of forces, not a policy")
-        if policy is not None and any(x is not None for x in (tau, control, f_ext)):
-            raise ValueError("rollout: give either a policy or arrays of forces")
-        arrays = {"tau": tau, "control": control, "f_ext": f_ext}
-        widths = {"tau": self.model.nv, "control": self.nu, "f_ext": 6 * self.model.n_links}
-        steps = count_steps(arrays, n_steps, state)
-        inputs = {
-            name: self._inputs(
-                name,
-                flat_forces(value, self.model.n_links) if name == "f_ext" else value,
-                widths[name],
-                state,
-                steps,
-                constant=n_steps is not None,
-            )
-            for name, value in arrays.items()
-        }
-        if on_interrupt not in ("raise", "return"):
-            raise ValueError(f'on_interrupt must be "raise" or "return", got {on_interrupt!r}')
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be a positive integer, got {every!r}")
-        if tape and every != 1:
-            raise ValueError("rollout: a tape is of every step, leave out `every`")
-        every = min(every, max(steps, 1))
-        recording = Recording(self, state, steps if record or record_contacts else 0, every, contacts=record_contacts)
-        records = recording.core if record or record_contacts else None
-        parts = inputs["tau"], self._actuation.controls(inputs["control"]), inputs["f_ext"]
-        watched = progress or on_interrupt == "return"
-        first = (
-            1 if state._fresh is not None and not self._alarms.over else steps
-        )  # a start is judged by its first step
-        starts: list[tuple[int, _core.Environments]] = []
-        between = 1 if tape == "all" or policy is not None else max(1, math.isqrt(max(steps, 1))) if tape else steps
-        at = _Progress(0, state._core, StepTotals(state.batch_size))
-        interrupted, flags = False, None
-        with progress_bar(steps, "simulating", enabled=progress) as advance:
-            try:
-                for n in stretches(steps, most=between, watched=watched, first=first):
-                    if policy is not None:
-                        now = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports_after(state))
-                        parts, flags = self._asked(policy(now), state)
-                        del now
-                    if tape:
-                        starts.append((at.done, at.core))
-                    failed = failures_of(at.core)
-                    core = at.core if at.is_unseen and on_interrupt == "raise" else at.core.copy()
-                    if flags and turn(core, self, flags) and record_contacts:
-                        raise ValueError("rollout: contacts are recorded between switches, not across them")
-                    self._run(core, at.done, n, parts, records)
-                    self._judge(state, failed, core, at.done)
-                    # in one assignment: Ctrl-C finds all of it or nothing
-                    at = _Progress(at.done + n, core, at.totals.plus(core))
-                    del core
-                    advance(n)
-            except KeyboardInterrupt:
-                if on_interrupt == "raise":
-                    raise
-                interrupted = True
-        final = state._with(at.core, time=state.time + at.done * self.dt, reports=at.reports_after(state))
-        shown = at.done if record else 0
-        recorded = recording.arrays(shown)
-        if state.single:
-            recorded = {name: values[0] for name, values in recorded.items()}
-        kept_tape = Tape(tuple(starts), at.done, parts, self._clipped(control, inputs["control"])) if tape else None
-        figures = at.totals.figures()
-        return Trajectory(
+        return roll_out(
             self,
-            final,
-            recording.time(state.time, shown),
-            **recorded,
-            contacts=recording.contacts(at.done),
-            _totals=figures,
-            interrupted=interrupted,
-            _tape=kept_tape,
+            state,
+            {"tau": tau, "control": control, "f_ext": f_ext},
+            n_steps,
+            policy,
+            record=record,
+            record_contacts=record_contacts,
+            every=every,
+            progress=progress,
+            on_interrupt=on_interrupt,
+            tape=tape,
         )
 
     def overlaps(self, state: State, depth: float = 1e-9) -> list[Overlap]:
@@ -606,23 +526,6 @@ class Simulator:
         lower, upper = self._control_range
         return np.asarray(np.minimum(np.maximum(array, lower), upper))
 
-    def _asked(self, answer: Any, state: State) -> tuple[tuple[Array | None, Array | None, None], Flags | None]:
-        """What a policy returned: what drives a step, and switches."""
-        if not isinstance(answer, tuple):
-            answer = (answer,)
-        if len(answer) > 3:
-            raise ValueError(f"policy: expected tau, (tau, control) or (tau, control, switches), got {len(answer)}")
-        tau, control, switches = (*answer, None, None)[:3]
-        if control is None and self.nu and np.shape(tau)[-1:] == (self.nu,) != (self.model.nv,):
-            what = f"expected {self.model.nv} joint forces, got {self.nu} numbers"
-            raise ValueError(f"policy: tau: {what}; to return controls of the actuators, return (None, control)")
-        drive = (
-            self._inputs("policy: tau", tau, self.model.nv, state, None),
-            self._actuation.controls(self._inputs("policy: control", control, self.nu, state, None)),
-            None,
-        )
-        return drive, None if switches is None else checked_flags(self, state.batch_size, switches)
-
     def _impulses_of(self, constraint: int) -> slice:
         """Columns of ``impulses`` of one of the scene's constraints."""
         rows = [len(each.axes) for each in self.scene.constraints]
@@ -707,23 +610,6 @@ class Simulator:
     ) -> None:
         """Steps ``first`` to ``first + n`` of a rollout. records: of the whole of it; keep: the last step."""
         core.rollout(first, n, *inputs, self._options, self.num_threads, records, keep, read)
-
-
-@dataclass(frozen=True, eq=False)
-class _Progress:
-    """How far a rollout is."""
-
-    done: int  # steps
-    core: _core.Environments
-    totals: StepTotals
-
-    def reports_after(self, start: State) -> StepReports:
-        return StepReports.of(self.core) if self.done else start._reports
-
-    @property
-    def is_unseen(self) -> bool:
-        """Whether nobody else has the environments, or an array of theirs: they may be stepped in place."""
-        return self.done > 0 and sys.getrefcount(self.core) == _UNSEEN
 
 
 @dataclass(frozen=True)
