@@ -22,8 +22,6 @@ class ClosedLinearisation : public StepLinearisation {
         end_(*job.scene, arena),
         dense_(nv_, larger(nc_, larger(nv_, most_rows)), arena),
         project_(scene_.held.n_rows, nc_, arena) {
-    dense_.take_scratch(nv_, larger(nc_, larger(nv_, most_rows)), arena);
-    project_.take_scratch(scene_.held.n_rows, nc_, arena);
     x_ = arena.take<double>(nv_), middle_ = arena.take<double>(nv_);
     A0_ = take_matrix(arena, nv_, nc_), A1_ = take_matrix(arena, nv_, nv_), full_ = take_matrix(arena, nv_, nv_);
     K_ = take_matrix(arena, most_rows, nv_), J_end_ = take_matrix(arena, scene_.held.n_rows, nv_);
@@ -71,7 +69,7 @@ class ClosedLinearisation : public StepLinearisation {
 
  private:
   WorldTree end_;  // where the step ends, or a step before it begins
-  ProximalLu dense_, project_;
+  LeastNormLu dense_, project_;
   double *x_, *middle_, *out_, *q_before_, *v_before_;
   Matrix J_start_, J_before_;  // of guided rows
   BallAdvance* before_;

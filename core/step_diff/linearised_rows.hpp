@@ -39,8 +39,6 @@ class LinearisedRows {
         modes_(most_rows, nc_, arena),
         lift_(most_rows, nc_, arena) {
     const int most_contacts = most_found + job.scene->n_joint_rows + job.scene->n_closures + job.scene->n_couplings;
-    modes_.lu.take_scratch(most_rows, nc_, arena);
-    lift_.take_scratch(most_rows, nc_, arena);
     H_ = arena.take<double>(tree_.row[nv_]);
     v_plus_ = arena.take<double>(nv_), turn_ = arena.take<double>(nv_), w_ = arena.take<double>(nv_);
     moved_ = arena.take<double>(nv_), zero_ = arena.take<double>(nv_), row_v_ = arena.take<double>(nv_);
@@ -83,7 +81,7 @@ class LinearisedRows {
   TumbleDiff tumble_;
   FactorisedInertia plain_, held_;  // without, and with what joint rows hold
   ModesDiff modes_;
-  ProximalLu lift_;  // G + give of rows whose positions are asked for
+  LeastNormLu lift_;  // G + give of rows whose positions are asked for
   double* H_;
   double *u_, *kept_a_;
   double *v_plus_, *turn_, *w_, *moved_, *zero_, *row_v_;

@@ -6,14 +6,14 @@
 // slip turns faster. Discs (spin, roll) likewise, bounded by the normal of their contact. p: what a change of all
 // coefficients of friction does. Open rows have none.
 #pragma once
-#include "step_diff/proximal_lu.hpp"
+#include "step_diff/least_norm_lu.hpp"
 #include "step_diff/rows_diff.hpp"
 
 namespace featherweight::FW_ISA {
 
 class ModesDiff {
  public:
-  ProximalLu lu;
+  LeastNormLu lu;
 
   ModesDiff(int most_rows, int columns, Arena& arena)
       : lu(most_rows, columns, arena),

@@ -9,7 +9,7 @@
 #include "step/tumble.hpp"
 #include "step_diff/dual.hpp"
 #include "step_diff/inverse_dynamics.hpp"
-#include "step_diff/proximal_lu.hpp"
+#include "step_diff/least_norm_lu.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -32,9 +32,7 @@ class TumbleDiff {
         middle_(arena.take<double>(scene.tree.nv)),
         step_(arena.take<double>(scene.tree.nv)),
         dx_(take_matrix(arena, scene.tree.nv, columns)),
-        lu_(scene.tree.nv, columns, arena) {
-    lu_.take_scratch(scene.tree.nv, columns, arena);
-  }
+        lu_(scene.tree.nv, columns, arena) {}
 
   bool tumbles(int link) const { return is_turned_[link]; }
 
@@ -106,7 +104,7 @@ class TumbleDiff {
   Turned* turns_;
   double *x_, *middle_, *step_;
   Matrix dx_;
-  ProximalLu lu_;
+  LeastNormLu lu_;
   double dt_ = 0;
   bool trees_tumble_ = false;
 

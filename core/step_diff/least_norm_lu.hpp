@@ -1,41 +1,39 @@
-// step_diff/proximal_lu.hpp -- M y = b for many columns, M square and perhaps singular.
+// step_diff/least_norm_lu.hpp -- M y = b for many columns, M square and perhaps singular.
 //
 // Where M has full rank its factors answer. Contacts that carry a load in more ways than one make it singular, though
-// consistent. Where all of them stick M is symmetric: with M = C C^T, C of full column rank, and U = (C^T C)^-1 C^T its
-// pseudo-inverse is U^T U. Else y <- y + (M + e)^-1 (b - M y), which has no bias where b is in the range of M, and
-// leaves what is not. Source: equality constraints by proximal points. Oracle: dense least squares.
+// consistent. Its pseudo-inverse is then a product B U of two thin matrices. Where all of them stick M is symmetric:
+// M = C C^T with C of full column rank, U = (C^T C)^-1 C^T, B = U^T. Else M = F D R by pivots that are the largest
+// left, with ones on the diagonals of F and R, U = D^-1 (F^T F)^-1 F^T and B = R^T (R R^T)^-1. Right-hand sides that M
+// does not reach are told by C U b, C = M B. Source: Gauss with complete pivoting. Oracle: dense least squares.
 #pragma once
 #include "step_diff/columns.hpp"
 
 namespace featherweight::FW_ISA {
 
-struct ProximalTuning {
-  // Pivots below this share of the mean diagonal make M singular [1]; what is then added to it [1]: less loses digits,
-  // more converges slowly.
-  static constexpr double singular = 1e-9, shift = 1e-5;
-  static constexpr int most_iterations = 16;
-  // Iterations end where a residual no longer falls to this share of the last [1].
-  static constexpr double progress = 0.5;
+struct RankTuning {
+  // Pivots below this share of the mean diagonal make M singular [1].
+  static constexpr double singular = 1e-9;
   // Columns whose residual is larger than this share of their right-hand side have no solution [1].
   static constexpr double infeasible = 1e-8;
 };
 
 FW_INLINE double size_of(double x) { return x < 0 ? -x : x; }
 
-class ProximalLu {
+class LeastNormLu {
  public:
-  ProximalLu() = default;
+  LeastNormLu() = default;
   // For up to n unknowns and matrices of so many columns.
-  ProximalLu(int n, int columns, Arena& arena)
+  LeastNormLu(int n, int columns, Arena& arena)
       : M(take_matrix(arena, n, n)),
         LU_(take_matrix(arena, n, n)),
         rest_(take_matrix(arena, n, columns)),
+        inner_(take_matrix(arena, n, columns)),
         x_(arena.take<double>(n)),
         r_(arena.take<double>(n)),
         pivot_(arena.take<int>(n)),
+        B_(take_matrix(arena, n, n)),
         C_(take_matrix(arena, n, n)),
-        U_(take_matrix(arena, n, n)),
-        Ut_(take_matrix(arena, n, n)) {}
+        U_(take_matrix(arena, n, n)) {}
 
   Matrix M;  // to be filled in
 
@@ -43,12 +41,15 @@ class ProximalLu {
   // is_symmetric: M is, with no negative eigenvalues.
   void factorise(int n, bool is_symmetric = false) {
     n_ = n;
-    has_pseudo_inverse_ = false;
     double diagonal = 0;
     for (int i = 0; i < n; ++i) diagonal += size_of(M(i, i)) / n;
-    is_singular_ = !eliminate(0, ProximalTuning::singular * diagonal);
-    if (is_singular_ && is_symmetric && diagonal > 0) return set_pseudo_inverse(ProximalTuning::singular * diagonal);
-    if (is_singular_) eliminate(diagonal > 0 ? ProximalTuning::shift * diagonal : 1, 0);
+    const double floor = RankTuning::singular * diagonal;
+    is_singular_ = !eliminate(floor);
+    if (!is_singular_) return;
+    if (is_symmetric)
+      split_symmetric(floor);
+    else
+      split(floor);
   }
 
   // b becomes y. infeasible (if not null): columns that have no solution are marked.
@@ -56,108 +57,52 @@ class ProximalLu {
     if (n_ == 0) return;
     const int packs = packs_of(n_columns);
     if (!is_singular_) return substitute(b, packs);
-    const Matrix r{rest_.data, b.stride};
-    if (has_pseudo_inverse_) return solve_by_pseudo_inverse(b, infeasible, n_columns);
-    double last = 1e300;
-    // b is kept in r: what is left of it; y gathers in b
-    for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < packs; ++k) r.pack(i, k) = b.pack(i, k);
-    double* const largest = column_sizes(b);
-    for (int c = 0; c < n_columns; ++c) largest[c] = column_size(b, c);
-    set_zero(b, n_);
-    const Matrix d{x_columns_, b.stride};
-    for (int iteration = 0; iteration < ProximalTuning::most_iterations; ++iteration) {
-      double size = 0;
-      for (int i = 0; i < n_; ++i)
-        for (int c = 0; c < n_columns; ++c) size = size_of(r(i, c)) > size ? size_of(r(i, c)) : size;
-      if (!(size < ProximalTuning::progress * last)) break;
-      last = size;
-      for (int i = 0; i < n_; ++i)
-        for (int k = 0; k < packs; ++k) d.pack(i, k) = r.pack(i, k);
-      substitute(d, packs);
-      for (int i = 0; i < n_; ++i)
-        for (int k = 0; k < packs; ++k) b.pack(i, k) += d.pack(i, k);
-      for (int i = 0; i < n_; ++i)
-        for (int k = 0; k < packs; ++k) d.pack(i, k) = -d.pack(i, k);
-      multiply<true>(M, n_, n_, d, packs, r);
-    }
-    for (int c = 0; infeasible && c < n_columns; ++c)
-      if (column_size(r, c) > ProximalTuning::infeasible * largest[c]) infeasible[c] = 1;
+    solve_by_product(b, infeasible, n_columns);
   }
   // One right-hand side, M or its transpose.
   template <bool transposed>
   void solve(double* b) {
     if (n_ == 0) return;
     if (!is_singular_) return substitute<transposed>(b);
-    if (has_pseudo_inverse_) {
-      for (int k = 0; k < rank_; ++k) {
-        r_[k] = 0;
-        for (int i = 0; i < n_; ++i) r_[k] += U_(k, i) * b[i];
-      }
-      for (int i = 0; i < n_; ++i) {
-        b[i] = 0;
-        for (int k = 0; k < rank_; ++k) b[i] += Ut_(i, k) * r_[k];
-      }
-      return;
+    const auto inner = [&](int i, int k) { return transposed ? B_(i, k) : U_(k, i); };
+    const auto outer = [&](int i, int k) { return transposed ? U_(k, i) : B_(i, k); };
+    for (int k = 0; k < rank_; ++k) {
+      r_[k] = 0;
+      for (int i = 0; i < n_; ++i) r_[k] += inner(i, k) * b[i];
     }
-    double last = 1e300;
-    for (int i = 0; i < n_; ++i) r_[i] = b[i], b[i] = 0;
-    for (int iteration = 0; iteration < ProximalTuning::most_iterations; ++iteration) {
-      double size = 0;
-      for (int i = 0; i < n_; ++i) size = size_of(r_[i]) > size ? size_of(r_[i]) : size;
-      if (!(size < ProximalTuning::progress * last)) break;
-      last = size;
-      for (int i = 0; i < n_; ++i) x_[i] = r_[i];
-      substitute<transposed>(x_);
-      for (int i = 0; i < n_; ++i) b[i] += x_[i];
-      for (int i = 0; i < n_; ++i)
-        for (int j = 0; j < n_; ++j) r_[transposed ? j : i] -= M(i, j) * x_[transposed ? i : j];
+    for (int i = 0; i < n_; ++i) {
+      b[i] = 0;
+      for (int k = 0; k < rank_; ++k) b[i] += outer(i, k) * r_[k];
     }
   }
-  // What of x no right-hand side sees: (e (M + e)^-1)^k x.
+  // What of x no right-hand side sees, M being singular: x less the pseudo-inverse times M x.
   void keep_null_part(double* x) {
-    double diagonal = 0;
-    for (int i = 0; i < n_; ++i) diagonal += size_of(M(i, i)) / n_;
-    for (int iteration = 0; iteration < 4; ++iteration) {
-      substitute<false>(x);
-      for (int i = 0; i < n_; ++i) x[i] *= ProximalTuning::shift * diagonal;
+    for (int i = 0; i < n_; ++i) {
+      x_[i] = 0;
+      for (int j = 0; j < n_; ++j) x_[i] += M(i, j) * x[j];
     }
-  }
-  // Further room for matrices of right-hand sides: n x columns, and a row.
-  void take_scratch(int n, int columns, Arena& arena) {
-    x_columns_ = take_matrix(arena, n, columns).data;
-    sizes_ = arena.take<double>(padded_columns(columns));
+    solve<false>(x_);
+    for (int i = 0; i < n_; ++i) x[i] -= x_[i];
   }
 
  private:
   int n_ = 0, rank_ = 0;
-  bool is_singular_ = false, has_pseudo_inverse_ = false;
-  Matrix LU_, rest_;
-  double *x_ = nullptr, *r_ = nullptr, *x_columns_ = nullptr, *sizes_ = nullptr;
+  bool is_singular_ = false;
+  Matrix LU_, rest_, inner_;
+  double *x_ = nullptr, *r_ = nullptr;
   int* pivot_ = nullptr;
-  Matrix C_, U_, Ut_;
+  Matrix B_, C_, U_;
 
-  double* column_sizes(const Matrix&) { return sizes_; }
-  double column_size(const Matrix& m, int c) const {
-    double size = 0;
-    for (int i = 0; i < n_; ++i) size = size_of(m(i, c)) > size ? size_of(m(i, c)) : size;
-    return size;
-  }
   // Rows in the order of the largest pivots. False if one is below the floor.
-  bool eliminate(double shift, double floor) {
-    for (int i = 0; i < n_; ++i) {
-      for (int j = 0; j < n_; ++j) LU_(i, j) = M(i, j);
-      LU_(i, i) += shift;
-    }
+  bool eliminate(double floor) {
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < packs_of(n_); ++k) LU_.pack(i, k) = M.pack(i, k);
     for (int k = 0; k < n_; ++k) {
       int best = k;
       for (int i = k + 1; i < n_; ++i)
         if (size_of(LU_(i, k)) > size_of(LU_(best, k))) best = i;
       pivot_[k] = best;
-      if (!(size_of(LU_(best, k)) > floor)) {
-        for (int i = k; i < n_; ++i) pivot_[i] = i;
-        return false;
-      }
+      if (!(size_of(LU_(best, k)) > floor)) return false;
       for (int j = 0; best != k && j < n_; ++j) {
         const double x = LU_(k, j);
         LU_(k, j) = LU_(best, j), LU_(best, j) = x;
@@ -206,9 +151,8 @@ class ProximalLu {
       for (int c = 0; c < P; ++c) b.pack(i, p + c) = y[c] * inverse;
     }
   }
-  // M = C C^T by the largest pivots first, and U.
-  void set_pseudo_inverse(double floor) {
-    has_pseudo_inverse_ = true;
+  // M = C C^T by the largest pivots first.
+  void split_symmetric(double floor) {
     rank_ = 0;
     double* const left = x_;  // of the diagonal
     for (int i = 0; i < n_; ++i) left[i] = M(i, i);
@@ -228,33 +172,90 @@ class ProximalLu {
       for (int i = 0; i < n_; ++i) left[i] -= U_(rank_, i) * U_(rank_, i);
       left[best] = 0;
     }
-    set_zero(C_, n_);
+    transpose(U_, C_);
+    make_left_inverse(U_, C_);
+    transpose(U_, B_);
+  }
+  // M = F D R, a column of F and a row of R for each pivot.
+  void split(double floor) {
+    const Matrix &F = C_, &R = B_, &rest = LU_;  // R by columns
     for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < rank_; ++k) C_(i, k) = U_(k, i);
-    // (C^T C) U = C^T, by Gauss and Jordan: it has full rank
+      for (int p = 0; p < packs_of(n_); ++p) rest.pack(i, p) = M.pack(i, p);
+    set_zero(F, n_), set_zero(R, n_);
+    double* const D = x_;
+    for (rank_ = 0; rank_ < n_; ++rank_) {
+      int row = 0, column = 0;
+      find_largest(rest, row, column);
+      const double pivot = rest(row, column);
+      if (!(size_of(pivot) > floor)) break;
+      D[rank_] = pivot;
+      for (int j = 0; j < n_; ++j) R(j, rank_) = rest(row, j) / pivot;
+      for (int p = 0; p < packs_of(n_); ++p) U_.pack(0, p) = rest.pack(row, p);
+      for (int i = 0; i < n_; ++i) {
+        const double l = F(i, rank_) = rest(i, column) / pivot;
+        for (int p = 0; p < packs_of(n_); ++p) rest.pack(i, p) -= U_.pack(0, p) * l;
+        rest(i, column) = 0;
+      }
+      for (int p = 0; p < packs_of(n_); ++p) rest.pack(row, p) = Columns{};
+    }
+    transpose_back(R, U_);
+    make_left_inverse(U_, R);
+    transpose(U_, B_);
+    transpose_back(F, U_);
+    make_left_inverse(U_, F);
+    for (int k = 0; k < rank_; ++k) {
+      for (int p = 0; p < packs_of(n_); ++p) U_.pack(k, p) = U_.pack(k, p) * (1 / D[k]);
+      for (int i = 0; i < n_; ++i) C_(i, k) *= D[k];
+    }
+  }
+  void find_largest(const Matrix& x, int& row, int& column) const {
+    Columns largest{}, where{};
+    double best = 0;
+    for (int p = 0; p < packs_of(n_); ++p) {
+      largest = where = Columns{};
+      for (int i = 0; i < n_; ++i) {
+        const Columns value = x.pack(i, p), size = value < 0 ? -value : value;
+        const auto larger = size > largest;
+        largest = larger ? size : largest, where = larger ? Columns{} + static_cast<double>(i) : where;
+      }
+      for (int k = 0; k < columns_at_a_time && columns_at_a_time * p + k < n_; ++k)
+        if (largest[k] > best) best = largest[k], row = static_cast<int>(where[k]), column = columns_at_a_time * p + k;
+    }
+  }
+  // Of rank_ rows, and back.
+  void transpose(const Matrix& rows, const Matrix& to) const {
+    set_zero(to, n_);
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < rank_; ++k) to(i, k) = rows(k, i);
+  }
+  void transpose_back(const Matrix& columns, const Matrix& to) const {
+    set_zero(to, rank_);
+    for (int k = 0; k < rank_; ++k)
+      for (int i = 0; i < n_; ++i) to(k, i) = columns(i, k);
+  }
+  // U, which is A^T, becomes (A^T A)^-1 A^T, by Gauss and Jordan: A has full column rank.
+  void make_left_inverse(const Matrix& U, const Matrix& A) {
     const Matrix& N = LU_;
-    multiply<false>(U_, rank_, n_, C_, packs_of(rank_), N);
+    multiply<false>(U, rank_, n_, A, packs_of(rank_), N);
     const int packs = packs_of(n_);
     for (int k = 0; k < rank_; ++k) {
       const double inverse = 1 / N(k, k);
       for (int i = k + 1; i < rank_; ++i) {
         const double l = N(i, k) * inverse;
         for (int j = k + 1; j < rank_; ++j) N(i, j) -= l * N(k, j);
-        for (int p = 0; p < packs; ++p) U_.pack(i, p) -= U_.pack(k, p) * l;
+        for (int p = 0; p < packs; ++p) U.pack(i, p) -= U.pack(k, p) * l;
       }
     }
     for (int k = rank_ - 1; k >= 0; --k) {
       for (int j = k + 1; j < rank_; ++j)
-        for (int p = 0; p < packs; ++p) U_.pack(k, p) -= U_.pack(j, p) * N(k, j);
+        for (int p = 0; p < packs; ++p) U.pack(k, p) -= U.pack(j, p) * N(k, j);
       const double inverse = 1 / N(k, k);
-      for (int p = 0; p < packs; ++p) U_.pack(k, p) = U_.pack(k, p) * inverse;
+      for (int p = 0; p < packs; ++p) U.pack(k, p) = U.pack(k, p) * inverse;
     }
-    for (int i = 0; i < n_; ++i)
-      for (int k = 0; k < rank_; ++k) Ut_(i, k) = U_(k, i);
   }
-  void solve_by_pseudo_inverse(const Matrix& b, unsigned char* infeasible, int n_columns) {
+  void solve_by_product(const Matrix& b, unsigned char* infeasible, int n_columns) {
     const int packs = packs_of(n_columns);
-    const Matrix z{x_columns_, b.stride}, r{rest_.data, b.stride};
+    const Matrix z{inner_.data, b.stride}, r{rest_.data, b.stride};
     multiply<false>(U_, rank_, n_, b, packs, z);
     if (infeasible) {
       multiply<false>(C_, n_, rank_, z, packs, r);
@@ -266,12 +267,11 @@ class ProximalLu {
           rest = far > rest ? far : rest, largest = all > largest ? all : largest;
         }
         for (int k = 0; k < columns_at_a_time; ++k)
-          if (const int c = p * columns_at_a_time + k;
-              c < n_columns && rest[k] > ProximalTuning::infeasible * largest[k])
+          if (const int c = p * columns_at_a_time + k; c < n_columns && rest[k] > RankTuning::infeasible * largest[k])
             infeasible[c] = 1;
       }
     }
-    multiply<false>(Ut_, n_, rank_, z, packs, b);
+    multiply<false>(B_, n_, rank_, z, packs, b);
   }
   template <bool transposed>
   void substitute(double* b) const {
