@@ -147,7 +147,7 @@ FW_INLINE PointImpulse solve_point(double mu, BlockFactor& f, const double* l, c
   const double x = l[0] - (f.ia * sx + f.ib * sy), y = l[1] - (f.ib * sx + f.ic * sy);
   const double z = n0 - f.w0 * x - f.w1 * y, cone = mu * max_of(z, 0);
   if (x * x + y * y <= cone * cone) return f.rank == 3 ? PointImpulse{x, y, z} : least_sticking(mu, f, {x, y, z});
-  if (!(mu * n0 > 0)) return {0, 0, n0};
+  if (!(mu * n0 > BlockTuning::least_radius)) return {0, 0, n0};
   double t[2];
   slide(f, mu, n0, sx - f.a * l[0] - f.b * l[1], sy - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), t);
   return {t[0], t[1], n0 - f.w0 * t[0] - f.w1 * t[1]};
@@ -162,7 +162,7 @@ inline void solve_disc(double R, int rows, BlockFactor& f, const double* l, cons
   x[0] = l[0] - (f.ia * s[0] + f.ib * s[1]), x[1] = l[1] - (f.ib * s[0] + f.ic * s[1]);
   if (x[0] * x[0] + x[1] * x[1] <= R * R) return;
   x[0] = x[1] = 0;
-  if (!(R > 0)) return;
+  if (!(R > BlockTuning::least_radius)) return;
   slide(f, 1, R, s[0] - f.a * l[0] - f.b * l[1], s[1] - f.b * l[0] - f.c * l[1], viscosity(l[0], l[1], s[0], s[1]), x);
 }
 

@@ -66,6 +66,9 @@ struct BlockTuning {
   // [1] the same excess below which one more step is exact to rounding: convergence is quadratic, 1e-7 becomes 1e-14.
   // Test: test_a_frictional_point_obeys_coulomb_to_rounding (x 100).
   static constexpr double solved = 1e-7;
+  // [N s] a cone that is narrower, with the normal it has, holds nothing: Newton's step multiplies five such numbers,
+  // and what is left of that has to be a number still. Test: test_impulses_of_no_size_stay_numbers (/ 1e20).
+  static constexpr double least_radius = 1e-50;
   // Newton's method takes one to three; bisection, which takes over where a step leaves the bracket, ends in about 60.
   // Test: test_a_block_that_hardly_moves_in_some_direction (/ 10).
   static constexpr int most_steps = 100;

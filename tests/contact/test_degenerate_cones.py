@@ -158,3 +158,18 @@ def test_rows_of_small_units_are_solved_as_well(unit: float) -> None:
         assert np.isfinite(impulses).all()
         steps.append(report["newton"])
     assert np.mean(steps) <= 20  # of one problem rounding may double them
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("size", [1e-45, 1e-65, 1e-70, 1e-75, 1e-80, 1e-150, 1e-300])
+def test_impulses_of_no_size_stay_numbers(solver: str, size: float) -> None:
+    """A contact that rests on next to nothing and slides, beside one that carries: as kept from step to step."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        problem = random_points(rng, 2)
+        G, g = problem.G.copy(), problem.g.copy()
+        G[:2, 2:] = G[2:, :2] = G[:3, 3:] = G[3:, :3] = 0
+        g[:3] = *(1e-3 * rng.standard_normal(2)), -size
+        cones = Cones(G, g, [point(10 ** rng.uniform(-2, 3)), point(0.5)], problem.scale)
+        impulses, report = cones.solve(solver=solver, tolerance=1e-300, lambda0=size * rng.standard_normal(6))
+        assert np.isfinite(impulses).all() and np.isfinite(report["residual"])

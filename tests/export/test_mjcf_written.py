@@ -267,3 +267,14 @@ def test_warnings_name_the_place_of_the_call() -> None:
         warnings.simplefilter("always")
         fw.to_mjcf(builder.build())
     assert [each.filename for each in caught] == [__file__]
+
+
+def test_pictures_without_size_are_not_written() -> None:
+    """MuJoCo refuses them."""
+    seen = '<visual name="{}"><geometry><sphere radius="{}"/></geometry></visual>'
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    link = f'<link name="b">{inertia}{seen.format("ball", 0.1)}{seen.format("nothing", 0)}</link>'
+    hinge = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>'
+    model = fw.loads(f'<robot name="r"><link name="a"/>{link}{hinge}</robot>', "urdf")
+    m = mujoco.MjModel.from_xml_string(fw.to_mjcf(model, strict=True))
+    assert [m.geom(k).name for k in range(m.ngeom)] == ["ball_visual"]

@@ -263,3 +263,20 @@ def test_links_that_overlap_by_their_making_do_not_touch_when_asked() -> None:
         touching[choice] = {(i, j) for i in range(4) for j in range(i + 1, 4) if compiled.may_touch(i, j)}
     assert touching[True] == {(0, 2), (0, 3), (1, 3)}
     assert touching["apart"] == {(0, 3), (1, 3)}
+
+
+def test_links_that_overlap_their_fixed_base_do_not_touch_it_when_asked() -> None:
+    """The base of an arm belongs to it, a table in the same file does not."""
+    builder = fw.ModelBuilder("arm")
+    for name, shift in (("base", 0.0), ("upper", 0.05), ("lower", 0.1), ("table", 0.12)):
+        builder.solid(name, "sphere", (0.1,), mass=1.0, placement=(shift, 0, 0))
+    builder.joint("fixed", "fixed", "world", "base")
+    builder.joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0))
+    builder.joint("elbow", "revolute", "upper", "lower", axis=(0, 1, 0))
+    builder.joint("stand", "fixed", "world", "table")
+    scene = fw.Scene()
+    scene.add(builder.build(), name="arm", self_collision="apart")
+    compiled = scene.compile()
+    place = {shape.name.split("/")[1]: k for k, shape in enumerate(compiled.shapes)}
+    assert not compiled.may_touch(place["base"], place["lower"])
+    assert compiled.may_touch(place["table"], place["lower"])

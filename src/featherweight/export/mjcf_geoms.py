@@ -38,6 +38,8 @@ class GeomWriter:
             options |= {"type": "mesh", "mesh": asset}
         elif geometry.shape in ("convex", "heightfield"):
             return  # what it touches with shows it as well
+        elif not all(geometry.size):
+            return  # nothing to be seen, which MuJoCo refuses
         else:
             options |= {"type": geometry.shape, "size": _size(geometry)}
         name = self._text.new_name("geom", f"{geometry.name}_visual", f"{link}/{geometry.name}_visual")

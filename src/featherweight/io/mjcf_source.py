@@ -160,6 +160,12 @@ def new_names(wishes: list[str], taken: set[str]) -> list[str]:
     return names
 
 
+def within_margin(lower: float, upper: float, margin: float) -> tuple[float, float]:
+    """The limits from which MuJoCo pushes back: nearer by the margin, in the middle where it is wider than they are."""
+    middle = 0.5 * (lower + upper)
+    return (min(lower + margin, middle), max(upper - margin, middle)) if margin > 0.0 else (lower, upper)
+
+
 def given(m: Any, field: str, index: Any) -> Any:
     """A field that older versions of MuJoCo do not have; zero there."""
     return getattr(m, field)[index] if hasattr(m, field) else np.zeros(1)

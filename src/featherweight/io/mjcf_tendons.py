@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..model.description import Bend, Severity
-from .mjcf_source import MjcfSource, given, mjcf_pose
+from .mjcf_source import MjcfSource, given, mjcf_pose, within_margin
 
 
 def add_tendons(source: MjcfSource) -> None:
@@ -139,13 +139,10 @@ def _bend(source: MjcfSource, span: int, wrap: int) -> Bend:
 
 
 def _limits(source: MjcfSource, tendon: int) -> tuple[float, float] | None:
-    """MuJoCo pushes back from the margin on, as at joints."""
     m = source.m
     if not m.tendon_limited[tendon] or source.disabled("LIMIT"):
         return None
-    shortest, longest = (float(x) for x in m.tendon_range[tendon])
-    margin = max(min(float(m.tendon_margin[tendon]), 0.5 * (longest - shortest)), 0.0)
-    return shortest + margin, longest - margin
+    return within_margin(*m.tendon_range[tendon].tolist(), float(m.tendon_margin[tendon]))
 
 
 def _bodies(source: MjcfSource, tendon: int) -> set[int]:

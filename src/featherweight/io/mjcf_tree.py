@@ -13,7 +13,7 @@ from ..model.description import WORLD, ImportNote, Inertia, JointType, Severity
 from ..model.drag import box_edges
 from ..model.medium import FluidShape
 from .mjcf_shapes import ShapeTranslation
-from .mjcf_source import MjcfSource, given, mjcf_pose, new_names
+from .mjcf_source import MjcfSource, given, mjcf_pose, new_names, within_margin
 
 _FAR = 1e10  # MuJoCo takes no larger number for one
 
@@ -162,10 +162,7 @@ class TreeTranslation:
         m = self._m
         if not self._is_limited(joint):
             return {}
-        low, up = (float(x) for x in m.jnt_range[joint])
-        margin = min(float(m.jnt_margin[joint]), 0.5 * (up - low))  # MuJoCo pushes back from there on
-        if margin > 0.0:
-            low, up = low + margin, up - margin
+        low, up = within_margin(*m.jnt_range[joint].tolist(), float(m.jnt_margin[joint]))
         # its limits have two sides: one that is as far as numbers go is none
         return {"lower": low if low > -_FAR else -np.inf, "upper": up if up < _FAR else np.inf}
 

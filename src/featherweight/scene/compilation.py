@@ -140,14 +140,15 @@ class Compilation:
         found: set[tuple[int, int]] = set()
         for entry in self._entries:
             if entry.self_collision == "apart" and isinstance(entry.handle.content, Model):
-                shapes = [k for k in scene.parts[entry.handle.name].shapes if not self._shapes[k].static]
+                all_shapes = scene.parts[entry.handle.name].shapes
+                shapes = [k for k in all_shapes if not self._bodies.surrounds[self._shapes[k].body]]
                 pairs = [(i, j) for n, i in enumerate(shapes) for j in shapes[n + 1 :] if scene.may_touch(i, j)]
                 found |= {pair for pair in pairs if pair not in scene.overrides and self._depth(*pair) > OVERLAP}
         return found
 
     def _depth(self, i: int, j: int) -> float:
         a, b = self._shapes[i], self._shapes[j]
-        X_a, X_b = (self._placements[shape.link] @ shape.placement for shape in (a, b))
+        X_a, X_b = (s.placement if s.static else self._placements[s.link] @ s.placement for s in (a, b))
         gaps = _core.collide(*a.for_core, X_a, *b.for_core, X_b, 0.0)[2]
         return float(-gaps.min(initial=0.0))
 
