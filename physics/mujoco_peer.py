@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from featherweight.arrays import Array
-from physics import passing, turning
+from physics import disc, passing, turning
 from physics.impacts import HEIGHT, ROD, ROD_RATE, ROD_VELOCITY
 from physics.incline import EDGE, downhill, sliding_acceleration
 from physics.loads import TABLE_FOOT, TABLE_HALF, TABLE_HEIGHT, TABLE_MASS
@@ -296,6 +296,19 @@ def box_energy(speed: float, *, dt: float = 2e-3, seconds: float = 10.0, options
     model, data = compiled(f'<body><freejoint/><geom type="box" size="{size}"/></body>', dt, options, gravity=0.0)
     data.qvel[:] = (0.5, -1.0, 2.0, *(speed * turning.BOX_AXIS))
     return _energy_change(model, data, steps(seconds, dt))
+
+
+def disc_tilt(tilt: float, *, dt: float = 1e-3, seconds: float = 0.25, options: str = "") -> float:
+    """Largest change of the tilt of a disc that rolls on its rim, as in physics/disc.py."""
+    R, place, w = disc.start(tilt)
+    size, turn = f"{disc.RADIUS} {disc.THICKNESS / 2}", math.degrees(tilt)
+    plane = '<geom type="plane" size="0 0 1" friction="1 0 0" condim="3"/>'
+    body = f'<body pos="0 0 {float(place[2])!r}" euler="0 {turn!r} 0"><freejoint/>'
+    rolls = f'<geom type="cylinder" size="{size}" mass="{disc.MASS}" friction="1 0 0" condim="3"/></body>'
+    model, data = compiled(plane + body + rolls, dt, options)
+    data.qvel[3:] = R.T @ w
+    cosines = _followed(model, data, steps(seconds, dt), lambda: data.xmat[1, 8])[1:]
+    return float(np.abs(np.arccos(np.clip(cosines, -1, 1)) - tilt).max())
 
 
 def _energy_change(model: Any, data: Any, n: int) -> float:

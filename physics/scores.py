@@ -13,6 +13,7 @@ from featherweight.arrays import Array
 from featherweight.simulation.core_arguments import Integrator
 from physics import (
     collisions,
+    disc,
     friction,
     impacts,
     incline,
@@ -456,6 +457,26 @@ def _turning(peer: bool) -> Iterator[Score]:
         )
 
 
+def _disc(peer: bool) -> Iterator[Score]:
+    tilt, dt = 1.2, 1e-3
+    settings = {"default": "", "impratio 100": MUJOCO_SETTINGS["impratio 100"]} if peer else {}
+    integrators: tuple[tuple[Integrator, float | None, str], ...] = (
+        ("semi_implicit", None, "first order"),
+        ("verlet", 1e-5, ""),
+    )
+    for integrator, goal, note in integrators:
+        yield Score(
+            f"disc that rolls on its rim, {integrator}",
+            "change of its tilt, 0.25 s [rad]",
+            "0",
+            dt,
+            disc.rolling_disc(tilt, dt=dt, integrator=integrator).tilt,
+            goal,
+            {name: mujoco_peer.disc_tilt(tilt, dt=dt, options=o) for name, o in settings.items()},
+            note=note,
+        )
+
+
 def _thresholds(peer: bool) -> Iterator[Score]:
     width, height, mass, dt = 0.2, 0.4, 3.0, 1e-3
     tips = mass * 9.81 * width / (2.0 * height)
@@ -574,6 +595,7 @@ CASES: dict[str, Case] = {
     "loads": _loads,
     "smooth": _smooth,
     "turning": _turning,
+    "disc": _disc,
     "thresholds": _thresholds,
     "joints": _joints,
     "momentum": _momentum,

@@ -80,7 +80,7 @@ class CarriedContacts {
   // rolls as far as it rolls, along the arc and not the chord.
   struct Travel {
     Vec3<double> moved;
-    double way;  // of the shape's centre, and of the point about it [m]
+    double way;  // of the shape's centre, and of what is as far from it as the point and turns fastest [m]
   };
   Travel travel(int shape, const Vec3<double>& x) const {
     const PlacedShape& own = scene_.shapes[shape];
@@ -89,20 +89,24 @@ class CarriedContacts {
                        X1 = lane_(w_.placed[own.link]);
     const Vec3<double> center = vec3(own.center), y = transposed_times(X.R, x - X.p) - center;
     const Vec3<double> straight = X1.R * center - X0.R * center + (X1.p - X0.p), turning = X1.R * y - X0.R * y;
-    return {straight + turning * (is_round(own.shape.kind) ? arc_over_chord(X0.R, X1.R) : 1.0),
-            root(dot(straight, straight)) + root(dot(turning, turning))};
+    const double s2 = half_turn(X0.R, X1.R);
+    return {straight + turning * (is_round(own.shape.kind) ? arc_over_chord(s2) : 1.0),
+            root(dot(straight, straight)) + 2 * root(s2 * dot(y, y))};
   }
   static bool is_round(ShapeKind kind) {
     return kind == ShapeKind::sphere || kind == ShapeKind::capsule || kind == ShapeKind::cylinder ||
            kind == ShapeKind::ellipsoid;
   }
-  // x / sin x of half the angle between two orientations.
-  static double arc_over_chord(const Mat3<double>& A, const Mat3<double>& B) {
+  // sin^2 of half the angle between two orientations, to rounding of one.
+  static double half_turn(const Mat3<double>& A, const Mat3<double>& B) {
     double trace = 0;
     for (int r = 0; r < 3; ++r)
       for (int k = 0; k < 3; ++k) trace += A(r, k) * B(r, k);
-    const double s2 = 0.25 * (3 - trace);  // sin^2 of half the angle
-    if (s2 < 1e-6) return 1 + s2 / 6;      // and the angle is known no better
+    return trace < 3 ? 0.25 * (3 - trace) : 0;
+  }
+  // x / sin x of half the angle.
+  static double arc_over_chord(double s2) {
+    if (s2 < 1e-6) return 1 + s2 / 6;  // and the angle is known no better
     const double s = root(s2 < 1 ? s2 : 1);
     return library_atan2(s, root(s2 < 1 ? 1 - s2 : 0)) / s;
   }
@@ -115,6 +119,13 @@ class CarriedContacts {
                                  placement(scene_.shapes[c.a], w_.halfway, lane_),
                                  placement(scene_.shapes[c.b], w_.halfway, lane_), margin, memory_.next);
   }
+  // x as it is seen along the axes of n, of x along those that turned with n to m on the shortest way: axes of
+  // contacts by themselves are chosen for each normal anew, and turn about it as well.
+  static Vec3<double> turned_back(const Vec3<double>& n, const Vec3<double>& m, const Vec3<double>& x) {
+    const Vec3<double> a = cross(m, n), y = cross(a, x);
+    const double c = 1 + dot(n, m);
+    return c > 0.5 ? x + y + cross(a, y) * (1 / c) : x;
+  }
   void find_opening(const Contact& c, const Vec3<double>& u, CarriedContact& next) const {
     const ContactList& found = memory_.next;
     const double floor = VerifyTuning::unseen_opening * lane_(w_.motion.fall);
@@ -123,9 +134,10 @@ class CarriedContacts {
       if (half.feature != c.feature) continue;
       const Travel a = travel(c.a, vec3(half.position)), b = travel(c.b, vec3(half.position));
       const Vec3<double> moved = (a.moved - b.moved) * (1 / job_.dt);
+      const Vec3<double> back = turned_back(axis(c, 2), axis(half, 2), moved);
       double largest = 0;
       for (int r = 0; r < 3; ++r) {
-        const double opening = dot(axis(half, r), moved) - dot(axis(c, r), u);
+        const double opening = dot(axis(c, r), back) - dot(axis(c, r), u);
         next.opening[r] = opening < floor && -opening < floor ? 0 : opening;
         largest = larger_of(largest, opening);
       }

@@ -94,9 +94,15 @@ class ContactRows {
   FW_INLINE Normal law(const Contact& c, const PairMaterial& material, const Approach& approach) const {
     if (material.compliance > 0) return soft_law(c, material, approach);
     const double open_shift = c.gap > 0 && !stays(c, material) ? c.gap * per_dt_ : 0;
-    if (material.is_elastic() && approach.before < 0 && c.gap + dt_ * approach.u_n <= 0 && !motion_.holds)
+    if (material.is_elastic() && hits(approach) && c.gap + dt_ * approach.u_n <= 0 && !motion_.holds)
       return {material.restitution * approach.before, 0, open_shift, true};
     return {open_shift, 0, open_shift, false};
+  }
+  // Whether what comes nearer does so by more than rounding: steps in halves leave what lies with no velocity.
+  FW_INLINE bool hits(const Approach& approach) const {
+    if (!scene_.is_verlet()) return approach.before < 0;
+    const double pushed = approach.before - approach.u_n;
+    return approach.before < -ImpactTuning::at_rest * (lane_(motion_.fall) + (pushed < 0 ? -pushed : pushed));
   }
   // The spring begins where the gap closes. In a step in halves it acts at their ends, and by Newmark's rule.
   [[gnu::noinline]] Normal soft_law(const Contact& c, const PairMaterial& material, const Approach& approach) const {

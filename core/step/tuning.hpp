@@ -127,6 +127,9 @@ struct ImpactTuning {
   // What is struck further slower than this times what gravity adds in a step does not bounce [1]: it comes to rest.
   // What was struck in the last step and leaves faster has been apart since.
   static constexpr double slow = 2;
+  // In steps in halves, what comes nearer slower than this times what gravity and forces add in one lies [1].
+  // tests/physics/test_frames_of_reference.py.
+  static constexpr double at_rest = 1e-3;
   // What waits is open by this times the largest velocity [1]: farther than anything goes, and not so far that
   // iterations lose digits to it.
   static constexpr double open = 1e3;

@@ -19,6 +19,8 @@ struct VerletTuning {
   // Contacts of a pair that pushes stay closed with it, if they are nearer than this times what gravity moves in a
   // step [1]. tests/physics/test_second_order.py.
   static constexpr double as_near = 1;
+  // And those along the normal of one that pushes, to the cosine of a ten-thousandth of a radian [1], as in patches.
+  static constexpr double as_level = 1 - 5e-9;
   // Pushes below this share of what would stop the lighter link are none [1]: rounding, and what solvers leave.
   // tests/physics/test_passing.py.
   static constexpr double negligible_push = 1e-7;
@@ -61,6 +63,20 @@ void forget_touches(const Scene& scene, const StepWorkspace<S>& w, LaneOf<S> lan
   }
 }
 
+// Whether what pushed in the first half goes on in c: between the same links, along the same normal. Features change
+// within a step where something slides from one tile or cell to the next.
+inline bool goes_on_in(const Scene& scene, const ContactList& first, const Contact& c) {
+  const int a = scene.shapes[c.a].link, b = scene.shapes[c.b].link;
+  for (int k = 0; k < first.count; ++k) {
+    const Contact& o = first.data[k];
+    const int oa = scene.shapes[o.a].link, ob = scene.shapes[o.b].link;
+    if (!(o.impulse[2] > 0) || !((oa == a && ob == b) || (oa == b && ob == a))) continue;
+    const double cosine = o.frame[6] * c.frame[6] + o.frame[7] * c.frame[7] + o.frame[8] * c.frame[8];
+    if ((oa == a ? cosine : -cosine) > VerletTuning::as_level) return true;
+  }
+  return false;
+}
+
 // Contacts where the step ends, with the impulses of its first half, which it leaves in `first`.
 template <class S>
 void find_held(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::size_t environment, double near,
@@ -78,7 +94,10 @@ void find_held(const RolloutJob& job, StepWorkspace<S>& w, LaneOf<S> lane, std::
     };
     bool pushes = false;
     for (end = begin; end < contacts.count && same(end); ++end) pushes |= contacts.data[end].was_loaded;
-    for (int k = begin; pushes && k < end; ++k) contacts.data[k].was_loaded |= contacts.data[k].gap <= near;
+    for (int k = begin; k < end; ++k) {
+      Contact& c = contacts.data[k];
+      c.was_loaded |= c.gap <= near && (pushes || goes_on_in(*job.scene, first, c));
+    }
   }
 }
 

@@ -67,6 +67,40 @@ def test_flush_tiles_do_not_slow_what_slides_in_steps_in_halves(kind: str, lying
         np.testing.assert_allclose(speeds, speed, rtol=1e-3)
 
 
+SLIDING = {
+    "cylinder": (fw.cylinder(0.05, 0.05, friction=0.0), 0.025),
+    "ellipsoid": (fw.ellipsoid((0.05, 0.08, 0.03), friction=0.0), 0.03),
+    "hull": (
+        fw.convex(
+            [(0.05 * np.cos(a), 0.05 * np.sin(a), z) for a in np.arange(6) * np.pi / 3 for z in (-0.02, 0.02)],
+            friction=0.0,
+        ),
+        0.02,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SLIDING)
+@pytest.mark.parametrize("on", ["boxes", "cells"])
+def test_what_slides_from_tile_to_tile_does_not_fall_between_them(kind: str, on: str) -> None:
+    """Steps in halves, which end where other features touch than at their start: not even half a step of gravity."""
+    body, height = SLIDING[kind]
+    scene = (
+        fw.Scene(ground=fw.HeightField(np.zeros((60, 20)), (6.0, 2.0), friction=0.0)) if on == "cells" else fw.Scene()
+    )
+    for k in range(-2, 12):
+        if on == "boxes":
+            tile = fw.box((0.2, 1.0, 0.1), static=True, friction=0.0)
+            scene.add(tile, name=f"tile_{k}", pose=(0.2 * k, 0.0, -0.05))
+    X = np.eye(4)
+    X[:2, :2] = (np.cos(0.1), -np.sin(0.1)), (np.sin(0.1), np.cos(0.1))
+    X[:3, 3] = 0.0, 0.013, height
+    scene.add(body, name="body", pose=X)
+    sim = fw.Simulator(scene, dt=2e-3, integrator="verlet")
+    motion = sim.rollout(sim.state(v=[*(X[:3, :3].T @ (1.0, 0.0, 0.0)), 0.0, 0.0, 0.0]), n_steps=900)
+    assert np.abs(motion.v - motion.v[0]).max() < 1e-7
+
+
 @pytest.mark.parametrize(("kind", "lying"), SLIDERS)
 def test_loose_tiles_side_by_side_do_not_slow_what_slides_over_them(kind: str, lying: bool) -> None:
     """They lie as evenly as overlaps below 1e-10 m are left alone; a ball that slow sees such a step."""
