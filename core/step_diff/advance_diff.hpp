@@ -64,4 +64,29 @@ inline void differentiate_advance(int turn, const Vector& c, const double* moved
   out.v_m.set(0, 0, none), out.v_m.set(0, 1, skew(U) * T + C * spin), out.v_m.set(1, 0, none);
 }
 
+// The same transposed, of a free joint: cotangents to_q and to_v of dq+ and dv+ become those of dq, dm and dv.
+template <class S>
+struct FreeCotangents {
+  Motion<S> q, m, v;
+};
+template <class S>
+inline FreeCotangents<S> pull_advance(const Vec3<S>& c, const Motion<S>& moved, const Motion<S>& v, double dt,
+                                      const Motion<S>& to_q, const Motion<S>& to_v) {
+  const Vec3<S> angle = moved.ang * S(dt);
+  S quaternion[4], first, second;
+  exponential(angle, quaternion);
+  twist_coefficients(FW_ISA::dot(angle, angle), first, second);
+  const Mat3<S> E = quaternion_matrix(quaternion);
+  const Vec3<S> path = (moved.lin + FW_ISA::cross(moved.ang, c)) * S(dt) + c - E * c;
+  const Vec3<S> U = transposed_times(E, v.lin + FW_ISA::cross(v.ang, c)), spin = transposed_times(E, v.ang);
+  const Vec3<S> q_lin = E * to_q.lin, v_lin = E * to_v.lin, lever = FW_ISA::cross(c, to_v.lin);
+  const Vec3<S> turn =
+      to_q.ang - FW_ISA::cross(c, to_q.lin) - FW_ISA::cross(U, to_v.lin) + FW_ISA::cross(spin, lever - to_v.ang);
+  const Vec3<S> across = FW_ISA::cross(angle, turn);
+  const Vec3<S> turned = turn + across * first + FW_ISA::cross(angle, across) * second;
+  return {{q_lin, FW_ISA::cross(path, q_lin) + E * to_q.ang},
+          {q_lin * S(dt), (FW_ISA::cross(c, q_lin) + turned) * S(dt)},
+          {v_lin, FW_ISA::cross(c, v_lin) + E * (to_v.ang - lever)}};
+}
+
 }  // namespace featherweight::FW_ISA

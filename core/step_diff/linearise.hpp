@@ -13,24 +13,31 @@
 #pragma once
 #include "step_diff/central_path.hpp"
 #include "step_diff/pull_back.hpp"
+#include "step_diff/pull_together.hpp"
 
 namespace featherweight::FW_ISA {
 
 class StepLinearisation : public PulledBack {
  public:
-  using PulledBack::PulledBack;
+  StepLinearisation(const StepDiffJob& job, int most_rows, int most_found, Arena& arena)
+      : PulledBack(job, most_rows, most_found, arena), together_(job, lanes_, modes_, lift_, arena) {}
 
   // Before those of a pack are linearised.
   void load(const Pack& pack) {
     are_loaded_ = suits_lanes();
     if (are_loaded_) lanes_.load(pack);
     any_swept_ = false;
+    first_ = pack.first;
+    together_.start();
   }
   // After all of them were read in reverse; out: of the first.
   void finish(const Pack& pack, double* out) {
-    if (any_swept_) lanes_.add_products(pack, out, static_cast<std::size_t>(nc_));
+    if (together_.any()) together_.pull(pack, out, static_cast<std::size_t>(nc_));
+    if (any_swept_ || together_.any()) lanes_.add_products(pack, out, static_cast<std::size_t>(nc_));
   }
   void linearise(std::size_t environment) {
+    is_together_ = are_loaded_ && together_.is_asked() && joins_others(environment);
+    if (is_together_) return;
     tumbles_ = false;
     if (!are_loaded_ || !set_start_from_lanes(environment)) {
       set_start(environment);
@@ -107,6 +114,7 @@ class StepLinearisation : public PulledBack {
   }
   // in: (2 nv), out: (columns).
   void reverse(const double* in, double* out) {
+    if (is_together_) return;
     for (int c = 0; c < nc_; ++c) g_[c] = 0;
     const int q = job_.columns.of(Wrt::q);
     for (int i = 0; i < tree_.n_links; ++i) {
@@ -167,7 +175,21 @@ class StepLinearisation : public PulledBack {
     int column() const { return columns_at_a_time * first; }
     int width() const { return columns_at_a_time * count; }
   };
-  bool are_loaded_ = false, any_swept_ = false;
+  bool are_loaded_ = false, any_swept_ = false, is_together_ = false;
+  std::size_t first_ = 0;  // of the pack
+  PulledTogether together_;
+
+  // Whether an environment is pulled back with others of its pack.
+  bool joins_others(std::size_t environment) {
+    if (lanes_.lifts(environment)) return false;
+    set_state(environment);
+    if (!tumble_.is_calm(v_, job_.dt)) return false;
+    on_lanes_ = by_sweeps_ = true;
+    find_joint_forces();
+    add_rows();
+    return together_.take(static_cast<int>(environment - first_),
+                          {contacts_, n_contacts_, rows_, m_, hold_, locked_, forces_, row_force_});
+  }
 
   void solve_panel(const ColumnPanel& panel, double* out, unsigned char* infeasible) {
     const int n = nc_ - panel.column() < panel.width() ? nc_ - panel.column() : panel.width();

@@ -140,13 +140,14 @@ class LinearisedRows {
     by_sweeps_ = job_.reading == Reading::reverse;
     V_ = from_lanes_.V, V_plus_ = from_lanes_.V_plus, W_w_ = from_lanes_.W_w;
     R_ = from_lanes_.R, R2_ = from_lanes_.R2;
-    smooth_.joints.differentiate(scene_, job_.dt, q_, v_, control_, gains_);
+    find_joint_forces();
     for (int f = 0; f < nv_; ++f) {
       v_plus_[f] = from_lanes_.v_plus[f];
       for (int c = 2 * nv_; !by_sweeps_ && c < R_.stride; ++c) R_(f, c) = 0;
     }
     return true;
   }
+  void find_joint_forces() { smooth_.joints.differentiate(scene_, job_.dt, q_, v_, control_, gains_); }
   void set_start(std::size_t environment) {
     on_lanes_ = by_sweeps_ = false;
     world_ = own_world_;

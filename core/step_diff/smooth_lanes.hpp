@@ -66,7 +66,9 @@ class SmoothLanes {
     out_ = arena.take<double>(width * size_);
   }
 
-  Numbers of(std::size_t environment) const {
+  bool lifts(std::size_t environment) const { return lifts_[environment - first_]; }
+  Numbers of(std::size_t environment) {
+    if (!is_handed_out_) hand_out();
     const std::size_t lane = environment - first_;
     double* const x = out_ + lane * size_;
     const auto twists = [&](std::size_t at) { return reinterpret_cast<Twist*>(x + at); };
@@ -101,11 +103,21 @@ class SmoothLanes {
     for (int k = 0; k < tree_.row[tree_.nv]; ++k) factor_[k] = dynamics_.H[k];
     factorise_ltl(tree_, factor_);
     if (has_columns_) make_columns();
-    hand_out();
+    is_handed_out_ = false;
+    if (has_columns_) hand_out();  // what lifts is differentiated in the same place
     if (any_lifts_) add_lifts();
     for (int f = 0; f < tree_.nv; ++f) x_[f] = x2_[f] = S(0);
   }
 
+  // Of all of the pack.
+  const WorldTreeOf<S>& world() const { return world_; }
+  const S* H() const { return dynamics_.H; }
+  const S* factor() const { return factor_; }
+  const S* v_plus() const { return v_plus_; }
+  const Motion<S>* V_plus() const { return V_plus_; }
+
+  // x of one degree of freedom, in lanes where the mask is one.
+  void leave_where(const S& mask, int f, const S& x) { x_[f] = select(mask > S(0), x, x_[f]); }
   // Of one environment, instead of columns: x2 is null where nothing is lifted.
   void leave(std::size_t environment, const double* x, const double* x2) {
     const int lane = static_cast<int>(environment - first_);
@@ -151,7 +163,7 @@ class SmoothLanes {
   double* out_;
   Offsets at_;
   std::size_t size_ = 0, first_ = 0;
-  bool lifts_[width] = {}, any_lifts_ = false, are_shared_ = false;
+  bool lifts_[width] = {}, any_lifts_ = false, are_shared_ = false, is_handed_out_ = false;
 
   void load_states(const Pack& pack) {
     Watch<S> unwatched;
@@ -187,45 +199,55 @@ class SmoothLanes {
       const std::size_t e = pack.first + static_cast<std::size_t>(lane);
       if (job_.reports[e].failed) continue;
       const StepSolution& solution = job_.solutions[e];
-      for (int r = 0; r < solution.n_rows; ++r) add_row(lane, job_.contacts[e], solution.rows[r]);
+      for (int first = 0, last; first < solution.n_rows; first = last) {
+        const SolvedRow& row = solution.rows[first];
+        last = first + 1;
+        if (row.source == RowSource::joint) add_joint_row(lane, row);
+        if (row.source != RowSource::contact) continue;
+        while (last < solution.n_rows && solution.rows[last].source == RowSource::contact &&
+               solution.rows[last].index == row.index)
+          ++last;
+        add_contact(lane, job_.contacts[e].data[row.index], solution.rows + first, last - first);
+      }
       any_lifts_ = any_lifts_ || lifts_[lane];
     }
   }
-  void add_row(int lane, const ContactList& contacts, const SolvedRow& row) {
-    if (row.source == RowSource::joint) {
-      const JointRow& joint = scene_.joint_rows[row.index];
-      if (!joint.is_limit() || !(row.correction > 0)) return;
-      const auto lift = [&](const JointTerm<double>& term) {
-        S& w = w_[term.dof];
-        ScalarTraits<S>::set(w, lane, ScalarTraits<S>::get(w, lane) + term.coefficient * row.correction);
-      };
-      lift(joint.term);
-      for (int k = joint.first_more; k < joint.first_more + joint.n_more; ++k) lift(scene_.tendon_terms[k]);
-      lifts_[lane] = true;
-    }
-    if (row.source != RowSource::contact) return;
-    const Contact& c = contacts.data[row.index];
-    const int k = row.component % 3;
-    const Vector axis{c.frame[3 * k], c.frame[3 * k + 1], c.frame[3 * k + 2]};
-    if (row.impulse != 0) add_wrench(lane, c, axis, row.component < 3, row.impulse / job_.dt, W_);
-    if (row.component != 2 || !(row.correction > 0) || scene_.materials[c.material].compliance > 0) return;
-    add_wrench(lane, c, axis, true, row.correction, lift_);
+  void add_joint_row(int lane, const SolvedRow& row) {
+    const JointRow& joint = scene_.joint_rows[row.index];
+    if (!joint.is_limit() || !(row.correction > 0)) return;
+    const auto lift = [&](const JointTerm<double>& term) {
+      S& w = w_[term.dof];
+      ScalarTraits<S>::set(w, lane, ScalarTraits<S>::get(w, lane) + term.coefficient * row.correction);
+    };
+    lift(joint.term);
+    for (int k = joint.first_more; k < joint.first_more + joint.n_more; ++k) lift(scene_.tendon_terms[k]);
     lifts_[lane] = true;
   }
-  void add_wrench(int lane, const Contact& c, const Vector& axis, bool is_force, double s, Force<S>* to) {
+  void add_contact(int lane, const Contact& c, const SolvedRow* rows, int n) {
+    Vector force = zero3<double>(), moment = zero3<double>();
+    double lift = 0;
+    for (int r = 0; r < n; ++r) {
+      const double* const axis = c.frame + 3 * (rows[r].component % 3);
+      Vector& sum = rows[r].component < 3 ? force : moment;
+      for (int i = 0; i < 3; ++i) sum[i] += axis[i] * rows[r].impulse;
+      if (rows[r].component == 2) lift = rows[r].correction;
+    }
+    const double per_dt = 1 / job_.dt;
+    add_wrench(lane, c, force * per_dt, moment * per_dt, W_);
+    if (!(lift > 0) || scene_.materials[c.material].compliance > 0) return;
+    add_wrench(lane, c, Vector{c.frame[6], c.frame[7], c.frame[8]} * lift, zero3<double>(), lift_);
+    lifts_[lane] = true;
+  }
+  void add_wrench(int lane, const Contact& c, const Vector& force, const Vector& moment, Force<S>* to) {
     for (int side = 0; side < 2; ++side) {
       const int link = scene_.shapes[side == 0 ? c.a : c.b].link;
       if (link < 0) continue;
-      const Vector f = axis * (side == 0 ? s : -s);
-      if (!is_force) {
-        add(to[link].ang, lane, f);
-        continue;
-      }
+      const double sign = side == 0 ? 1 : -1;
       const Vec3<S>& root = world_.root(link);
       Vector r;
       for (int i = 0; i < 3; ++i) r[i] = c.position[i] - ScalarTraits<S>::get(root[i], lane);
-      add(to[link].lin, lane, f);
-      add(to[link].ang, lane, FW_ISA::cross(r, f));
+      add(to[link].lin, lane, force * sign);
+      add(to[link].ang, lane, (moment + FW_ISA::cross(r, force)) * sign);
     }
   }
 
@@ -276,6 +298,7 @@ class SmoothLanes {
     store(x, static_cast<int>(n), Pack{0, width}, out_ + at, static_cast<std::ptrdiff_t>(size_));
   }
   void hand_out() {
+    is_handed_out_ = true;
     const std::size_t nv = static_cast<std::size_t>(tree_.nv), n_links = static_cast<std::size_t>(tree_.n_links);
     const auto put_motions = [&](const Motion<S>* x, std::size_t n, std::size_t at) {
       put(reinterpret_cast<const S*>(x), 6 * n, at);

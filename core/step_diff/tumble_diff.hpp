@@ -32,7 +32,14 @@ class TumbleDiff {
         middle_(arena.take<double>(scene.tree.nv)),
         step_(arena.take<double>(scene.tree.nv)),
         dx_(take_matrix(arena, scene.tree.nv, columns)),
-        lu_(scene.tree.nv, columns, arena) {}
+        lu_(scene.tree.nv, columns, arena) {
+    for (int i = 0; i < tree_.n_links; ++i) has_bodies_ = has_bodies_ || is_single_body(tree_, i);
+  }
+
+  // That nothing tumbles, as far as velocities tell.
+  bool is_calm(const double* v, double dt) const {
+    return !has_bodies_ && !(largest_turn(scene_, dt, v).growth > growth_borne(scene_));
+  }
 
   bool tumbles(int link) const { return is_turned_[link]; }
 
@@ -106,7 +113,7 @@ class TumbleDiff {
   Matrix dx_;
   LeastNormLu lu_;
   double dt_ = 0;
-  bool trees_tumble_ = false;
+  bool trees_tumble_ = false, has_bodies_ = false;
 
   void turn_all(const WorldTree& world, const double* inertias, const double* v, const double* u) {
     for (int i = 0; i < tree_.n_links; ++i) {

@@ -351,7 +351,10 @@ def test_batches_and_neighbours_change_nothing(quadruped: tuple[fw.Simulator, fw
         assert np.array_equal(one.A, whole.A[k]) and np.array_equal(one.B, whole.B[k])
 
 
-def test_gradients_in_batches_are_those_alone(quadruped: tuple[fw.Simulator, fw.State, Array]) -> None:
+@pytest.mark.parametrize("parameters", [(), ("friction",)])
+def test_gradients_in_batches_are_those_alone(
+    parameters: tuple[str, ...], quadruped: tuple[fw.Simulator, fw.State, Array]
+) -> None:
     """Packs are filled with what is there: bits do not depend on it, nor on a neighbour that tumbles or flies."""
     sim, standing, control = quadruped
     rng = np.random.default_rng(9)
@@ -359,9 +362,9 @@ def test_gradients_in_batches_are_those_alone(quadruped: tuple[fw.Simulator, fw.
     q[3, 2] += 1.0
     v[4, 3:6] = 200.0
     w = rng.normal(size=(2, 11, 18))
-    g = sim.step_vjp(sim.state(11, q=q, v=v), control=control, parameters=("friction",))[1](*w)
+    g = sim.step_vjp(sim.state(11, q=q, v=v), control=control, parameters=parameters)[1](*w)
     for k in range(11):
-        pull = sim.step_vjp(sim.state(q=q[k], v=v[k]), control=control, parameters=("friction",))[1]
+        pull = sim.step_vjp(sim.state(q=q[k], v=v[k]), control=control, parameters=parameters)[1]
         one = pull(w[0, k], w[1, k])
         for found, alone in ((g.q, one.q), (g.v, one.v), (g.tau, one.tau), (g.control, one.control)):
             np.testing.assert_array_equal(found[k], alone)
