@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -278,3 +279,44 @@ def test_pictures_without_size_are_not_written() -> None:
     model = fw.loads(f'<robot name="r"><link name="a"/>{link}{hinge}</robot>', "urdf")
     m = mujoco.MjModel.from_xml_string(fw.to_mjcf(model, strict=True))
     assert [m.geom(k).name for k in range(m.ngeom)] == ["ball_visual"]
+
+
+def odd(mass: float, moments: tuple[float, float, float], beside: float = 1.0) -> fw.Model:
+    """A swinging bar, and fixed to it a link with an inertia that no body may have."""
+    builder = fw.ModelBuilder(allow_nonphysical=True)
+    builder.solid("bar", "box", (0.3, 0.1, 0.2), mass=beside)
+    builder.link("odd", mass=mass, com=(0.1, 0.0, 0.02), inertia=moments)
+    builder.joint("swing", "revolute", "world", "bar", axis=(1, 2, 3))
+    at = fw.pose((0.1, 0.2, 0.3), rpy=(0.5, 0.6, 0.7))
+    builder.joint("weld", "fixed", "bar", "odd", placement=at)
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    "moments", [(1e-3, 1e-3, 5e-3), (-1e-4, 1e-3, 1e-3), (1e-4, 2e-4, 3e-4 * (1 + 1e-9)), (0, 0, 0)]
+)
+@pytest.mark.parametrize("mass", [0.0, 0.5])
+def test_what_is_odd_in_a_link_is_a_body_with_what_is_fixed_to_it(moments: Any, mass: float) -> None:
+    model = odd(mass, moments)
+    same_motion(model, fw.loads(fw.to_mjcf(model, strict=True), "mjcf"))
+
+
+def test_bodies_that_are_odd_are_written_as_the_nearest_that_is_not() -> None:
+    model = odd(0.5, (1.0, 1.0, 5.0), beside=1e-3)
+    with pytest.raises(ValueError, match="an inertia that no body has"):
+        fw.to_mjcf(model, strict=True)
+    with pytest.warns(UserWarning, match="an inertia that no body has"):
+        m = mujoco.MjModel.from_xml_string(fw.to_mjcf(model))
+    np.testing.assert_allclose(np.sort(m.body("odd").inertia), (2.5, 2.5, 5.0))
+
+
+def test_flat_and_thin_inertias_come_back() -> None:
+    """Moments whose sum is another one to rounding, and tiny ones."""
+    for k in range(200):
+        rng = np.random.default_rng(k)
+        a, b = 10.0 ** rng.uniform(-13, 2, 2)
+        R = fw.pose((0, 0, 0), rpy=rng.uniform(-3, 3, 3))[:3, :3]
+        builder = fw.ModelBuilder()
+        builder.link("plate", mass=1.0, com=(0, 0, 0.1), inertia=R @ np.diag((a, b, a + b)) @ R.T)
+        builder.joint("ball", "spherical", "world", "plate")
+        same_motion(builder.build(), fw.loads(fw.to_mjcf(builder.build(), strict=True), "mjcf"), samples=1)

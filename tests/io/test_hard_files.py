@@ -196,7 +196,8 @@ MJCF = {
     "numbers between tabs": world(f'<body pos="\t1\n2  3 "><joint axis=" 0 1\t0"/>{BOX}</body>'),
     "margins wider than the limits": world(
         f'<body><joint axis="0 1 0" range="-20 70" margin="3"/>{BOX}<body>'
-        f'<joint type="slide" range="0.1 0.7" margin="5"/>{BOX}<site name="a" pos="0 0 1"/></body></body><site name="b"/>',
+        f'<joint type="slide" range="0.1 0.7" margin="5"/>{BOX}<site name="a" pos="0 0 1"/></body></body>'
+        '<site name="b"/>',
         after='<tendon><spatial range="0.1 0.3" margin="2"><site site="a"/><site site="b"/></spatial></tendon>',
     ),
     "shapes that only show": world(

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..arrays import Array
 from ..model import poses
-from ..model.description import WORLD, Inertia, Joint, Link, ModelDescription, start_of
+from ..model.description import WORLD, Joint, Link, ModelDescription, start_of
+from .mjcf_inertias import inertial, inertias_to_write
 from .writing import MjcfText, place, text_of
 
 UNLIMITED = 1e10  # MuJoCo's limits have two sides; beyond this it takes no number for one
-LIGHT = 1e-14  # [kg], [kg m^2]: MuJoCo moves no body without mass
 
 _KINDS = {"free": "free", "spherical": "ball", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 
@@ -29,6 +29,7 @@ class BodyWriter:
         self.bodies: dict[str, Element] = {WORLD: self._worldbody}
         #: Frames that became sites, by name, and all that were added besides.
         self.sites: dict[str, str] = {}
+        self._inertias = inertias_to_write(text, description)
         self._merged = _merged_links(description)
         self._driven = {name for actuator in description.actuators for name, _ in actuator.joints}
 
@@ -63,9 +64,9 @@ class BodyWriter:
             body.set("gravcomp", repr(link.gravity_compensation))
         self.bodies[link.name] = body
         moves = any(joint.nv for joint in joints)
-        inertia = link.inertia
+        inertia = self._inertias[link.name]
         if inertia is not None or moves:
-            body.append(_inertial(inertia))
+            body.append(inertial(inertia))
         behind = np.eye(4)  # from the frame behind the joint to the link, where it starts
         elements: list[Element] = []
         for joint in reversed(joints):
@@ -162,20 +163,6 @@ def _motion(joint: Joint, q: Array) -> Array:
     elif joint.type == "free":
         X = poses.pose(q[:3], xyzw=q[3:])
     return X  # MuJoCo has balls without rotation where they start
-
-
-def _inertial(inertia: Inertia | None) -> Element:
-    """MuJoCo moves no body without mass, or without inertia about some axis."""
-    if inertia is None:
-        return Element("inertial", mass=repr(LIGHT), pos="0 0 0", diaginertia=text_of((LIGHT,) * 3))
-    matrix = inertia.matrix
-    if np.linalg.eigvalsh(matrix)[0] < LIGHT:
-        matrix = matrix + LIGHT * np.eye(3)
-    moments = matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-    options = {"mass": repr(max(float(inertia.mass), LIGHT)), "pos": text_of(inertia.com)}
-    if np.any(moments[3:]):
-        return Element("inertial", {**options, "fullinertia": text_of(moments)})
-    return Element("inertial", {**options, "diaginertia": text_of(moments[:3])})
 
 
 def _merged_links(description: ModelDescription) -> set[str]:

@@ -160,8 +160,9 @@ def new_names(wishes: list[str], taken: set[str]) -> list[str]:
     return names
 
 
-def within_margin(lower: float, upper: float, margin: float) -> tuple[float, float]:
+def within_margin(limits: Array, margin: float) -> tuple[float, float]:
     """The limits from which MuJoCo pushes back: nearer by the margin, in the middle where it is wider than they are."""
+    lower, upper = float(limits[0]), float(limits[1])
     middle = 0.5 * (lower + upper)
     return (min(lower + margin, middle), max(upper - margin, middle)) if margin > 0.0 else (lower, upper)
 

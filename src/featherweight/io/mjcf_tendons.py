@@ -142,7 +142,7 @@ def _limits(source: MjcfSource, tendon: int) -> tuple[float, float] | None:
     m = source.m
     if not m.tendon_limited[tendon] or source.disabled("LIMIT"):
         return None
-    return within_margin(*m.tendon_range[tendon].tolist(), float(m.tendon_margin[tendon]))
+    return within_margin(m.tendon_range[tendon], float(m.tendon_margin[tendon]))
 
 
 def _bodies(source: MjcfSource, tendon: int) -> set[int]:

@@ -162,7 +162,7 @@ class TreeTranslation:
         m = self._m
         if not self._is_limited(joint):
             return {}
-        low, up = within_margin(*m.jnt_range[joint].tolist(), float(m.jnt_margin[joint]))
+        low, up = within_margin(m.jnt_range[joint], float(m.jnt_margin[joint]))
         # its limits have two sides: one that is as far as numbers go is none
         return {"lower": low if low > -_FAR else -np.inf, "upper": up if up < _FAR else np.inf}
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.description import WORLD, Geometry, ImportNote, Inertia, Joint, Link, ModelDescription, Severity
+from ..model.rigid_bodies import RigidBodies, moving_links, sum_of
 from ..model.solids import INERTIA_TOLERANCE, nearest_physical, nonphysical, solid_inertia
 
 #: Rotor inertia of a joint that moves nothing: about an axis [kg m^2], along one [kg]. Small beside a robot's links and
@@ -98,15 +99,6 @@ def _has_rotor(joint: Joint) -> bool:
     return joint.armature is not None and bool((joint.armature > 0.0).all())
 
 
-def moving_links(description: ModelDescription) -> set[str]:
-    """Links that some joint can move."""
-    moving: set[str] = set()
-    for joint in description.joints:  # parents come first
-        if joint.nv or joint.parent in moving:
-            moving.add(joint.child)
-    return moving
-
-
 def start_within_limits(description: ModelDescription, line: Lines) -> ModelDescription:
     """Joints that nobody starts elsewhere start at zero, or at the limit nearest to it; followers where their leader
     puts them."""
@@ -166,7 +158,7 @@ def settle_inertias(description: ModelDescription) -> ModelDescription:
     if not kept:
         return description
     links, notes = [], dict.fromkeys(description.notes)
-    moving, bodies = moving_links(description), _Bodies(description)
+    moving, bodies = moving_links(description), RigidBodies(description)
     for link in description.links:
         note = kept.get(f"link {link.name!r}")
         if note is None or link.inertia is None:
@@ -194,30 +186,6 @@ def _settled(inertia: Inertia, message: str, moves: bool, whole: Inertia) -> tup
     return moments, message, Severity.MOTION
 
 
-class _Bodies:
-    """Inertias of the bodies that fixed joints make of links."""
-
-    def __init__(self, description: ModelDescription) -> None:
-        self._first: dict[str, str] = {}  # link -> first link of its body
-        self._parts: dict[str, list[Inertia]] = {}  # first link -> inertias in its coordinates
-        X: dict[str, Array] = {}  # pose of a link in the first one of its body
-        for joint, link in zip(description.joints, description.links, strict=True):  # parents come first
-            fixed = joint.nv == 0 and joint.parent != WORLD
-            first = self._first[joint.parent] if fixed else link.name
-            X[link.name] = X[joint.parent] @ joint.placement @ joint.child_placement if fixed else np.eye(4)
-            self._first[link.name] = first
-            if link.inertia is not None:
-                self._parts.setdefault(first, []).append(_moved(link.inertia, X[link.name]))
-
-    def whole(self, link: str) -> Inertia:
-        return sum_of(self._parts[self._first[link]])
-
-
-def _moved(inertia: Inertia, X: Array) -> Inertia:
-    R = X[:3, :3]
-    return Inertia(inertia.mass, R @ inertia.com + X[:3, 3], R @ inertia.matrix @ R.T)
-
-
 def inertia_of_shapes(geometries: Iterable[Geometry], density: float) -> tuple[Inertia, list[Geometry]]:
     """Inertia of the collision shapes filled with ``density`` [kg/m^3], and those whose volume is not known here."""
     parts, left_out = [], []
@@ -230,18 +198,6 @@ def inertia_of_shapes(geometries: Iterable[Geometry], density: float) -> tuple[I
         else:
             parts.append(solid_inertia(cast(Any, shape.shape), shape.size, density * volume, shape.placement))
     return sum_of(parts), left_out
-
-
-def sum_of(parts: list[Inertia]) -> Inertia:
-    """The inertia of bodies that move as one."""
-    mass = sum(part.mass for part in parts)
-    first = sum((part.mass * part.com for part in parts), np.zeros(3))
-    com = np.asarray(first / mass) if mass > 0.0 else first
-    matrix = np.zeros((3, 3))
-    for part in parts:
-        arm = part.com - com
-        matrix += part.matrix + part.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    return Inertia(mass, com, 0.5 * (matrix + matrix.T))
 
 
 def _volume(shape: Geometry) -> float | None:

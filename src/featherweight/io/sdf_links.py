@@ -13,6 +13,7 @@ from ..model import poses
 from ..model.builder import ModelBuilder
 from ..model.description import Geometry, Inertia, Severity
 from ..model.geometry_checks import checked_geometry
+from ..model.rigid_bodies import sum_of
 from . import remedies
 from .reader import MOTION, NOTHING, PICTURE
 from .sdf_frames import Scope
@@ -98,7 +99,7 @@ class _LinkReader:
             parts.append(inertia)
             if left_out:
                 reader.note(inertial, self._what, f"the mass of its {shape.shape} {shape.name!r} is left out", MOTION)
-        whole = remedies.sum_of(parts)
+        whole = sum_of(parts)
         mass = reader.value(inertial, "mass", whole.mass)
         scale = mass / whole.mass if whole.mass > 0.0 else 1.0
         return Inertia(scale * whole.mass, whole.com, scale * whole.matrix)
