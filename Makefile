@@ -14,7 +14,7 @@
 #   make scoreboard   physics with exact answers, beside MuJoCo
 #   make docs         the documentation site, in build/docs; warnings are errors
 #   make wheel        a wheel with all kernels, repaired, and tried in an empty environment
-#   make zoo          robots of packages of the Python index beside MuJoCo and Pinocchio (700 MB of models)
+#   make zoo          robots of packages of the Python index beside MuJoCo and Pinocchio (1.4 GB of models)
 #   make bench-against COMMIT=...  our speed beside that of another commit
 #   make bench-peers  the same, beside Pinocchio's C++ built here with g++ and clang++
 
@@ -27,7 +27,7 @@ JOBS   ?= 2
 SOURCES := $(shell find core bindings cmake -name '*.hpp' -o -name '*.cpp') CMakeLists.txt pyproject.toml
 CXX_FILES := $(shell find core bindings benchmarks -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: run test lint test-robots test-torch sanitize seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
+.PHONY: run test lint test-robots test-torch sanitize sanitized-build seeded-faults fuzz fuzz-sanitized test-arm bench bench-against bench-peers scoreboard docs wheel zoo format clean build
 
 run: $(STAMPS)/package $(STAMPS)/extra-plot
 	$(BIN)/featherweight simulate quadruped --seconds 5 --height 0.3 --out out/quadruped.npz --plot out/quadruped.png \
@@ -84,6 +84,7 @@ bench-peers: $(STAMPS)/package $(STAMPS)/extra-bench
 	$(BIN)/python -m benchmarks --build-peers $(BENCH)
 
 # The packages are unpacked beside each other, without what they need to run: only their robots are of interest.
+# ZOO: a part of their names, --update, --also FOLDER of robots that no package has.
 zoo: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/zoo
 	$(BIN)/python -m zoo $(ZOO)
 
@@ -95,20 +96,24 @@ $(STAMPS)/zoo: pyproject.toml | $(STAMPS)/venv
 build: $(STAMPS)/package
 
 # A second environment and build: the editable package of the ordinary one would be found first.
+# SANITIZE_ISAS: which instruction sets; "native" alone is built sooner.
 ASAN_BIN := build/sanitize/venv/bin
-sanitize:
+SANITIZE_ISAS ?= all
+sanitize: sanitized-build
+	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+
+sanitized-build:
 	test -x $(ASAN_BIN)/python || $(PYTHON) -m venv build/sanitize/venv
 	$(ASAN_BIN)/python -m pip -q install $$($(ASAN_BIN)/python tools/extra.py build) $$($(ASAN_BIN)/python tools/extra.py test)
 	PATH="$(CURDIR)/$(ASAN_BIN):$$PATH" $(ASAN_BIN)/python -m pip -q install --no-build-isolation --no-deps \
 	  --force-reinstall -Cbuild-dir=build/sanitize/cmake -Ccmake.define.FEATHERWEIGHT_SANITIZE=ON \
-	  -Ccmake.define.FEATHERWEIGHT_ISAS=all .
-	tools/sanitized.sh $(ASAN_BIN)/python -m pytest -n $(JOBS) $(PYTEST)
+	  -Ccmake.define.FEATHERWEIGHT_ISAS=$(SANITIZE_ISAS) .
 
 # FUZZ: kinds of input, --inputs, --seed.
 fuzz: $(STAMPS)/package $(STAMPS)/extra-test
 	$(BIN)/python -m tools.fuzz $(FUZZ)
 
-# The same on the sanitized build, which `make sanitize` leaves.
+# The same on the sanitized build, which `make sanitize` and `make sanitized-build` leave.
 fuzz-sanitized:
 	tools/sanitized.sh $(ASAN_BIN)/python -m tools.fuzz $(FUZZ)
 

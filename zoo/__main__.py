@@ -5,20 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from featherweight.progress import ProgressBar
 
 from . import mjcf, report, robots, urdf
 
-COMPARE: dict[str, Callable[[robots.Robot], mjcf.Result | None]] = {"mjcf": mjcf.compare, "urdf": urdf.compare}
+COMPARE: dict[str, Callable[[robots.Robot], mjcf.Result | None]] = {
+    "mjcf": mjcf.compare,
+    "urdf": urdf.compare,
+    "sdf": urdf.compare,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
     parser.add_argument("only", nargs="?", default="", help="robots whose name contains this")
     parser.add_argument("--update", action="store_true", help="expect from now on what is found, and write docs/zoo.md")
+    parser.add_argument("--also", type=Path, default=[], nargs="*", help="folders of more robots, as mujoco_menagerie")
     options = parser.parse_args()
-    found = [robot for robot in robots.find() if options.only in robot.name]
+    more = [robot for folder in options.also for robot in robots.find(folder.resolve(), folder.resolve().name)]
+    found = [robot for robot in (*robots.find(), *more) if options.only in robot.name]
     if not found:
         print(f"no robots in {robots.FOLDER}: run `make zoo`", file=sys.stderr)
         return 2

@@ -66,7 +66,7 @@ def compare(robot: Robot) -> Result | None:
                 "pairs": _same_pairs(m, model, details),
             }
             ours = _second(m, model)
-            checks |= {"stands": _stands(m, model, ours, details), "converges": _converges(ours, details)}
+            checks |= {"stands": _stands(m, model, ours, details), "converges": converges(ours, details)}
         except Exception as error:
             return Result(**result, reason=reason, stands=False, detail=f"{type(error).__name__}: {error}"[:160])
         return Result(**result, reason=reason, **checks, detail="; ".join(details))
@@ -88,10 +88,10 @@ def _same_dynamics(m: Any, model: fw.Model, details: list[str]) -> bool:
         T = _basis(model, q)
         gravity = np.zeros(m.nv) if m.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY) else None
         H = fw.crba(model, q)
-        worst = max(worst, _difference(H, T.T @ M @ T))
+        worst = max(worst, difference(H, T.T @ M @ T))
         if gravity is None:  # MuJoCo's acceleration of a free base is that of its velocity in the world
             bias = fw.bias_forces(model, q, v) - H @ _turning(model, v)
-            worst = max(worst, _difference(bias, T.T @ data.qfrc_bias))
+            worst = max(worst, difference(bias, T.T @ data.qfrc_bias))
     if worst > SAME:
         details.append(f"dynamics differ by {worst:.1e}")
     return worst <= SAME
@@ -112,7 +112,7 @@ def _turning(model: fw.Model, v: Array) -> Array:
     return turning
 
 
-def _difference(ours: Array, theirs: Array) -> float:
+def difference(ours: Array, theirs: Array) -> float:
     return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-9))
 
 
@@ -213,7 +213,7 @@ def _steps(m: Any) -> int:
     return max(1, round(1.0 / float(m.opt.timestep)))
 
 
-def _converges(ours: fw.Trajectory, details: list[str]) -> bool:
+def converges(ours: fw.Trajectory, details: list[str]) -> bool:
     share = float(ours.unconverged) / max(1, round(float(ours.final.time) / ours.simulator.dt))
     if share > UNCONVERGED:
         worst = float(ours.residual)

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+Format = Literal["mjcf", "urdf", "sdf"]
+
 FOLDER = Path(__file__).parents[1] / "build" / "zoo"
 
-#: Files that are no robots: test data of packages.
-_SKIPPED = re.compile(r"/(tests?|test_data|testdata|_test)/")
+_FORMATS: dict[str, tuple[Format, bytes]] = {
+    ".xml": ("mjcf", b"<mujoco"),
+    ".urdf": ("urdf", b"<robot"),
+    ".sdf": ("sdf", b"<sdf"),
+}
+
+#: Files that are no robots: test data of packages, things to grasp.
+_SKIPPED = re.compile(r"/(tests?|test_data|testdata|_test|random_urdfs)/")
 
 
 @dataclass(frozen=True)
@@ -21,27 +29,25 @@ class Robot:
 
     package: str
     path: Path
-    format: Literal["mjcf", "urdf"]
-
-    @property
-    def name(self) -> str:
-        """Unique, and the same on every machine: the package and the path in it."""
-        return self.path.relative_to(FOLDER).as_posix()
+    format: Format
+    name: str  # unique, and the same on every machine: the package and the path in it
 
 
-def find(folder: Path = FOLDER) -> Iterator[Robot]:
-    """All files that may be robots; the same content in two places is one."""
+def find(folder: Path = FOLDER, package: str | None = None) -> Iterator[Robot]:
+    """All files that may be robots; the same content in two places is one. Of the packages in a folder, or of one."""
     seen: set[bytes] = set()
-    for path in sorted((*folder.rglob("*.xml"), *folder.rglob("*.urdf"))):
+    for path in sorted(path for pattern in ("*.xml", "*.urdf", "*.sdf") for path in folder.rglob(pattern)):
         if _SKIPPED.search(path.as_posix()):
             continue
         data = path.read_bytes()
-        format_: Literal["mjcf", "urdf"] = "mjcf" if path.suffix == ".xml" else "urdf"
-        if (b"<mujoco" if format_ == "mjcf" else b"<robot") not in data:
+        format_, root = _FORMATS[path.suffix]
+        if root not in data:
             continue
         # A file that includes others is the same only beside the same others.
         place = path.parent.as_posix().encode() if b"<include" in data or b"file=" in data else b""
         digest = hashlib.sha256(data + place).digest()
         if digest not in seen:
             seen.add(digest)
-            yield Robot(path.relative_to(folder).parts[0], path, format_)
+            place_in = path.relative_to(folder)
+            name = place_in.as_posix() if package is None else f"{package}/{place_in.as_posix()}"
+            yield Robot(package or place_in.parts[0], path, format_, name)
