@@ -39,12 +39,12 @@ using SpringTuple = std::tuple<int, double, double>;  // degree of freedom, stif
 using ActuatorTuple = std::tuple<int, double, double, double, double, double, double>;
 using Three = std::array<double, 3>;
 using Range = std::array<double, 2>;
-// terms (degree of freedom, coefficient); link, placement and wrench in it; gain (3), constant, kp, kd; lower, upper;
-// slack; muscle (8 numbers), if it is one; strut (-1: none) and travel per that of the strut; link
-// that sticks (-1: none) and how far
+// terms (degree of freedom, coefficient, actuator that brakes it); link, placement and wrench in it; gain (3),
+// constant, kp, kd; lower, upper; slack; muscle (8 numbers), if it is one; strut (-1: none) and travel per that of the
+// strut; link that sticks (-1: none) and how far
 using TransmissionTuple =
-    std::tuple<std::vector<std::pair<int, double>>, int, PoseArray, std::array<double, 6>, Three, Three, Range, Range,
-               std::optional<std::array<double, 8>>, int, double, int, double>;
+    std::tuple<std::vector<std::tuple<int, double, int>>, int, PoseArray, std::array<double, 6>, Three, Three, Range,
+               Range, std::optional<std::array<double, 8>>, int, double, int, double>;
 // is a muscle's; keep, take; rise, fall, smoothing; lower, upper; is early
 using ActivationTuple = std::tuple<bool, std::array<double, 2>, Three, std::array<double, 2>, bool>;
 using ActivatedLawTuple = std::tuple<int, int, double>;  // activation, law, gain
@@ -142,9 +142,9 @@ void drive(SceneSpec& spec, const Model& model, const std::vector<TransmissionTu
       law.muscle = {peak, slack, optimal, shortest, longest, fastest, passive, eccentric};
     }
     std::vector<TransmissionTerm> along;
-    for (const auto& [dof, coefficient] : terms) {
+    for (const auto& [dof, coefficient, brake] : terms) {
       check_index("transmission: degree of freedom", dof, model.nv(), false);
-      along.push_back({dof, -1, coefficient});
+      along.push_back({dof, -1, coefficient, brake});
     }
     spec.transmissions.push_back({law, std::move(along), link, placement, wrench});
   }

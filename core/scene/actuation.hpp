@@ -34,6 +34,7 @@ struct Muscle {
 struct TransmissionTerm {
   int dof, q;  // q -1: an axis of a ball or free joint, which has a rate only
   double coefficient;
+  int brake;  // the actuator, of no force of its own, that takes back what drives the axis too fast; -1: none
 };
 // An actuator that acts on several axes, along a strut, on a link or on its contacts, or by a law that a row cannot
 // have. With u its control,

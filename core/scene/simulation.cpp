@@ -400,6 +400,9 @@ void Simulation::add_transmissions(const SceneSpec& spec) {
     t.n_terms = static_cast<int>(s.terms.size());
     for (TransmissionTerm term : s.terms) {
       term.q = coordinate_of_dof(term.dof);
+      if (term.brake >= static_cast<int>(actuators_.size()))
+        throw std::invalid_argument("a transmission is braked by an actuator");
+      if (scene_.integrator == Integrator::rk4) term.brake = -1;  // has no rows
       if (term.q < 0 && (t.kp != 0 || t.gain_length != 0 || t.is_muscle))
         throw std::invalid_argument("a transmission whose force depends on its length needs axes");
       transmission_terms_.push_back(term);

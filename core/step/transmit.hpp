@@ -1,7 +1,7 @@
 // step/transmit.hpp -- forces of tendons, of actuators on several axes, along struts or on links, and of muscles, at
 // the start of the step.
 //   in    q, v, w.control
-//   out   w.tau, w.forces
+//   out   w.tau, w.forces; w.motion.drive of what would drive axes beyond their velocity limit
 //   Source: of muscles MuJoCo's documentation, "Muscles": curves of parabolas.
 //   Oracle: MuJoCo's actuator_force, qfrc_actuator and qfrc_passive; the twin.
 #pragma once
@@ -62,7 +62,11 @@ void add_transmissions(const Scene& scene, StepWorkspace<S>& w) {
                           : (S(t.gain) + length * t.gain_length + rate * t.gain_rate) * control + S(t.constant) -
                                 stretch * t.kp - rate * t.kd;
     force = clamped(force * w.gain_scale[law], S(t.lower), S(t.upper));
-    for (int i = 0; i < t.n_terms; ++i) w.tau[terms[i].dof] = w.tau[terms[i].dof] + force * terms[i].coefficient;
+    for (int i = 0; i < t.n_terms; ++i) {
+      const S along = force * terms[i].coefficient;
+      w.tau[terms[i].dof] = w.tau[terms[i].dof] + along;
+      if (terms[i].brake >= 0) w.motion.drive[terms[i].brake] = along;
+    }
     if (t.sticky >= 0) adhere(scene, t, force, w);
     if (t.strut >= 0) push_along(scene, t.strut, force * t.per_strut, w);
     if (t.link < 0) continue;

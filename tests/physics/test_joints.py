@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.scenes import energy
+from helpers.step_oracle import judge
 
 import featherweight as fw
 from physics.joints import dry_friction, pendulum_at_limit
@@ -99,6 +100,52 @@ def test_no_drive_takes_its_joint_beyond_its_velocity(integrator: Any, effort: f
     speed = np.sign(control) * trajectory.v[:, 0]
     assert speed.max() < 2.0 * (1 + 1e-9)
     assert speed[100:].min() > 2.0 * (1 - 1e-9)
+
+
+TRANSMISSIONS: dict[str, dict[str, Any]] = {
+    "servo over two joints": {"kind": "position", "kp": 500.0, "others": [("second", 3.0)]},
+    "damper over two joints": {"kind": "velocity", "kd": 5.0, "others": [("second", -0.5)]},
+    "force that grows": {"kind": "general", "kp": 3.0, "slopes": (0.5, 0.1)},
+    "muscle": {
+        "kind": "muscle",
+        "muscle": fw.Muscle(peak=50.0, slack=-1.0, optimal=1.0, shortest=0.2, longest=1.8, fastest=50.0,
+                            passive=1.0, eccentric=1.2),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSMISSIONS)
+@pytest.mark.parametrize("effort", [None, 20.0])
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit", "verlet"])
+def test_no_transmission_takes_its_joints_beyond_their_velocities(
+    integrator: Any, effort: float | None, name: str
+) -> None:
+    """One of them is at its limit sooner or later; from then on the others are slower, or at theirs."""
+    builder = fw.ModelBuilder("wheels", gravity=(0, 0, 0))
+    for wheel, limit in (("first", 2.0), ("second", 3.0)):
+        builder.link(wheel, mass=1.0, inertia=(0.05, 0.05, 0.05))
+        builder.joint(wheel, "continuous", "world", wheel, axis="y", velocity_limit=limit, effort_limit=effort)
+    builder.actuator("drive", "first", **TRANSMISSIONS[name])
+    sim = fw.Simulator(builder.build(), dt=1e-3, integrator=integrator)
+    speeds = np.abs(sim.rollout(sim.state(), control=np.full((300, 1), 30.0)).v).max(axis=0) / (2.0, 3.0)
+    assert speeds.max() == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("control", [30.0, -30.0])
+def test_what_is_taken_back_of_a_transmission_is_that_of_the_twin(control: float) -> None:
+    builder = fw.ModelBuilder("arm")
+    for parent, link, limit in (("world", "upper", 2.0), ("upper", "lower", 3.0)):
+        builder.link(link, mass=1.0, inertia=(0.05, 0.05, 0.05), com=(0.0, 0.0, -0.2))
+        builder.joint(link, "continuous", parent, link, axis="y", placement=(0, 0, -0.4), velocity_limit=limit)
+    builder.actuator("cord", "upper", "position", kp=500.0, others=[("lower", 3.0)])
+    sim = fw.Simulator(builder.build(), dt=1e-3)
+    braked, state = 0, sim.state(q=[0.3, -0.2])
+    for _ in range(60):
+        before, state = state, sim.step(state, control=[control])
+        verdict = judge(sim, before, state, control=np.array([control]))
+        assert verdict.momentum_error < 1e-9 and verdict.residual < 1e-8
+        braked += bool(np.any(state.forces.servos))
+    assert braked > 10
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit", "implicit"])

@@ -60,9 +60,17 @@ class Actuation:
                     float(joint.velocity_limit[0]),
                 )
             )
+        brakes = list(braked(model))
+        first_brake = len(self.laws)
+        for owner, joint in brakes:
+            self._owners.append([owner])
+            rows.append({})
+            offsets.append(0.0)
+            self.laws.append((joint.v_slice.start, 0.0, 0.0, 0.0, -np.inf, np.inf, float(joint.velocity_limit[0])))
         for k, actuator in enumerate(actuators):
             if is_transmission(actuator):
-                self.transmissions.append(_transmission(model, actuator))
+                own = {joint.name: first_brake + i for i, (owner, joint) in enumerate(brakes) if owner == k}
+                self.transmissions.append(_transmission(model, actuator, own))
                 self._owners.append([k])
                 rows.append({k: 1.0})
                 offsets.append(0.0)
@@ -145,6 +153,15 @@ def is_transmission(actuator: Actuator) -> bool:
     return actuator.muscle is not None or actuator.joint is None or on_several or grows
 
 
+def braked(model: Model) -> Iterator[tuple[int, ModelJoint]]:
+    """Transmissions, and joints of theirs that they may not drive beyond a velocity: a law takes back what would."""
+    for k, actuator in enumerate(model.description.actuators):
+        for name, gear in actuator.joints if is_transmission(actuator) else ():
+            joint = model.joint(name)
+            if len(joint.velocity_limit) == 1 and gear != 0.0 and np.isfinite(joint.velocity_limit[0]):
+                yield k, joint
+
+
 def _groups(model: Model) -> Iterator[tuple[ModelJoint, list[_Part]]]:
     """Parts that are one law, in the order of the actuators."""
     parts: list[tuple[ModelJoint, _Part]] = [
@@ -184,8 +201,9 @@ def _bounds(joint: ModelJoint, parts: list[_Part]) -> tuple[float, float]:
     return max(-effort, parts[0].lower), min(effort, parts[0].upper)
 
 
-def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
-    """Terms; link, pose and wrench; gain, bias, bounds, slack; muscle; strut and gear; sticky link.
+def _transmission(model: Model, actuator: Actuator, brakes: dict[str, int]) -> tuple[Any, ...]:
+    """Terms, with the laws that brake their joints; link, pose and wrench; gain, bias, bounds, slack; muscle; strut and
+    gear; sticky link.
 
     No joint gets more than its effort limit.
     """
@@ -194,7 +212,7 @@ def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
     terms = []
     for name, gear in actuator.joints:
         joint = model.joint(name)
-        terms.append((joint.v_slice.start, gear))
+        terms.append((joint.v_slice.start, gear, brakes.get(name, -1)))
         most = float(joint.effort_limit[0]) / abs(gear) if gear != 0.0 else np.inf
         low, up = float(np.clip(low, -most, most)), float(np.clip(up, -most, most))
     link, placement = -1, np.eye(4)
@@ -221,7 +239,7 @@ def _transmission(model: Model, actuator: Actuator) -> tuple[Any, ...]:
 def _tendon(model: Model, tendon: Tendon) -> tuple[Any, ...]:
     """The same of a spring and a damper along a tendon."""
     pairs = zip(tendon.joints, tendon.coefficients, strict=True)
-    terms = [(model.joint(name).v_slice.start, coefficient) for name, coefficient in pairs]
+    terms = [(model.joint(name).v_slice.start, coefficient, -1) for name, coefficient in pairs]
     nowhere = (-1, np.eye(4).ravel().tolist(), (0.0,) * 6)
     law = ((0.0, 0.0, 0.0), (0.0, tendon.stiffness, tendon.damping), (-np.inf, np.inf))
     return terms, *nowhere, *law, tendon.rest_range or (0.0, 0.0), None, -1, 0.0, -1, 0.0

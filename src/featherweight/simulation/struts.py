@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import Array
 from ..model.description import WORLD
 from ..model.model import Model
+from .actuation import braked
 from .branches import check_branches
 
 if TYPE_CHECKING:
@@ -94,7 +95,9 @@ def _measured(sim: Simulator, q: Array) -> tuple[Array, Array]:
 
 
 def are_plain(model: Model) -> bool:
-    """Whether struts are springs and dampers over points, and no link is sticky: derivatives have a closed form."""
+    """Whether struts are springs and dampers over points, no link is sticky and no transmission braked: derivatives
+    have a closed form."""
     description = model.description
     special = any(s.range is not None or s.friction > 0.0 or s.shares or s.bends for s in description.struts)
+    special = special or any(True for _ in braked(model))
     return not special and all(a.strut is None and a.sticky is None for a in description.actuators)

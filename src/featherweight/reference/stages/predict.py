@@ -74,7 +74,8 @@ def predict(
     told, _ = activate(scene, control, activation)
     motors = servos(scene, told)
     add_forces(scene, motors, q, v, H, force)
-    add_transmissions(model, bodies, told, q, v, force)
+    for dof, along, fastest in add_transmissions(model, bodies, told, q, v, force):
+        motors.append(Servo(dof, 0, along, 0.0, 0.0, -np.inf, np.inf, fastest, False))  # of which a row takes back
     add_tendons(model, q, v, force)
     add_struts(model, bodies, v, force)
     force += lifts(model, bodies)

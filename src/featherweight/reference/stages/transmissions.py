@@ -22,8 +22,12 @@ def is_transmission(actuator: Actuator) -> bool:
 
 def add_transmissions(
     model: ModelDescription, bodies: Bodies, control: Array, q: Array, v: Array, force: Array
-) -> None:
-    """Their forces at the start of the step, added to ``force`` (nv,)."""
+) -> list[tuple[int, float, float]]:
+    """Their forces at the start of the step, added to ``force`` (nv,).
+
+    Of joints that have a velocity limit: degree of freedom, the force on it, and the limit.
+    """
+    limited = list[tuple[int, float, float]]()
     at = {joint.name: (joint, *places) for joint, places in zip(model.joints, slices(model), strict=True)}
     for u, each in zip(control, model.actuators, strict=True):
         if not is_transmission(each):
@@ -43,7 +47,13 @@ def add_transmissions(
             length, arm = strut_length(model, bodies, strut, len(v))
             length, arm = each.gear * length, each.gear * arm
         pull = _force(each, float(u), length, float(arm @ v))
-        force += arm * np.clip(np.clip(pull, *(each.force_range or (-np.inf, np.inf))), -most, most)
+        pull = float(np.clip(np.clip(pull, *(each.force_range or (-np.inf, np.inf))), -most, most))
+        force += arm * pull
+        for name, gear in each.joints:
+            joint, _, at_v = at[name]
+            if joint.velocity_limit is not None and len(joint.velocity_limit) == 1 and gear != 0.0:
+                limited.append((at_v.start, gear * pull, float(joint.velocity_limit[0])))
+    return limited
 
 
 def add_tendons(model: ModelDescription, q: Array, v: Array, force: Array) -> None:
