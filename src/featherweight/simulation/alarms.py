@@ -44,17 +44,17 @@ class Alarms:
         """Judges where some environments start (batch, nq); core: after the first step from there."""
         if "limits" not in self._told:
             self._look_at_limits(simulator, start, environments)
-        if (
-            "overlaps" not in self._told
-            and (environments & (StepReports.of(core).last.penetration > WORTH_A_WORD)).any()
-        ):
+        if "overlaps" not in self._told and (environments & (StepReports.of(core).penetration > WORTH_A_WORD)).any():
             self._name_overlap(simulator, environments, ContactTable.of(core))
 
     def _look_at_limits(self, simulator: Simulator, start: Array, environments: NDArray[np.bool_]) -> None:
         limits = simulator.scene.limits
         if not len(limits.q_index):
             return
-        beyond = np.where(environments[:, None], limit_violations(limits, start), 0.0)
+        beyond = limit_violations(limits, start)
+        if not beyond.max() > WORTH_A_WORD:
+            return
+        beyond = np.where(environments[:, None], beyond, 0.0)
         k, row = np.unravel_index(np.argmax(beyond), beyond.shape)
         if beyond[k, row] > WORTH_A_WORD:
             self._told.add("limits")
