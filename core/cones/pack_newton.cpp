@@ -1,12 +1,10 @@
-#include "cones/pack_newton.hpp"
-
+#if !defined(FW_COUNTING)
+#include "cones/own_matrix.hpp"
+#include "cones/pack_tiles.hpp"
 #include "cones/tuning.hpp"
-#include "lanes/fused.hpp"
 #include "lanes/square_root.hpp"
 
 namespace featherweight::FW_ISA {
-
-#if !defined(FW_COUNTING)
 namespace {
 
 template <class S>
@@ -14,23 +12,25 @@ FW_INLINE S square_of_length(const S& x, const S& y) {
   return plus_product(x * x, y, y);
 }
 
-template <class S>
+// Matrix: PackTiles or OwnMatrix.
+template <class S, class Matrix>
 class PackNewton {
  public:
-  explicit PackNewton(PackProblem<S>& problem) : problem_(problem), points_(problem.points), n_(problem.n) {}
+  template <class Problem>
+  explicit PackNewton(Problem& problem) : problem_(problem), matrix_(problem), points_(problem.points), n_(problem.n) {}
 
   void start() {
     S largest(0);
     for (int i = 0; i < n_; ++i) {
-      const S* const G = problem_.G[i * n_ + i];
       PackPoint<S>& p = points_[i];
-      const S mean = (G[0] + G[4] + G[8]) * S(1.0 / 3);
-      for (int r = 0; r < 3; ++r) p.D[r] = p.are_joints ? G[4 * r] : mean;
+      const S G[3] = {matrix_.diagonal(i, 0), matrix_.diagonal(i, 1), matrix_.diagonal(i, 2)};
+      const S mean = (G[0] + G[1] + G[2]) * S(1.0 / 3);
+      for (int r = 0; r < 3; ++r) p.D[r] = p.are_joints ? G[r] : mean;
       if (!p.are_joints) largest = select((p.is_there > S(0)) & (mean > largest), mean, largest);
     }
     problem_.smallest =
         largest * S(MobilityTuning::immobile * MobilityTuning::regularisation) + S(MobilityTuning::tiny);
-    set_velocities();
+    matrix_.set_velocities();
     problem_.of.steps = S(0);
     problem_.of.residual = residual();
   }
@@ -40,12 +40,11 @@ class PackNewton {
     PackFigures<S>& of = problem_.of;
     const auto goes_on = of.residual > enough;
     linearise();
-    factorise();
-    substitute();
+    matrix_.solve_step();
     for (int i = 0; i < n_; ++i)
       for (int r = 0; r < 3; ++r)
         points_[i].lambda[r] = points_[i].lambda[r] + select(goes_on, points_[i].step[r], S(0));
-    set_velocities();
+    matrix_.set_velocities();
     of.steps = of.steps + select(goes_on, S(1), S(0));
     of.residual = residual();
   }
@@ -73,40 +72,10 @@ class PackNewton {
   }
 
  private:
-  using Tile = typename PackProblem<S>::Tile;  // of A by rows: lower and upper triangle in one, diagonal inverted
-  PackProblem<S>& problem_;
+  PointProblem<S>& problem_;
+  Matrix matrix_;
   PackPoint<S>* points_;
   int n_;
-
-  FW_INLINE Tile& A(int i, int j) { return problem_.A[i * n_ + j]; }
-
-  // f(G of row r of i and column c of j) by tiles, as they are or transposed.
-  template <class F>
-  FW_INLINE void with_block(int i, int j, const F& f) const {
-    if (j <= i) {
-      const S* const e = problem_.G[i * n_ + j];
-      f([e](int r, int c) FW_LAMBDA_INLINE -> const S& { return e[3 * c + r]; });
-    } else {
-      const S* const e = problem_.G[j * n_ + i];
-      f([e](int r, int c) FW_LAMBDA_INLINE -> const S& { return e[3 * r + c]; });
-    }
-  }
-
-  void set_velocities() {
-    for (int i = 0; i < n_; ++i) {
-      S s[3] = {points_[i].g[0], points_[i].g[1], points_[i].g[2]};
-      for (int j = 0; j < n_; ++j) {
-        const S* const l = points_[j].lambda;
-        with_block(i, j, [&](const auto& G) FW_LAMBDA_INLINE {
-#pragma GCC unroll 3
-          for (int r = 0; r < 3; ++r)
-#pragma GCC unroll 3
-            for (int c = 0; c < 3; ++c) s[r] = plus_product(s[r], G(r, c), l[c]);
-        });
-      }
-      for (int r = 0; r < 3; ++r) points_[i].sigma[r] = s[r];
-    }
-  }
 
   // The natural map (residuals.hpp), the largest of points that are there; what is no number is no solution.
   S residual() const {
@@ -207,115 +176,28 @@ class PackNewton {
     const S by = plus_product(plus_product(xx * sy, -xy, sx), beyond, ey);
     p.step[0] = select(slides, -bx, p.step[0]), p.step[1] = select(slides, -by, p.step[1]);
   }
-
-  // The matrix of a step, factorised as it is written.
-  void factorise() {
-    for (int i = 0; i < n_; ++i)
-      for (int j = 0; j < n_; ++j) {
-        Tile t = written(i, j);
-        for (int k = 0; k < (i < j ? i : j); ++k) subtract_product(A(i, k), A(k, j), t);
-        if (i < j)
-          divide_by_lower(A(i, i), t);
-        else if (j < i)
-          divide_by_upper(A(j, j), t);
-        else
-          factorise(t);
-        A(i, j) = t;
-      }
-  }
-  FW_INLINE Tile written(int i, int j) const {
-    const PackPoint<S>& p = points_[i];
-    Tile t;
-    with_block(i, j, [&](const auto& G) FW_LAMBDA_INLINE {
-#pragma GCC unroll 3
-      for (int c = 0; c < 3; ++c) {
-        t.e[c] = plus_product(p.L00 * G(0, c), p.L01, G(1, c));
-        t.e[3 + c] = plus_product(p.L01 * G(0, c), p.L11, G(1, c));
-        t.e[6 + c] = p.Ln * G(2, c);
-      }
-    });
-    if (i != j) return t;
-    t.e[0] = t.e[0] + p.K00, t.e[1] = t.e[1] + p.K01, t.e[2] = t.e[2] + p.K02;
-    t.e[3] = t.e[3] + p.K01, t.e[4] = t.e[4] + p.K11, t.e[5] = t.e[5] + p.K12;
-    t.e[8] = t.e[8] + p.Kn;
-    return t;
-  }
-  static FW_INLINE void subtract_product(const Tile& a, const Tile& b, Tile& t) {
-#pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k)
-#pragma GCC unroll 3
-      for (int r = 0; r < 3; ++r)
-#pragma GCC unroll 3
-        for (int c = 0; c < 3; ++c) t.e[3 * r + c] = minus_product(t.e[3 * r + c], a.e[3 * r + k], b.e[3 * k + c]);
-  }
-  static FW_INLINE void factorise(Tile& t) {
-    S* const e = t.e;
-    e[0] = S(1) / e[0];
-    e[3] = e[3] * e[0], e[6] = e[6] * e[0];
-    e[4] = minus_product(e[4], e[3], e[1]), e[5] = minus_product(e[5], e[3], e[2]);
-    e[7] = minus_product(e[7], e[6], e[1]), e[8] = minus_product(e[8], e[6], e[2]);
-    e[4] = S(1) / e[4];
-    e[7] = e[7] * e[4];
-    e[8] = S(1) / minus_product(e[8], e[7], e[5]);
-  }
-  static FW_INLINE void divide_by_lower(const Tile& own, Tile& t) {
-#pragma GCC unroll 3
-    for (int c = 0; c < 3; ++c) divide_by_lower(own, t.e[c], t.e[3 + c], t.e[6 + c]);
-  }
-  static FW_INLINE void divide_by_lower(const Tile& own, const S& x, S& y, S& z) {
-    y = minus_product(y, own.e[3], x);
-    z = minus_product(minus_product(z, own.e[6], x), own.e[7], y);
-  }
-  static FW_INLINE void divide_by_upper(const Tile& own, Tile& t) {
-#pragma GCC unroll 3
-    for (int r = 0; r < 3; ++r) {
-      S* const x = t.e + 3 * r;
-      x[0] = x[0] * own.e[0];
-      x[1] = minus_product(x[1], x[0], own.e[1]) * own.e[4];
-      x[2] = minus_product(minus_product(x[2], x[0], own.e[2]), x[1], own.e[5]) * own.e[8];
-    }
-  }
-
-  void substitute() {
-    for (int i = 0; i < n_; ++i) {
-      S* const x = points_[i].step;
-      for (int k = 0; k < i; ++k) subtract_product(A(i, k), points_[k].step, x);
-      divide_by_lower(A(i, i), x[0], x[1], x[2]);
-    }
-    for (int i = n_ - 1; i >= 0; --i) {
-      S* const x = points_[i].step;
-      for (int k = i + 1; k < n_; ++k) subtract_product(A(i, k), points_[k].step, x);
-      const S* const e = A(i, i).e;
-      x[2] = x[2] * e[8];
-      x[1] = minus_product(x[1], e[5], x[2]) * e[4];
-      x[0] = minus_product(minus_product(x[0], e[1], x[1]), e[2], x[2]) * e[0];
-    }
-  }
-  static FW_INLINE void subtract_product(const Tile& a, const S* y, S* x) {
-#pragma GCC unroll 3
-    for (int r = 0; r < 3; ++r)
-#pragma GCC unroll 3
-      for (int k = 0; k < 3; ++k) x[r] = minus_product(x[r], a.e[3 * r + k], y[k]);
-  }
 };
 
 // One lane of a pack, on the points that it has.
 template <class S>
 class Alone {
  public:
-  Alone(PackProblem<S>& pack, int lane, PackProblem<double>& problem, double* G)
-      : pack_(pack), lane_(lane), problem_(problem) {
+  Alone(PackProblem<S>& pack, int lane, OwnProblem& problem) : pack_(pack), lane_(lane), problem_(problem) {
     int of[most_pack_points];
     problem.n = 0;
     for (int i = 0; i < pack.n; ++i)
       if (get(pack.points[i].is_there) > 0) of[problem.n++] = i;
+    for (int k = 0; k < 3 * problem.n * problem.registers(); ++k) problem.G[k] = S(0);
     for (int i = 0; i < problem.n; ++i) {
       problem.points[i].are_joints = pack.points[of[i]].are_joints;
       for_numbers(problem.points[i], pack.points[of[i]], [&](double& own, const S& x) { own = get(x); });
-      for (int j = 0; j <= i; ++j, G += 9) {
+      for (int j = 0; j <= i; ++j) {
         const S* const e = pack.G[of[i] * pack.n + of[j]];
-        for (int k = 0; k < 9; ++k) G[k] = get(e[k]);
-        problem.G[i * problem.n + j] = G;
+        for (int k = 0; k < 9; ++k) {
+          const int row = 3 * i + k % 3, column = 3 * j + k / 3;
+          problem.coupling(row, column) = get(e[k]);
+          if (j < i) problem.coupling(column, row) = get(e[k]);
+        }
       }
     }
     problem.scale = get(pack.scale), problem.smallest = get(pack.smallest);
@@ -333,7 +215,7 @@ class Alone {
  private:
   PackProblem<S>& pack_;
   int lane_;
-  PackProblem<double>& problem_;
+  OwnProblem& problem_;
 
   double get(const S& x) const { return ScalarTraits<S>::get(x, lane_); }
   void set(S& x, double value) const { ScalarTraits<S>::set(x, lane_, value); }
@@ -359,10 +241,9 @@ int count_above(const S& x, const S& bound) {
 
 }  // namespace
 
-void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, PackProblem<double>& alone,
-                double* alone_G) {
+void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, OwnProblem& alone) {
   using S = Native<double>;
-  PackNewton<S> pack(problem);
+  PackNewton<S, PackTiles<S>> pack(problem);
   pack.start();
   const S enough = problem.scale * S(PackTuning::aim * tolerance);
   int steps = 0;
@@ -372,13 +253,21 @@ void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most
   for (int lane = 0; lane < width_of<S>; ++lane) {
     const double own_enough = ScalarTraits<S>::get(enough, lane);
     if (!(ScalarTraits<S>::get(problem.of.residual, lane) > own_enough)) continue;
-    Alone<S> rest(problem, lane, alone, alone_G);
-    PackNewton<double> newton(alone);
+    Alone<S> rest(problem, lane, alone);
+    PackNewton<double, OwnMatrix> newton(alone);
     for (int k = steps; k < most_steps && alone.of.residual > own_enough; ++k) newton.make_step(own_enough);
     rest.hand_back();
   }
   pack.report();
 }
-#endif
+
+void solve_own(OwnProblem& problem, double tolerance, int most_steps) {
+  PackNewton<double, OwnMatrix> newton(problem);
+  newton.start();
+  const double enough = problem.scale * (PackTuning::aim * tolerance);
+  for (int k = 0; k < most_steps && problem.of.residual > enough; ++k) newton.make_step(enough);
+  newton.report();
+}
 
 }  // namespace featherweight::FW_ISA
+#endif

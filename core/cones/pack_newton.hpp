@@ -12,10 +12,11 @@
 // A step solves these for lambda + d and sigma + G d, with the proximal eps of newton.hpp. Rows are eliminated in their
 // order: what loses its pivot by that does not converge, and is, like all that needs more than a few steps, for the
 // solvers of one environment. Few environments of a pack, the last that are not done, and those of a pack with too many
-// points go on in plain numbers, on the points that they have. Bits are the same: absent points add zeros, and products
-// are fused by name (lanes/fused.hpp). Cost: (3 n)^3 / 3 multiply-adds a step for n points. Oracle: solvers of one
-// environment.
+// points go on by themselves, with rows on lanes (own_matrix.hpp). Bits are the same: absent points add zeros, and
+// products are fused by name (lanes/fused.hpp). Cost: (3 n)^3 / 3 multiply-adds a step for n points. Oracle: solvers of
+// one environment.
 #pragma once
+#include "cones/tile.hpp"
 #include "lanes/native.hpp"
 #include "memory/arena.hpp"
 
@@ -45,27 +46,51 @@ struct PackFigures {
 };
 
 template <class S>
-struct PackProblem {
-  struct Tile {
-    S e[9];
-  };
+struct PointProblem {
   int n = 0;
   PackPoint<S>* points;
-  const S** G;        // of points i and j <= i, at [i * n + j]: row r of i and column c of j at [3 * c + r]
   S scale;            // of velocities
-  Tile* A;            // scratch: the matrix of a step
-  S smallest;         // scratch: what is added to its diagonal
+  S smallest;         // scratch: what is added to the diagonal of a step's matrix
   PackFigures<S> of;  // the solution; where there is none, its residual is above the tolerance
+};
+
+template <class S>
+struct PackProblem : PointProblem<S> {
+  const S** G;  // of points i and j <= i, at [i * n + j]: row r of i and column c of j at [3 * c + r]
+  Tile<S>* A;   // scratch: the matrix of a step
 
   void make_room(int most, Arena& arena) {
-    points = arena.take<PackPoint<S>>(most);
+    this->points = arena.take<PackPoint<S>>(most);
     G = arena.take<const S*>(most * most);
-    A = arena.take<Tile>(most * most);
+    A = arena.take<Tile<S>>(most * most);
+  }
+};
+
+// Registers that the rows of the most points fill.
+inline constexpr int most_own_registers =
+    (3 * most_pack_points + width_of<Native<double>> - 1) / width_of<Native<double>>;
+
+// Of one environment, on the points that it has: rows on lanes.
+struct OwnProblem : PointProblem<double> {
+  Native<double>* G;  // by columns, each of whole registers; rows that do not exist are zero
+  Native<double>* A;  // scratch: the matrix of a step
+
+  void make_room(int most, Arena& arena) {
+    points = arena.take<PackPoint<double>>(most);
+    const int columns = most > 0 ? 3 * most : 0;
+    G = arena.take<Native<double>>(columns * most_own_registers);
+    A = arena.take<Native<double>>(columns * most_own_registers);
+  }
+  FW_INLINE int registers() const { return (3 * n + width_of<Native<double>> - 1) / width_of<Native<double>>; }
+  FW_INLINE double& coupling(int row, int column) const {
+    typedef double Loose __attribute__((may_alias));
+    return reinterpret_cast<Loose*>(G + column * registers())[row];
   }
 };
 
 // alone: room for the problem of one environment.
-void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, PackProblem<double>& alone,
-                double* alone_G);
+void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most_steps, OwnProblem& alone);
+// The same for a single one.
+void solve_own(OwnProblem& problem, double tolerance, int most_steps);
 
 }  // namespace featherweight::FW_ISA

@@ -18,9 +18,16 @@ struct Triple {
 
   FW_INLINE Triple operator*(const S& x) const { return {{e[0] * x, e[1] * x, e[2] * x}}; }
   FW_INLINE Triple operator+(const Triple& b) const { return {{e[0] + b.e[0], e[1] + b.e[1], e[2] + b.e[2]}}; }
-  FW_INLINE void operator+=(const Triple& b) { e[0] += b.e[0], e[1] += b.e[1], e[2] += b.e[2]; }
   FW_INLINE void operator-=(const Triple& b) { e[0] -= b.e[0], e[1] -= b.e[1], e[2] -= b.e[2]; }
 };
+template <class S>
+FW_INLINE Triple<S> plus_product(const Triple<S>& c, const Triple<S>& a, const S& b) {
+  return {{plus_product(c.e[0], a.e[0], b), plus_product(c.e[1], a.e[1], b), plus_product(c.e[2], a.e[2], b)}};
+}
+template <class S>
+FW_INLINE Triple<S> minus_product(const Triple<S>& c, const Triple<S>& a, const S& b) {
+  return {{minus_product(c.e[0], a.e[0], b), minus_product(c.e[1], a.e[1], b), minus_product(c.e[2], a.e[2], b)}};
+}
 
 // What two of them couple by: row r of the one and column c of the other at [3 * c + r], a sum over what both act on.
 template <class S>
@@ -34,7 +41,7 @@ struct Block3 {
 #pragma GCC unroll 3
     for (int c = 0; c < 3; ++c)
 #pragma GCC unroll 3
-      for (int r = 0; r < 3; ++r) e[3 * c + r] += a.e[r] * b.e[c];
+      for (int r = 0; r < 3; ++r) e[3 * c + r] = plus_product(e[3 * c + r], a.e[r], b.e[c]);
   }
 };
 
@@ -127,7 +134,7 @@ class BallPoints {
     for (int k = 0; k < 3; ++k) {
       point.impulse[k] = point.correction[k] = S(0);
       const Vec3<double> axis = point.axis(k);
-      const Vec3<S> moment = cross(point.r, axis);
+      const Vec3<S> moment = moment_of(point.r, axis);
       for (int i = 0; i < 3; ++i) force.e[i].e[k] = S(axis[i]), force.e[3 + i].e[k] = moment[i];
     }
     point.y = y_ + ball * (scene_.most_contact_dofs / 2);
@@ -139,15 +146,14 @@ class BallPoints {
     const BallPoint<S>&a = walked(ball), &b = walked(other);
     const int n = ball == other ? a.count : shared_dofs(scene_, a.link, b.link);
     Block3<S> sum;
-    for (int f = 0; f < n; ++f) sum.add(a.y[f], b.y[f]);
+    for (int f = n - 1; f >= 0; --f) sum.add(a.y[f], b.y[f]);
     blocks_[k] = sum;
     known_[k] = true;
   }
 
   void add_to(const BallPoint<S>& point, const S* impulse, S* response) const {
     for_path(scene_, point.link, point.count, [&](int k, int f) FW_LAMBDA_INLINE {
-      const S* const y = point.y[k].e;
-      response[f] = response[f] + (y[0] * impulse[0] + y[1] * impulse[1] + y[2] * impulse[2]);
+      response[f] = response[f] + sum_of_products(point.y[k].e, impulse);
     });
   }
 };

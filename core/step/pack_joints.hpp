@@ -68,25 +68,35 @@ class PackJoints {
   }
   int n_places() const { return n_places_; }
 
-  // The rows of one environment, with the impulses they had.
-  void gather(const int* near, int n_near, const double* impulses, LaneOf<S> lane, PackPoint<S>* places) const {
+  // y of one row, the same in all environments that have it, from the root to its joint.
+  const S* walked(const JointTerm<double>& term) {
+    walk(term);
+    return path_;
+  }
+
+  // The rows of one environment, with the impulses they had. to: its lane of places.
+  template <class T>
+  void gather(const int* near, int n_near, const double* impulses, LaneOf<S> lane, LaneOf<T> to,
+              PackPoint<T>* places) const {
     for (int k = 0; k < n_near; ++k) {
       const JointRow& row = scene_.joint_rows[near[k]];
       const IntervalRow<S>& own = motion_.intervals[near[k]];
-      PackPoint<S>& place = places[k / 3];
+      PackPoint<T>& place = places[k / 3];
       const int r = k % 3;
-      lane.set(place.is_there, 1);
-      lane.set(place.g[r], row.term.coefficient * lane(motion_.v_free[row.term.dof]));
+      to.set(place.is_there, 1);
+      to.set(place.g[r], row.term.coefficient * lane(motion_.v_free[row.term.dof]));
       const double known = lane(own.impulse);  // in the prediction; the row is the rest
-      lane.set(place.lower[r], lane(own.lower) - known);
-      lane.set(place.upper[r], lane(own.upper) - known);
-      lane.set(place.lambda[r], impulses[near[k]] - known);
+      to.set(place.lower[r], lane(own.lower) - known);
+      to.set(place.upper[r], lane(own.upper) - known);
+      to.set(place.lambda[r], impulses[near[k]] - known);
     }
   }
 
-  void scatter(const int* near, int n_near, const PackPoint<S>* places, LaneOf<S> lane, double* impulses) const {
+  template <class T>
+  void scatter(const int* near, int n_near, const PackPoint<T>* places, LaneOf<S> lane, LaneOf<T> from,
+               double* impulses) const {
     for (int k = 0; k < n_near; ++k)
-      impulses[near[k]] = lane(places[k / 3].lambda[k % 3]) + lane(motion_.intervals[near[k]].impulse);
+      impulses[near[k]] = from(places[k / 3].lambda[k % 3]) + lane(motion_.intervals[near[k]].impulse);
   }
 
   // Row r of a place and column c of a ball, or of a place before it or itself, at [3 * c + r].
@@ -99,7 +109,7 @@ class PackJoints {
   const S* block(int place, int other) {
     Block3<S> products;
     const int nv = scene_.tree.nv;
-    for (int f = 0; f < nv; ++f) products.add(y_[place * nv + f], y_[other * nv + f]);
+    for (int f = nv - 1; f >= 0; --f) products.add(y_[place * nv + f], y_[other * nv + f]);
     return keep(products, place, scene_.n_balls + other);
   }
 
@@ -107,8 +117,7 @@ class PackJoints {
   void respond(int place, const S* lambda) const {
     const int nv = scene_.tree.nv;
     for (int f = 0; f < nv; ++f) {
-      const S* const y = y_[place * nv + f].e;
-      motion_.response[f] = motion_.response[f] + (y[0] * lambda[0] + y[1] * lambda[1] + y[2] * lambda[2]);
+      motion_.response[f] = motion_.response[f] + sum_of_products(y_[place * nv + f].e, lambda);
     }
   }
 

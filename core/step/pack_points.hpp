@@ -3,6 +3,8 @@
 //         of joints (pack_joints.hpp)
 //   out   impulses of contacts, of joints and of balls, and how well they were solved
 //
+// A pack that holds one environment has its rows on lanes instead (own_rows.hpp, own_matrix.hpp), to the same bits.
+//
 // A robot on its feet has few other rows in most of its steps: no joint is at a limit, some are about to stick or slip,
 // nothing overlaps, and what else is near is not yet there. Whether an environment is one of those, and whether it was
 // solved, depends on itself alone; what is left is for solve_environment. Oracle: that.
@@ -12,6 +14,7 @@
 #include "runtime/lane_io.hpp"
 #include "step/ball_points.hpp"
 #include "step/job.hpp"
+#include "step/own_rows.hpp"
 #include "step/pack_joints.hpp"
 #include "step/strays.hpp"
 #include "step/tuning.hpp"
@@ -25,12 +28,14 @@ template <class S>
 class PackPoints {
  public:
   PackPoints(const Scene& scene, const SolverOptions& options, const FreeMotion<S>& motion, Arena& arena)
-      : is_possible_(may_be_solved(scene, options)), joints_(scene, motion, is_possible_, arena) {
+      : is_possible_(may_be_solved(scene, options)),
+        joints_(scene, motion, is_possible_, arena),
+        rows_(scene, motion, is_possible_, arena) {
     const int n = is_possible_ ? scene.n_balls : 0, own = is_possible_ ? most_pack_points : 0;
     problem_.make_room(n + PackJoints<S>::most_places, arena);
     alone_.make_room(own, arena);
-    alone_G_ = arena.take<double>(9 * own * (own + 1) / 2);
     gaps_ = arena.take<S>(n);
+    own_gaps_ = arena.take<double>(n);
     place_ = arena.take<int>(n);
     ball_ = arena.take<int>(n);
     touches_ = arena.take<bool>(n);
@@ -51,31 +56,20 @@ class PackPoints {
       for (int k = 0; k < contacts.count && solved[lane]; ++k)
         if (contacts.data[k].ball >= 0) touches_[contacts.data[k].ball] = true;
     }
-    joints_.start(pack, solved, w.near_rows, w.n_near_rows);
-    start(scene.n_balls);
-    for (int lane = 0; lane < pack.count; ++lane)
-      if (solved[lane]) gather(job, w, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane});
-    if (problem_.n > 0) {
-      set_laws(job, w);
-      set_matrix(w.balls);
-      solve_pack(problem_, job.options.tolerance, most_steps(job.options), alone_, alone_G_);
-    } else {
-      problem_.of = {S(0), S(0), S(0), S(0), S(0)};
-      problem_.scale = S(1), left_out_ = S(-1);
-    }
-    for (int lane = 0; lane < pack.count; ++lane)
-      if (solved[lane]) solved[lane] = scatter(job, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane}, w);
-    respond(pack, solved);
-    return problem_.n > 0;
+    n_points_ = 0;
+    for (int ball = 0; ball < scene.n_balls; ++ball)
+      if (touches_[ball]) place_[ball] = n_points_, ball_[n_points_++] = ball;
+    return pack.count == 1 ? solve_one(job, pack.first, w, solved[0]) : solve_several(job, pack, w, solved);
   }
 
  private:
   bool is_possible_;
   PackProblem<S> problem_;
-  PackProblem<double> alone_;  // room for one environment of it
-  double* alone_G_;
+  OwnProblem alone_;  // room for one environment of it
   PackJoints<S> joints_;
-  S* gaps_;             // of its points
+  OwnRows<S> rows_;     // of a pack that holds one environment
+  S* gaps_;             // of points
+  double* own_gaps_;    // likewise
   int *place_, *ball_;  // of each ball among them, and of each of them
   bool* touches_;       // of balls: in some lane
   int n_points_;        // and after them, places of joints
@@ -133,62 +127,123 @@ class PackPoints {
     return FW_ISA::opening_speed<S>(scene, w.motion, nullptr, lane, c);
   }
 
-  // The points of balls that touch in some lane, in their order, then places of joints; none is there yet.
-  void start(int n_balls) {
-    n_points_ = 0;
-    for (int ball = 0; ball < n_balls; ++ball)
-      if (touches_[ball]) place_[ball] = n_points_, gaps_[n_points_] = S(0), ball_[n_points_++] = ball;
-    problem_.n = n_points_ + joints_.n_places();
-    for (int i = 0; i < problem_.n; ++i) {
-      PackPoint<S>& point = problem_.points[i];
-      point.are_joints = i >= n_points_;
-      point.is_there = S(-1), point.mu = S(0);
-      for (int r = 0; r < 3; ++r) point.lambda[r] = point.g[r] = point.lower[r] = point.upper[r] = S(0);
+  bool solve_several(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w, bool* solved) {
+    joints_.start(pack, solved, w.near_rows, w.n_near_rows);
+    start(joints_.n_places(), gaps_, problem_);
+    for (int lane = 0; lane < pack.count; ++lane)
+      if (solved[lane])
+        gather(job, w, pack.first + static_cast<std::size_t>(lane), LaneOf<S>{lane}, LaneOf<S>{lane}, gaps_, problem_);
+    if (problem_.n > 0) {
+      set_laws(job, w, AllLanes<S>{}, gaps_, problem_);
+      set_matrix(w.balls);
+      solve_pack(problem_, job.options.tolerance, most_steps(job.options), alone_);
+    } else {
+      set_none(problem_);
     }
+    for (int lane = 0; lane < pack.count; ++lane) {
+      const std::size_t environment = pack.first + static_cast<std::size_t>(lane);
+      if (!solved[lane]) continue;
+      solved[lane] = scatter(job, environment, LaneOf<S>{lane}, LaneOf<S>{lane}, problem_, w);
+      if (solved[lane]) hand_to_balls(job.contacts[environment], LaneOf<S>{lane}, w.balls);
+    }
+    respond(pack, solved);
+    return problem_.n > 0;
   }
 
-  void gather(const RolloutJob& job, const StepWorkspace<S>& w, std::size_t environment, LaneOf<S> lane) {
+  // Of a pack that holds one environment. Its rows respond here; balls are not walked, and do not.
+  bool solve_one(const RolloutJob& job, std::size_t environment, StepWorkspace<S>& w, bool& solved) {
+    if (!solved) return false;
+    const LaneOf<S> lane{0};
+    const LaneOf<double> own{0};
+    const int n_near = w.n_near_rows[0];
+    start((n_near + 2) / 3, own_gaps_, alone_);
+    gather(job, w, environment, lane, own, own_gaps_, alone_);
+    if (alone_.n > 0) {
+      set_laws(job, w, lane, own_gaps_, alone_);
+      rows_.start(alone_.n);
+      for (int i = 0; i < n_points_; ++i) rows_.add(w.balls[ball_[i]]);
+      rows_.walk_balls();
+      for (int k = 0; k < n_near; ++k) {
+        const JointTerm<double>& term = job.scene->joint_rows[w.near_rows[k]].term;
+        rows_.add_row(3 * n_points_ + k, term.link, job.scene->depth[term.dof] + 1, joints_.walked(term));
+      }
+      rows_.couple(alone_.G);
+      solve_own(alone_, job.options.tolerance, most_steps(job.options));
+    } else {
+      set_none(alone_);
+    }
+    solved = scatter(job, environment, lane, own, alone_, w);
+    for (int i = n_points_; i < alone_.n && solved; ++i) rows_.respond(i, alone_.points[i].lambda);
+    for (int i = 0; i < n_points_ && solved; ++i) rows_.respond(i, alone_.points[i].lambda);
+    return alone_.n > 0;
+  }
+
+  // The points of balls that touch in some lane, in their order, then places of joints; none is there yet.
+  template <class T>
+  void start(int n_joints, T* gaps, PointProblem<T>& problem) const {
+    problem.n = n_points_ + n_joints;
+    for (int i = 0; i < n_points_; ++i) gaps[i] = T(0);
+    for (int i = 0; i < problem.n; ++i) {
+      PackPoint<T>& point = problem.points[i];
+      point.are_joints = i >= n_points_;
+      point.is_there = T(-1), point.mu = T(0);
+      for (int r = 0; r < 3; ++r) point.lambda[r] = point.g[r] = point.lower[r] = point.upper[r] = T(0);
+    }
+  }
+  template <class T>
+  void set_none(PointProblem<T>& problem) {
+    problem.of = {T(0), T(0), T(0), T(0), T(0)};
+    problem.scale = T(1), left_out_ = S(-1);
+  }
+
+  // to: the lane of the problem.
+  template <class T>
+  void gather(const RolloutJob& job, const StepWorkspace<S>& w, std::size_t environment, LaneOf<S> lane, LaneOf<T> to,
+              T* gaps, PointProblem<T>& problem) {
     const double friction = job.friction ? job.friction[environment] : 1;
     const ContactList& contacts = job.contacts[environment];
     for (int k = 0; k < contacts.count; ++k) {
       const Contact& c = contacts.data[k];
       if (c.ball < 0) continue;
       const int place = place_[c.ball];
-      PackPoint<S>& point = problem_.points[place];
-      lane.set(point.is_there, 1);
-      lane.set(point.mu, job.scene->materials[c.material].friction * friction);
-      lane.set(gaps_[place], c.gap);
-      for (int r = 0; r < 3; ++r) lane.set(point.lambda[r], c.impulse[r]);
+      PackPoint<T>& point = problem.points[place];
+      to.set(point.is_there, 1);
+      to.set(point.mu, job.scene->materials[c.material].friction * friction);
+      to.set(gaps[place], c.gap);
+      for (int r = 0; r < 3; ++r) to.set(point.lambda[r], c.impulse[r]);
     }
     const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
     joints_.gather(w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows, w.n_near_rows[lane.lane],
-                   kept_impulses(job, environment), lane, problem_.points + n_points_);
+                   kept_impulses(job, environment), lane, to, problem.points + n_points_);
   }
 
-  // Velocities and laws, as in contact_rows.hpp.
-  void set_laws(const RolloutJob& job, const StepWorkspace<S>& w) {
-    const S per_dt(1 / job.dt);
-    problem_.scale = select(w.motion.fall > S(0), w.motion.fall, S(job.scene->kick));
-    S reach = reach_;
+  // Velocities and laws, as in contact_rows.hpp. `read`: one lane of a number, or all.
+  template <class T, class Read>
+  void set_laws(const RolloutJob& job, const StepWorkspace<S>& w, const Read& read, const T* gaps,
+                PointProblem<T>& problem) {
+    const T per_dt(1 / job.dt), fall = read(w.motion.fall);
+    problem.scale = select(fall > T(0), fall, T(job.scene->kick));
+    T reach = read(reach_);
     for (int i = 0; i < n_points_; ++i) {
-      const S* const u = w.balls[ball_[i]].velocity;
-      const S up_to = S(DetectTuning::resting_reach) - u[2] * S(2);
-      reach = select((problem_.points[i].is_there > S(0)) & (up_to > reach), up_to, reach);
+      const T up_to = T(DetectTuning::resting_reach) - read(w.balls[ball_[i]].velocity[2]) * T(2);
+      reach = select((problem.points[i].is_there > T(0)) & (up_to > reach), up_to, reach);
     }
-    left_out_ = S(-1);
+    T left_out(-1);
     for (int i = 0; i < n_points_; ++i) {
-      PackPoint<S>& point = problem_.points[i];
-      const S* const u = w.balls[ball_[i]].velocity;
-      const S shift = select(gaps_[i] > S(0), gaps_[i] * per_dt, S(0));
-      for (int r = 0; r < 3; ++r) point.g[r] = r == 2 ? u[2] + shift : u[r];
-      const auto parts = (point.is_there > S(0)) & (point.g[2] > reach);
-      left_out_ = select(parts, S(1), left_out_);
-      point.is_there = select(parts, S(-1), point.is_there);
+      PackPoint<T>& point = problem.points[i];
+      const S* const velocity = w.balls[ball_[i]].velocity;
+      const T u[3] = {read(velocity[0]), read(velocity[1]), read(velocity[2])};
+      point.g[0] = u[0], point.g[1] = u[1];
+      point.g[2] = select(gaps[i] > T(0), plus_product(u[2], gaps[i], per_dt), u[2]);
+      const auto parts = (point.is_there > T(0)) & (point.g[2] > reach);
+      left_out = select(parts, T(1), left_out);
+      point.is_there = select(parts, T(-1), point.is_there);
       for (int r = 0; r < 3; ++r) {
-        point.lambda[r] = select(parts, S(0), point.lambda[r]);
-        problem_.scale = select((point.is_there > S(0)) & (abs(u[r]) > problem_.scale), abs(u[r]), problem_.scale);
+        point.lambda[r] = select(parts, T(0), point.lambda[r]);
+        problem.scale = select((point.is_there > T(0)) & (abs(u[r]) > problem.scale), abs(u[r]), problem.scale);
       }
     }
+    left_out_ = S(left_out);
   }
 
   void set_matrix(BallPoints<S>& balls) {
@@ -201,39 +256,44 @@ class PackPoints {
     return j < n_points_ ? joints_.block(place, balls.walked(ball_[j]), j) : joints_.block(place, j - n_points_);
   }
 
-  // False if it was not solved, and nothing is changed.
-  bool scatter(const RolloutJob& job, std::size_t environment, LaneOf<S> lane, StepWorkspace<S>& w) {
+  // False if it was not solved, and nothing is changed. from: the lane of the problem.
+  template <class T>
+  bool scatter(const RolloutJob& job, std::size_t environment, LaneOf<S> lane, LaneOf<T> from,
+               const PointProblem<T>& problem, StepWorkspace<S>& w) {
     ContactList& contacts = job.contacts[environment];
     StepReport& report = job.reports[environment];
     const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
     const int* const near = w.near_rows + static_cast<std::size_t>(lane.lane) * n_rows;
     const int n_near = w.n_near_rows[lane.lane];
     if (contacts.count + n_near > 0) {
-      const double residual = lane(problem_.of.residual) / lane(problem_.scale);
+      const double residual = from(problem.of.residual) / from(problem.scale);
       if (!(residual <= job.options.tolerance)) return false;
-      report.last.residual = residual, report.last.primal = lane(problem_.of.primal);
-      report.last.dual = lane(problem_.of.dual), report.last.complementarity = lane(problem_.of.complementarity);
-      report.last.newton = static_cast<int>(lane(problem_.of.steps));
+      report.last.residual = residual, report.last.primal = from(problem.of.primal);
+      report.last.dual = from(problem.of.dual), report.last.complementarity = from(problem.of.complementarity);
+      report.last.newton = static_cast<int>(from(problem.of.steps));
     }
     report.contacts = contacts.count;
     w.separates[lane.lane] = false, w.n_pushes[lane.lane] = 0;
     w.left_out[lane.lane] = lane(left_out_) > 0 && contacts.count > 0;
     for (int k = 0; k < contacts.count; ++k) {
       Contact& c = contacts.data[k];
-      const PackPoint<S>* const point = c.ball < 0 ? nullptr : problem_.points + place_[c.ball];
-      for (int r = 0; r < 6; ++r) c.impulse[r] = point && r < 3 ? lane(point->lambda[r]) : 0;
+      const PackPoint<T>* const point = c.ball < 0 ? nullptr : problem.points + place_[c.ball];
+      for (int r = 0; r < 6; ++r) c.impulse[r] = point && r < 3 ? from(point->lambda[r]) : 0;
       if (-c.gap > report.last.penetration) report.last.penetration = -c.gap;
-      if (!point) {
-        w.left_out[lane.lane] = true;
-        continue;
-      }
-      BallPoint<S>& ball = w.balls.walked(c.ball);
-      for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
+      if (!point) w.left_out[lane.lane] = true;
     }
     double* const of_joints = kept_impulses(job, environment);
     for (std::size_t k = 0; k < n_rows; ++k) of_joints[k] = 0;
-    joints_.scatter(near, n_near, problem_.points + n_points_, lane, of_joints);
+    joints_.scatter(near, n_near, problem.points + n_points_, lane, from, of_joints);
     return true;
+  }
+  static void hand_to_balls(const ContactList& contacts, LaneOf<S> lane, BallPoints<S>& balls) {
+    for (int k = 0; k < contacts.count; ++k) {
+      const Contact& c = contacts.data[k];
+      if (c.ball < 0) continue;
+      BallPoint<S>& ball = balls.walked(c.ball);
+      for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
+    }
   }
   // Of joints; balls respond with those of environments that are solved by themselves.
   void respond(const Pack& pack, const bool* solved) const {

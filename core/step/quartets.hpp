@@ -8,6 +8,7 @@
 // Cost: 12 multiplications of registers per degree of freedom, whatever the joints. Oracle: fw.delassus.
 #pragma once
 #include "articulated/dofs.hpp"
+#include "lanes/fused.hpp"
 #include "scene/scene.hpp"
 
 namespace featherweight::FW_ISA {
@@ -109,14 +110,31 @@ struct NoMotors {
   FW_INLINE void add(int, R&) const {}
 };
 
+// Rows that may be packed in one way or another, on lanes of environments or by themselves, have their products fused
+// by name. Quartets are quartets in any pack.
+FW_INLINE Rows plus_product(const Rows& c, const Rows& a, double b) { return c + a * b; }
+FW_INLINE Rows minus_product(const Rows& c, const Rows& a, double b) { return c - a * b; }
+
+// r x axis, of forces along axes at r.
+template <class S, class A>
+FW_INLINE Vec3<S> moment_of(const Vec3<S>& r, const Vec3<A>& axis) {
+  const Vec3<S> a{S(axis[0]), S(axis[1]), S(axis[2])};
+  return {minus_product(r[1] * a[2], r[2], a[1]), minus_product(r[2] * a[0], r[0], a[2]),
+          minus_product(r[0] * a[1], r[1], a[0])};
+}
+template <class S>
+FW_INLINE S sum_of_products(const S* a, const S* b) {
+  return plus_product(plus_product(a[0] * b[0], a[1], b[1]), a[2], b[2]);
+}
+
 // What a degree of freedom feels of the forces. `read`: one lane of a number, or all.
 template <class R, class S, class Read>
 FW_INLINE R felt(const Read& read, const Dof<S>& d, const RowForces<R>& force) {
   R t = force.e[0] * read(d.axis.lin[0]), u = force.e[3] * read(d.axis.ang[0]);
 #pragma GCC unroll 2
   for (int k = 1; k < 3; ++k) {
-    t += force.e[k] * read(d.axis.lin[k]);
-    u += force.e[3 + k] * read(d.axis.ang[k]);
+    t = plus_product(t, force.e[k], read(d.axis.lin[k]));
+    u = plus_product(u, force.e[3 + k], read(d.axis.ang[k]));
   }
   return t + u;
 }
@@ -126,8 +144,8 @@ template <class R, class S, class Read>
 FW_INLINE void take(const Read& read, const Dof<S>& d, const R& t, RowForces<R>& force) {
 #pragma GCC unroll 3
   for (int k = 0; k < 3; ++k) {
-    force.e[k] -= t * read(d.carry.lin[k]);
-    force.e[3 + k] -= t * read(d.carry.ang[k]);
+    force.e[k] = minus_product(force.e[k], t, read(d.carry.lin[k]));
+    force.e[3 + k] = minus_product(force.e[3 + k], t, read(d.carry.ang[k]));
   }
 }
 
@@ -165,8 +183,8 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* d
   for (; l->nv == 6 && k < 3; ++k) {  // these only travel
     const Vec3<S>& axis = d[k].axis.lin;
     R t = force.e[0] * read(axis[0]);
-    t += force.e[1] * read(axis[1]);
-    t += force.e[2] * read(axis[2]);
+    t = plus_product(t, force.e[1], read(axis[1]));
+    t = plus_product(t, force.e[2], read(axis[2]));
     y[k] = t * read(d[k].weight);
   }
   for (; k < l->nv; ++k) {
