@@ -294,10 +294,11 @@ void bind_step(nb::module_& m) {
   nb::class_<KeptSolutions>(m, "KeptSolutions", "The solutions of the last step of a batch.")
       .def(
           "__init__",
-          [](KeptSolutions* self, const Simulation& simulation, std::size_t batch) {
-            new (self) KeptSolutions(batch, simulation.model().nv());
+          [](KeptSolutions* self, const Simulation& simulation, std::size_t batch, bool motion) {
+            new (self) KeptSolutions(batch, simulation.model().nv(), motion);
           },
-          nb::arg("simulation"), nb::arg("batch"))
+          nb::arg("simulation"), nb::arg("batch"), nb::arg("motion") = false,
+          "motion: with velocities without impulses and the eliminated tree.")
       .def("rows", &solved_rows, nb::arg("simulation"),
            nb::sig("def rows(self, simulation: Simulation) -> dict[str, numpy.typing.NDArray[numpy.float64]]"),
            "Per row of all environments: environment, source, index, component, block, law, mode, impulse, velocity, "

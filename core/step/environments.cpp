@@ -278,7 +278,8 @@ void Environments::rollout(RolloutJob job, int n_threads, KeptSolutions* keep) {
   job.q_start = q_start_.data(), job.v_start = v_start_.data();
   job.acceleration = acceleration_.data(), job.applied = applied_.data();
   if (keep) {
-    job.solutions = keep->of.data(), job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
+    job.solutions = keep->of.data();
+    if (!keep->dofs.empty()) job.v_free = keep->v_free.data(), job.dofs = keep->dofs.data();
     keep->scenes.clear();
     for (const SceneRun& run : tiles_) keep->scenes.push_back({run.begin, run.end, &scene(run.begin)});
   }

@@ -53,7 +53,9 @@ void cut_into_tiles(std::vector<SceneRun>& runs);
 // The solutions of the last step of a batch.
 class KeptSolutions {
  public:
-  KeptSolutions(std::size_t batch, int nv) : of(batch), v_free(batch * nv), dofs(batch * nv * dof_numbers) {}
+  // with_motion: with what rows are made from.
+  KeptSolutions(std::size_t batch, int nv, bool with_motion)
+      : of(batch), v_free(with_motion ? batch * nv : 0), dofs(with_motion ? batch * nv * dof_numbers : 0) {}
   KeptSolutions(const KeptSolutions&) = delete;
   KeptSolutions& operator=(const KeptSolutions&) = delete;
   ~KeptSolutions() {
@@ -62,8 +64,8 @@ class KeptSolutions {
 
   std::vector<StepSolution> of;  // each environment
   std::vector<SceneRun> scenes;  // whose closures and couplings its rows name
-  std::vector<double> v_free;    // velocities without impulses, nv per environment
-  std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers per environment
+  std::vector<double> v_free;    // velocities without impulses, nv per environment, or nothing
+  std::vector<double> dofs;      // of the eliminated tree, nv * dof_numbers per environment, likewise
 };
 
 // Of the pose of a second frame on the user's link, or in the world: position [m], and quaternion x, y, z, w.

@@ -71,7 +71,7 @@ struct RolloutJob {
   double *acceleration, *applied;     // of the last step, one row of nv per environment: mean, and joint forces
   StepSolution* solutions = nullptr;  // one per environment: the last step is kept; null: it is not
   double *v_free = nullptr,
-         *dofs = nullptr;              // with them: velocities without impulses, and dof_numbers per degree of freedom
+         *dofs = nullptr;              // velocities without impulses, and dof_numbers per degree of freedom, or null
   const double* friction = nullptr;    // one per environment: factor on all coefficients of friction
   const double* gain_scale = nullptr;  // one row of laws of actuators per environment: factor on gains
   const double* gravity = nullptr;     // one row of 3 per environment, instead of the scene's [m/s^2]

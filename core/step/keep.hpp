@@ -26,15 +26,15 @@ void name_source(const RolloutJob& job, const ConeRow& row, std::size_t environm
   }
 }
 
-// And for rows that are absorbed, which follow.
-inline void make_room(const Scene& scene, StepSolution& solution, int n_rows) {
-  reserve(solution.memory, static_cast<std::size_t>(n_rows + scene.n_joint_rows) * sizeof(SolvedRow));
+// And for rows that are absorbed, which follow; likely: rows that may come yet.
+inline void make_room(const Scene& scene, StepSolution& solution, int n_rows, int likely = 0) {
+  reserve(solution.memory, static_cast<std::size_t>(n_rows + scene.n_joint_rows + likely) * sizeof(SolvedRow));
   solution.rows = static_cast<SolvedRow*>(solution.memory.data);
   solution.n_rows = n_rows;
 }
-// Rows that are held come first; keep_held_rows fills them in.
+// Rows that are held come first; keep_held_rows fills them in. What touched before is likely to touch again.
 inline void keep_no_rows(const RolloutJob& job, std::size_t environment) {
-  make_room(*job.scene, job.solutions[environment], job.scene->held.n_rows);
+  make_room(*job.scene, job.solutions[environment], job.scene->held.n_rows, 3 * job.contacts[environment].count);
 }
 // Before a step: of those that are not solved as well.
 inline void keep_no_rows(const RolloutJob& job, const Pack& pack) {
@@ -179,7 +179,7 @@ void keep_motion(const RolloutJob& job, const Pack& pack, StepWorkspace<S>& w) {
 
 template <class S>
 void keep_step(const RolloutJob& job, const Pack& pack, bool separated, StepWorkspace<S>& w) {
-  keep_motion(job, pack, w);
+  if (job.dofs) keep_motion(job, pack, w);
   keep_held_rows(job, pack, separated, w);
 }
 

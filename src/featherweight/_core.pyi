@@ -392,7 +392,8 @@ class Simulation:
 class KeptSolutions:
     """The solutions of the last step of a batch."""
 
-    def __init__(self, simulation: Simulation, batch: int) -> None: ...
+    def __init__(self, simulation: Simulation, batch: int, motion: bool = False) -> None:
+        """motion: with velocities without impulses and the eliminated tree."""
 
     def rows(self, simulation: Simulation) -> dict[str, numpy.typing.NDArray[numpy.float64]]:
         """

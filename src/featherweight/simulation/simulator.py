@@ -216,7 +216,7 @@ class Simulator:
         """
         if self.integrator == "rk4":
             raise ValueError('step_solution: integrator "rk4" solves no cone problem')
-        kept = _core.KeptSolutions(self._core, state.batch_size)
+        kept = _core.KeptSolutions(self._core, state.batch_size, motion=True)
         return StepSolution.of(self._stepped(state, tau, control, f_ext, kept), kept, self._core)
 
     def step_derivatives(
