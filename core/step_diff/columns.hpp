@@ -60,12 +60,14 @@ FW_INLINE void store_columns(const Columns& x, int n, double* to) {
 
 // f.template operator()<P>(p) for packs [p, p + P) of all: as many at a time as registers hold, so that sums do not
 // wait for each other.
-constexpr int most_packs = FW_LANE_BYTES >= 8 * columns_at_a_time ? 4 : 1;
+constexpr int most_packs = FW_LANE_BYTES >= 8 * columns_at_a_time ? 6 : 1;
 template <class F>
 FW_INLINE void for_packs(int n, const F& f) {
   int p = 0;
   for (; p + most_packs <= n; p += most_packs) f.template operator()<most_packs>(p);
   if constexpr (most_packs > 1) {
+    if (n - p == 5) return f.template operator()<5>(p);
+    if (n - p == 4) return f.template operator()<4>(p);
     if (n - p == 3) return f.template operator()<3>(p);
     if (n - p == 2) return f.template operator()<2>(p);
     if (n - p == 1) f.template operator()<1>(p);
@@ -76,24 +78,24 @@ FW_INLINE void for_packs(int n, const F& f) {
 template <int R, int P, bool adds>
 FW_INLINE void multiply_block(const Matrix& A, int row, int inner, const Matrix& B, int p, const Matrix& to) {
   Columns sum[R][P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int c = 0; c < P; ++c) sum[r][c] = adds ? to.pack(row + r, p + c) : Columns{};
   for (int k = 0; k < inner; ++k) {
     Columns x[P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int c = 0; c < P; ++c) x[c] = B.pack(k, p + c);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
       const double a = A(row + r, k);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) sum[r][c] += x[c] * a;
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int c = 0; c < P; ++c) to.pack(row + r, p + c) = sum[r][c];
 }
 // to (+)= A B: A of rows x inner, B of inner rows of so many packs. `to` is neither.

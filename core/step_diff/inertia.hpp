@@ -44,25 +44,25 @@ class FactorisedInertia {
     for (int k = tree_.nv - 1; k >= 0; --k) {
       const double* row = L_ + tree_.row[k];
       Columns y[P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) y[c] = x.pack(k, p + c);
       for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) {
         const double l = *++row;
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int c = 0; c < P; ++c) x.pack(i, p + c) -= y[c] * l;
       }
     }
     for (int k = 0; k < tree_.nv; ++k) {
       const double* row = L_ + tree_.row[k];
       Columns y[P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) y[c] = x.pack(k, p + c) * row[0];
       for (int i = tree_.dof_parent[k]; i >= 0; i = tree_.dof_parent[i]) {
         const double l = *++row;
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int c = 0; c < P; ++c) y[c] -= x.pack(i, p + c) * l;
       }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) x.pack(k, p + c) = y[c];
     }
   }

@@ -130,24 +130,24 @@ class LeastNormLu {
     const auto subtract = [&](Columns* y, int i, int from, int to) FW_LAMBDA_INLINE {
       for (int j = from; j < to; ++j) {
         const double l = LU_(i, j);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int c = 0; c < P; ++c) y[c] -= b.pack(j, p + c) * l;
       }
     };
     Columns y[P];
     for (int i = 0; i < n_; ++i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) y[c] = b.pack(i, p + c);
       subtract(y, i, 0, i);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) b.pack(i, p + c) = y[c];
     }
     for (int i = n_ - 1; i >= 0; --i) {
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) y[c] = b.pack(i, p + c);
       subtract(y, i, i + 1, n_);
       const double inverse = 1 / LU_(i, i);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int c = 0; c < P; ++c) b.pack(i, p + c) = y[c] * inverse;
     }
   }

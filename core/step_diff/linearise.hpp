@@ -167,7 +167,7 @@ class StepLinearisation : public PulledBack {
   }
 
  protected:
-  static constexpr int panel_packs = 4;
+  static constexpr int panel_packs = 6;
   // Registers [first, first + count) of columns.
   struct ColumnPanel {
     int first, count;
@@ -228,10 +228,10 @@ class StepLinearisation : public PulledBack {
     for_packs(panel.count, [&]<int P>(int p) FW_LAMBDA_INLINE {
       for (int i = 0; i < n_on_; ++i) {
         Columns sum[P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int k = 0; k < P; ++k) sum[k] = -T2_.pack(on_[i], panel.first + p + k);
         add_row_times<P>(on_[i], -1, X2, p, sum);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int k = 0; k < P; ++k) S.pack(i, p + k) = sum[k];
       }
     });
@@ -337,7 +337,7 @@ class StepLinearisation : public PulledBack {
     const DiffContact& c = contacts_[rows_[r].contact];
     for (int k = c.first; k < c.first + c.count; ++k) {
       const double j = sign * J_(r, path_[k]);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
       for (int i = 0; i < P; ++i) sum[i] += x.pack(path_[k], p + i) * j;
     }
   }
@@ -346,10 +346,10 @@ class StepLinearisation : public PulledBack {
     for_packs(to.packs(), [&]<int P>(int p) FW_LAMBDA_INLINE {
       for (int r = 0; r < m_; ++r) {
         Columns sum[P];
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int i = 0; i < P; ++i) sum[i] = to.pack(r, p + i);
         add_row_times<P>(r, 1, x, p, sum);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int i = 0; i < P; ++i) to.pack(r, p + i) = sum[i];
       }
     });
