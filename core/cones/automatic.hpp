@@ -23,17 +23,23 @@ inline void finish_by_gauss_seidel(const ConeProblem& problem, const SolverOptio
   set_velocities(problem, lambda, w.sigma);
 }
 
-// Where impulses that were kept lead nowhere: Newton's method without them. Kept if it is better than `residual`, the
-// one so far, which is returned.
+// Where impulses that were kept lead nowhere: Newton's method without them, and in small problems ADMM with all that is
+// left of its iterations. Kept if it is better than `residual`, the one so far, which is returned.
 inline double start_from_none(const ConeProblem& problem, const SolverOptions& options, double residual,
                               ContactWorkspace& w, const Arena& scratch, double* lambda, SolverReport& report) {
   Arena own = scratch;
   double* const kept = own.take<double>(static_cast<std::size_t>(padded(problem.m)));
-  NewtonWorkspace v(problem, own);
   copy(problem.m, lambda, kept);
   fill(problem.m, 0, lambda);
   set_velocities(problem, lambda, w.sigma);
-  const double found = newton(problem, options.max_newton_iterations, w, v, lambda, report);
+  Arena of_newton = own;
+  NewtonWorkspace v(problem, of_newton);
+  double found = newton(problem, options.max_newton_iterations, w, v, lambda, report);
+  const int left = options.max_admm_iterations - report.admm;
+  if (!(found <= w.tolerance) && left > 0 && problem.m <= AutomaticTuning::cheap_rows) {
+    AdmmWorkspace u(problem, own);
+    found = admm(problem, left, w.tolerance, w, u, lambda, report);
+  }
   if (found <= residual) return found;
   copy(problem.m, kept, lambda);
   set_velocities(problem, lambda, w.sigma);
@@ -88,6 +94,7 @@ inline std::size_t most_part_bytes(int m) {
   scratch.take<double>(3 * static_cast<std::size_t>(m) + 3);
   Arena of_newton = scratch, of_admm = scratch;
   of_newton.take<double>(static_cast<std::size_t>(padded(m)));
+  of_admm.take<double>(static_cast<std::size_t>(padded(m)));
   NewtonWorkspace newton(problem, of_newton);
   AdmmWorkspace admm(problem, of_admm);
   return of_newton.used() > of_admm.used() ? of_newton.used() : of_admm.used();

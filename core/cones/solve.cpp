@@ -29,6 +29,7 @@ std::size_t contact_scratch_bytes(const ConeProblem& problem, const SolverOption
   Arena of_newton = scratch, of_admm = scratch;
   if (problem.m <= ProblemSizes::most_factorised_rows && options.solver != Solver::admm) {
     of_newton.take<double>(static_cast<std::size_t>(padded(problem.m)));  // start_from_none
+    of_admm.take<double>(static_cast<std::size_t>(padded(problem.m)));
     NewtonWorkspace v(problem, of_newton);
   }
   AdmmWorkspace v(problem, of_admm);

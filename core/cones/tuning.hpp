@@ -181,6 +181,9 @@ struct AutomaticTuning {
   // [1] tolerances: a smaller residual is not worth all iterations of ADMM in the last turn.
   // Test: test_alternating_directions_do_not_polish_for_ever (x and / 100).
   static constexpr double nearly_solved = 1e3;
+  // Rows of a problem, as of the feet of a robot, that are worth all iterations of ADMM from no impulses in the end.
+  // Test: test_a_robot_on_stiff_legs_lands (0).
+  static constexpr int cheap_rows = 48;
   // Iterations of Gauss-Seidel in the end, kept if they help.
   // Test: test_gauss_seidel_ends_what_others_may_not (x and / 10).
   static constexpr int last_iterations = 100;

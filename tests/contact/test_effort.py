@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.cones import Cones, boxes, equality, pile, random_mixture, random_points, robot
+from helpers.cones import Cones, boxes, equality, pile, point, random_mixture, random_points, robot
 
 from featherweight.reference.contact.laws import ConeBlock
 from featherweight.reference.contact.residuals import natural_residual
@@ -195,6 +195,20 @@ def test_reports_are_true_whatever_the_start(name: str, solver: str) -> None:
             # a point's part along its tangents is taken as a vector by one and row by row by the other
             assert true <= report["residual"] + rounding + 1e-10 * problem.scale
             assert report["residual"] <= 2.0 * true + rounding + 1e-10 * problem.scale
+
+
+@pytest.mark.parametrize("seed", [376, 1948, 2418, 3034, 4755, 5332, 7269])
+def test_a_robot_on_stiff_legs_lands(seed: int) -> None:
+    """Feet that move by modes of very different mobility, from impulses that lead nowhere: solved in the end."""
+    rng = np.random.default_rng(seed)
+    n_feet, n_modes = int(rng.integers(2, 5)), int(rng.integers(6, 13))
+    J = rng.standard_normal((3 * n_feet, n_modes))
+    G = J * 10.0 ** rng.uniform(-rng.uniform(0, 8), 0, n_modes) @ J.T
+    g = rng.standard_normal(3 * n_feet)
+    g[2::3] = -np.abs(g[2::3])
+    feet = Cones(G, g, [point(rng.uniform(0.2, 1.5))] * n_feet, 1.0)
+    impulses, report = feet.solve(lambda0=np.abs(rng.standard_normal(3 * n_feet)) / np.diag(G).mean())
+    assert report["converged"] and feet.residual(impulses) <= 1e-8
 
 
 def test_piles_take_few_iterations_and_few_patches() -> None:
