@@ -61,6 +61,7 @@ CONTENTS = {
             "viewing",
             "control",
             "mpc",
+            "demonstrations",
             "policies",
             "planning",
         ),

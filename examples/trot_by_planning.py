@@ -32,7 +32,7 @@ def trot(sim: fw.Simulator) -> fw.mpc.Task:
     return task
 
 
-def main(html: Path | None = None) -> None:
+def main(html: Path | None = None) -> fw.mpc.ClosedLoop:
     sim = fw.Simulator(world(friction=0.8), dt=0.02, integrator="implicit")
     task = trot(sim)
     mpc = fw.mpc.ILQR(sim, task, smoothing=fw.mpc.Smoothing(std=0.01), control=STANCE)
@@ -55,6 +55,7 @@ def main(html: Path | None = None) -> None:
     assert 0.4 < speed < 0.8 and turn > 0.2
     if html is not None:
         log.html(html)
+    return log
 
 
 if __name__ == "__main__":

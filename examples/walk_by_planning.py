@@ -1,4 +1,4 @@
-"""A humanoid steps in place, walks on and is pushed: 33 degrees of freedom, planned through its soles."""
+"""A humanoid steps in place, walks on, is pushed and turns: 33 degrees of freedom, planned through its soles."""
 
 import argparse
 from pathlib import Path
@@ -12,8 +12,11 @@ BENT = {"thigh": -0.3, "shin": 0.6, "ankle": -0.3}
 
 
 def world() -> fw.Scene:
-    """Servos are as stiff as their motors are strong."""
-    scene = fw.Scene(ground=fw.Plane(friction=0.8))
+    return with_servos(fw.Scene(ground=fw.Plane(friction=0.8)))
+
+
+def with_servos(scene: fw.Scene) -> fw.Scene:
+    """A humanoid besides what there is; its servos are as stiff as their motors are strong."""
     model = fw.models.humanoid()
     scene.add(model, name="robot", pose=(0, 0, 1), self_collision=False)
     for joint in model.joints:
@@ -47,7 +50,7 @@ def walk(sim: fw.Simulator, standing: fw.State, posture: np.ndarray) -> fw.mpc.T
     return task
 
 
-def main(html: Path | None = None) -> None:
+def main(html: Path | None = None) -> fw.mpc.ClosedLoop:
     scene = world()
     sim = fw.Simulator(scene, dt=0.02, integrator="implicit")
     plant = fw.Simulator(scene, dt=0.002, integrator="implicit")
@@ -62,14 +65,19 @@ def main(html: Path | None = None) -> None:
 
     def push(t: float, s: fw.State) -> np.ndarray | None:
         task["speed"].target = (0.4 if t > 0.4 else 0.0, 0.0, 0.0)
+        task["turn"].target = (0.0, 0.0, 0.6 if t > 1.6 else 0.0)
         return plant.push(s, "robot/torso", (300, 0, 0)) if 1.2 <= t < 1.3 else None
 
-    log = fw.mpc.run(mpc, plant, standing, 2.0, delay=0.01, push=push)
+    log = fw.mpc.run(mpc, plant, standing, 3.2, delay=0.01, push=push)
     gone, lowest = log.q[-1, 0] - standing.q[0], log.q[:, 2].min()
-    print(f"{log}\n{gone:.2f} m ahead, hips never below {lowest:.2f} m, {standing.q[2]:.2f} m at rest")
-    assert log.failed_at is None and lowest > 0.8 * standing.q[2] and 0.2 < gone < 1.5
+    forward = fw.frame_placement(sim.model, log.q[-1], "robot/pelvis")[:2, 0]
+    turned = float(np.arctan2(forward[1], forward[0]))
+    print(f"{log}\n{gone:.2f} m ahead, {turned:.2f} rad to the left, hips never below {lowest:.2f} m", end="")
+    print(f", {standing.q[2]:.2f} m at rest")
+    assert log.failed_at is None and lowest > 0.8 * standing.q[2] and 0.4 < gone < 1.8 and turned > 0.4
     if html is not None:
         log.html(html)
+    return log
 
 
 if __name__ == "__main__":

@@ -243,3 +243,22 @@ def test_bad_arguments_are_refused_by_name() -> None:
         fw.mpc.ILQR(sim, task).update(sim.state(batch=3))
     with pytest.raises(ValueError, match="std: expected a number"):
         fw.mpc.Smoothing(std=-1.0)
+
+
+def test_first_plan_goes_on_after_bad_steps() -> None:
+    """A hand that must go behind the arm: the second direction is too long at the only length that is tried."""
+    scene = fw.Scene()
+    scene.motor(scene.add(fw.models.arm(), name="arm"))
+    sim = fw.Simulator(scene, dt=DT, integrator="implicit", num_threads=1)
+    task = fw.mpc.Task(sim, terminal=10.0)
+    task.add("hand", fw.mpc.frame_position("arm/flange"), target=(-0.6, 0.0, 0.6), weight=10)
+    task.add("effort", fw.mpc.control(), weight=1e-3)
+    start = sim.state(q=[0.0, 0.6, 0.0, 1.5, 0.0, 1.0, 0.0])
+
+    def planned(first_iterations: int) -> fw.mpc.Plan:
+        mpc = fw.mpc.ILQR(sim, task, nodes=20, lengths=(1.0,), regularisation=1e-8, first_iterations=first_iterations)
+        return mpc.update(start)
+
+    two = planned(2)
+    assert two.length == 0.0
+    assert planned(20).cost < 0.9 * two.cost

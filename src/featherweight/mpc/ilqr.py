@@ -28,8 +28,10 @@ LENGTHS = (1.0, 0.7, 0.5, 0.3, 0.15, 0.07, 0.03, 0.0)
 #: Of the share of its largest curvature that is added to that of controls: bounds, and factors after a good update and
 #: a bad one.
 LEAST, MOST, LESS, MORE = 1e-8, 1e6, 0.3, 8.0
-#: Lengths from which on a step counts as good, and the share of the cost by which a first plan must still improve.
-GOOD, SETTLED = 0.5, 1e-3
+#: Lengths from which on a step counts as good, and no longer as bad.
+GOOD, POOR = 0.5, 0.1
+#: The share of the cost by which good steps of a first plan must still improve it.
+SETTLED = 1e-3
 
 
 class ILQR(Planner):
@@ -39,7 +41,7 @@ class ILQR(Planner):
     smoothing: derivatives are averages, which help where feet leave the ground. bounds: (lower, upper) of controls,
     within those of the actuators. control: (nu,) or (nodes, nu), what the first plan begins with; by default zero.
     iterations: Gauss-Newton steps in an update; first_iterations: at most, in one that has no plan to begin
-    with; it ends where the cost falls by less than a thousandth.
+    with; it ends where a good step lets the cost fall by less than a thousandth.
 
     Results depend on the states it was given, not on threads or on time.
 
@@ -108,13 +110,14 @@ class ILQR(Planner):
         lap("rollout")
         total = first = None
         length = 0.0
-        is_first = self._plan is None
+        is_first, has_moved = self._plan is None, True
         for _ in range(self._first_iterations if is_first else self._iterations):
-            A, B = self._nodes(q[:-1], v[:-1], control)
-            lap("derivatives")
-            cost = self.task.quadratic(q, v, control, times)
-            first = cost.value if first is None else first
-            lap("costs")
+            if has_moved:
+                A, B = self._nodes(q[:-1], v[:-1], control)
+                lap("derivatives")
+                cost = self.task.quadratic(q, v, control, times)
+                first = cost.value if first is None else first
+                lap("costs")
             step, gain = self._solve(A, B, cost, control)
             lap("riccati")
             paths = horizon.follow(start, q[:-1], v[:-1], control, step, gain, self._lengths)
@@ -126,12 +129,13 @@ class ILQR(Planner):
             better = bool(np.isfinite(totals[best]) and totals[best] < cost.value)
             length = float(self._lengths[best]) if better else 0.0
             self._adapt(length)
-            if better or total is None:
+            has_moved = better or total is None
+            if has_moved:
                 if not np.isfinite(totals[best]):
                     raise ValueError("state: everything that could be planned from it fails")
                 q, v, control = (x[best] for x in paths[:3])
                 total = {name: float(x[best]) for name, x in terms.items()}
-            if is_first and cost.value - totals[best] < SETTLED * cost.value:
+            if is_first and length >= GOOD and cost.value - totals[best] < SETTLED * cost.value:
                 break
         assert total is not None and first is not None
         self._plan = Plan(
@@ -176,7 +180,7 @@ class ILQR(Planner):
             self.regularisation = min(max(self.regularisation, LEAST) * MORE, MOST)
 
     def _adapt(self, length: float) -> None:
-        factor = LESS if length >= GOOD else 1.0 if length > 0.0 else MORE
+        factor = LESS if length >= GOOD else 1.0 if length >= POOR else MORE
         self.regularisation = min(max(self.regularisation * factor, LEAST), MOST)
 
     def __repr__(self) -> str:
