@@ -189,7 +189,10 @@ class Task:
         share = self._shares(N)
         found = {}
         for term in self:
-            y = term.weight * term.residual.value(nodes, np.tile(self._targets(term, times), (batch, 1)))
+            targets = self._targets(term, times)
+            if len(targets) > 1:
+                targets = np.concatenate([targets] * batch)
+            y = term.weight * term.residual.value(nodes, targets)
             cost = SHAPES[term.norm](y)[0].sum(axis=1).reshape(batch, N)
             found[term.name] = cost.sum(axis=1) if term.residual.uses_control else cost @ share
         return found
@@ -213,14 +216,8 @@ class Task:
             slope, curvature = (of_node[:, None] * x for x in (slope * term.weight, curvature * term.weight**2))
             to = by_u if term.residual.uses_control else by_x
             to.add({first[by]: J for by, J in term.residual.slopes(nodes, target).items()}, slope, curvature)
-        start, Start = np.zeros((1, 2 * nv)), np.zeros((1, 2 * nv, 2 * nv))
-        return QuadraticCost(
-            value,
-            np.concatenate([start, by_x.slope]),
-            np.concatenate([Start, by_x.matrix()]),
-            by_u.slope,
-            by_u.matrix(),
-        )
+        (q_x, Q), (r, R) = by_x.total(start=1), by_u.total(start=0)
+        return QuadraticCost(value, q_x, Q, r, R)
 
     def _nodes(self, q: Array, v: Array, control: Array) -> Nodes:
         """States after the first, and controls, of all plans."""
@@ -228,10 +225,8 @@ class Task:
         return Nodes(self.sim.model, q, v, control.reshape(-1, control.shape[-1]), self.sim.num_threads)
 
     def _targets(self, term: Term, times: Array) -> Array:
-        """(nodes, width): of states after the first, or of controls."""
-        at = times[:-1] if term.residual.uses_control else times[1:]
-        rows = term.targets(at)
-        return np.broadcast_to(rows, (len(at), rows.shape[1]))
+        """(nodes or 1, width): of states after the first, or of controls."""
+        return term.targets(times[:-1] if term.residual.uses_control else times[1:])
 
     def _shares(self, nodes: int) -> Array:
         share = np.ones(nodes)
@@ -240,32 +235,42 @@ class Task:
 
 
 class _Quadratic:
-    """A slope and a curvature per node, summed term by term."""
+    """A slope and a curvature per node, summed over terms."""
 
     def __init__(self, nodes: int, n: int) -> None:
-        self.slope, self._diagonal = np.zeros((nodes, n)), np.zeros((nodes, n))
-        self._rows: list[Array] = []  # (nodes, rows, n): of square roots
+        self._nodes, self._n = nodes, n
+        self._slope, self._diagonal = np.zeros((nodes, n)), np.zeros((nodes, n))
+        self._dense: list[tuple[dict[int, Any], Array, Array]] = []
 
     def add(self, slopes: dict[int, Any], by_row: Array, curvature: Array) -> None:
         """slopes: by the first column of each block; by_row, curvature: (nodes, rows) of the norm."""
-        if all(J.ndim == 1 for J in slopes.values()):  # each row is one coordinate
-            for first, columns in slopes.items():
-                self.slope[:, first + columns] += by_row
-                self._diagonal[:, first + columns] += curvature
+        if any(J.ndim > 1 for J in slopes.values()):
+            self._dense.append((slopes, by_row, curvature))
             return
-        nodes, rows = by_row.shape
-        both = np.zeros((nodes, rows, self.slope.shape[1]))
-        for first, J in slopes.items():
-            both[:, :, first : first + J.shape[2]] = J
-        self.slope += (by_row[:, None, :] @ both)[:, 0]
-        self._rows.append(np.sqrt(curvature)[:, :, None] * both)
+        for first, columns in slopes.items():  # each row is one coordinate
+            self._slope[:, first + columns] += by_row
+            self._diagonal[:, first + columns] += curvature
 
-    def matrix(self) -> Array:
-        """(nodes, n, n)."""
-        nodes, n = self._diagonal.shape
-        total = np.zeros((nodes, n, n))
-        if self._rows:
-            rows = np.concatenate(self._rows, axis=1)
-            total = rows.swapaxes(1, 2) @ rows
-        total[:, np.arange(n), np.arange(n)] += self._diagonal
-        return total
+    def total(self, start: int) -> tuple[Array, Array]:
+        """(start + nodes, n) and (start + nodes, n, n); zero at the first ``start`` nodes."""
+        nodes, n = self._nodes, self._n
+        slope, matrix = np.zeros((start + nodes, n)), np.zeros((start + nodes, n, n))
+        slope[start:] = self._slope
+        if self._dense:
+            J, by_row, curvature = self._rows()
+            slope[start:] += (by_row[:, None, :] @ J)[:, 0]
+            J *= np.sqrt(curvature)[:, :, None]
+            np.matmul(J.swapaxes(1, 2), J, out=matrix[start:])
+        matrix.reshape(start + nodes, n * n)[start:, :: n + 1] += self._diagonal
+        return slope, matrix
+
+    def _rows(self) -> tuple[Array, Array, Array]:
+        """Of all dense terms: (nodes, rows, n), and (nodes, rows) of their norms."""
+        by_row, curvature = (np.concatenate([term[k] for term in self._dense], axis=1) for k in (1, 2))
+        J = np.zeros((self._nodes, by_row.shape[1], self._n))
+        row = 0
+        for slopes, of_term, _ in self._dense:
+            for first, block in slopes.items():
+                J[:, row : row + of_term.shape[1], first : first + block.shape[2]] = block
+            row += of_term.shape[1]
+        return J, by_row, curvature
