@@ -87,8 +87,8 @@ class Horizon:
         self, start: State, q: Array, v: Array, control: Array, feedforward: Array, gain: Array, lengths: Array
     ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Rolls out the plan with feedback, once for each length: q, v, control, and which of them failed."""
-        n = len(lengths)
-        lanes = self.sim.state(n, q=np.tile(start.q, (n, 1)), v=np.tile(start.v, (n, 1)))._core
+        lanes = self.sim._environments(len(lengths))
+        lanes.q[...], lanes.v[...], lanes.q_start[...], lanes.v_start[...] = start.q, start.v, start.q, start.v
         q, v, control = _core.follow_plan(
             lanes, self.substeps, q, v, control, feedforward, gain, lengths, self.lower, self.upper,
             self._mixing, None if self._mixing is None else self._offset,

@@ -69,8 +69,7 @@ class LinearisedNodes:
             drive = None, None if told is None else told[:, 0], None
             matrix, _, _ = derivatives.differentiate(sim, core, self._kept, drive, self._columns, "jacobian", None)
             if self._substeps == 1:
-                A, B = self._split(matrix)
-                return self._averaged(A), self._averaged(B)
+                return self._split(self._averaged(matrix))
             A, B = self._split(matrix)
             if k == 0:
                 total_A, total_B = A, B
@@ -81,10 +80,10 @@ class LinearisedNodes:
     def _averaged(self, x: Array) -> Array:
         """From (samples nodes, ...) to (nodes, ...)."""
         if self._samples == 1:
-            return np.ascontiguousarray(x)
+            return x
         return np.asarray(x.reshape(self._samples, self._nodes, *x.shape[1:]).mean(axis=0))
 
     def _split(self, matrix: Array) -> tuple[Array, Array]:
         """Columns of the state and of controls."""
         n = 2 * self._sim.model.nv
-        return matrix[:, :, :n], self._columns.split(matrix)["control"]
+        return np.ascontiguousarray(matrix[:, :, :n]), np.ascontiguousarray(self._columns.split(matrix)["control"])

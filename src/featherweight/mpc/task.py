@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Array
 from ..records import Record
@@ -185,17 +186,10 @@ class Task:
         nothing, since nothing can be done about it.
         """
         batch, N = control.shape[:2]
-        nodes = self._nodes(q, v, control)
-        share = self._shares(N)
-        found = {}
-        for term in self:
-            targets = self._targets(term, times)
-            if len(targets) > 1:
-                targets = np.concatenate([targets] * batch)
-            y = term.weight * term.residual.value(nodes, targets)
-            cost = SHAPES[term.norm](y)[0].sum(axis=1).reshape(batch, N)
-            found[term.name] = cost.sum(axis=1) if term.residual.uses_control else cost @ share
-        return found
+        y, _ = self._residuals(self._nodes(q, v, control), times, batch)
+        cost = np.add.reduceat(self._shaped(y)[0], self._firsts(), axis=1).reshape(batch, N, len(self))
+        shares = self._shares(N, np.array([term.residual.uses_control for term in self]))
+        return {term.name: total for term, total in zip(self, (cost * shares).sum(axis=1).T, strict=True)}
 
     def quadratic(self, q: Array, v: Array, control: Array, times: Array) -> QuadraticCost:
         """The cost of one plan to second order, with curvatures of norms but not of residuals.
@@ -203,34 +197,63 @@ class Task:
         Shapes as in :meth:`costs`, without a batch.
         """
         N, nu = control.shape
-        nv, share = self.sim.model.nv, self._shares(N)
+        nv = self.sim.model.nv
         nodes = self._nodes(q[None], v[None], control[None])
+        y, targets = self._residuals(nodes, times, 1)
+        cost, slope, curvature = self._shaped(y)
+        weight = np.concatenate([term.weight for term in self])
+        rows = [term.residual.rows for term in self]
+        shares = self._shares(N, np.repeat([term.residual.uses_control for term in self], rows))
+        value = float((shares * cost).sum())
+        slope, curvature = shares * weight * slope, shares * weight**2 * curvature
         by_x, by_u = _Quadratic(N, 2 * nv), _Quadratic(N, nu)
         first = {"q": 0, "v": nv, "control": 0}
-        value = 0.0
-        for term in self:
-            target = self._targets(term, times)
-            cost, slope, curvature = SHAPES[term.norm](term.weight * term.residual.value(nodes, target))
-            of_node = np.ones(N) if term.residual.uses_control else share
-            value += float(of_node @ cost.sum(axis=1))
-            slope, curvature = (of_node[:, None] * x for x in (slope * term.weight, curvature * term.weight**2))
+        for term, target, start, count in zip(self, targets, self._firsts(), rows, strict=True):
+            of_term = slice(start, start + count)
             to = by_u if term.residual.uses_control else by_x
-            to.add({first[by]: J for by, J in term.residual.slopes(nodes, target).items()}, slope, curvature)
+            slopes = {first[by]: J for by, J in term.residual.slopes(nodes, target).items()}
+            to.add(slopes, slope[:, of_term], curvature[:, of_term])
         (q_x, Q), (r, R) = by_x.total(start=1), by_u.total(start=0)
         return QuadraticCost(value, q_x, Q, r, R)
+
+    def _residuals(self, nodes: Nodes, times: Array, batch: int) -> tuple[Array, list[Array]]:
+        """Of all terms side by side, weighted, (n, rows); and their targets, (n or 1, width)."""
+        values, targets = [], []
+        for term in self:
+            target = term.targets(times[:-1] if term.residual.uses_control else times[1:])
+            if len(target) > 1 and batch > 1:
+                target = np.concatenate([target] * batch)
+            values.append(term.residual.value(nodes, target))
+            targets.append(target)
+        y = np.concatenate(values, axis=1)
+        y *= np.concatenate([term.weight for term in self])
+        return y, targets
+
+    def _shaped(self, y: Array) -> tuple[Array, Array, Array]:
+        """Costs, slopes and curvatures by the norm of each row, (n, rows)."""
+        used = list(dict.fromkeys(term.norm for term in self))
+        if len(used) == 1:
+            return SHAPES[used[0]](y)
+        norms = np.repeat([term.norm for term in self], [term.residual.rows for term in self])
+        cost, slope, curvature = np.empty_like(y), np.empty_like(y), np.empty_like(y)
+        for norm in used:
+            rows = norms == norm
+            cost[:, rows], slope[:, rows], curvature[:, rows] = SHAPES[norm](y[:, rows])
+        return cost, slope, curvature
+
+    def _firsts(self) -> list[int]:
+        """The first row of each term."""
+        return [0, *accumulate(term.residual.rows for term in self)][:-1]
 
     def _nodes(self, q: Array, v: Array, control: Array) -> Nodes:
         """States after the first, and controls, of all plans."""
         q, v = (np.ascontiguousarray(x[:, 1:]).reshape(-1, x.shape[-1]) for x in (q, v))
         return Nodes(self.sim.model, q, v, control.reshape(-1, control.shape[-1]), self.sim.num_threads)
 
-    def _targets(self, term: Term, times: Array) -> Array:
-        """(nodes or 1, width): of states after the first, or of controls."""
-        return term.targets(times[:-1] if term.residual.uses_control else times[1:])
-
-    def _shares(self, nodes: int) -> Array:
-        share = np.ones(nodes)
-        share[-1] = self.terminal
+    def _shares(self, nodes: int, uses_control: NDArray[np.bool_]) -> Array:
+        """How many nodes each counts as, (nodes, n): the last one ``terminal``, unless it is one of controls."""
+        share = np.ones((nodes, len(uses_control)))
+        share[-1, ~uses_control] = self.terminal
         return share
 
 
