@@ -44,7 +44,7 @@ class OwnMatrix {
   using L = Native<double>;
   using Tile = FW_ISA::Tile<double>;
   static constexpr int W = width_of<L>;
-  typedef double Loose __attribute__((may_alias));
+  using Loose = OwnProblem::Loose;
   struct Column {
     L x[most_own_registers];
     FW_INLINE double operator[](int row) const { return reinterpret_cast<const Loose*>(x)[row]; }
@@ -56,7 +56,7 @@ class OwnMatrix {
   int n_, m_;                     // points; registers of a column
   Tile tiles_[most_pack_points];  // of the diagonal, factorised
 
-  FW_INLINE double& A(int row, int column) { return reinterpret_cast<Loose*>(problem_.A + column * m_)[row]; }
+  FW_INLINE Loose& A(int row, int column) { return reinterpret_cast<Loose*>(problem_.A + column * m_)[row]; }
 
   void write() {
     Column scale;

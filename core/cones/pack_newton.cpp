@@ -178,6 +178,12 @@ class PackNewton {
   }
 };
 
+// Read in place: by way of a register it takes three instructions and the whole of it.
+template <class S>
+FW_INLINE double lane_of(const S& x, int lane) {
+  return reinterpret_cast<const OwnProblem::Loose*>(&x)[lane];
+}
+
 // One lane of a pack, on the points that it has.
 template <class S>
 class Alone {
@@ -187,17 +193,20 @@ class Alone {
     problem.n = 0;
     for (int i = 0; i < pack.n; ++i)
       if (get(pack.points[i].is_there) > 0) of[problem.n++] = i;
-    for (int k = 0; k < 3 * problem.n * problem.registers(); ++k) problem.G[k] = S(0);
+    const int registers = problem.registers(), rows = registers * width_of<S>;
+    for (int column = 1; column <= 3 * problem.n; ++column)
+      problem.G[column * registers - 1] = S(0);  // has rows that do not exist
+    OwnProblem::Loose* const G = &problem.coupling(0, 0);
     for (int i = 0; i < problem.n; ++i) {
       problem.points[i].are_joints = pack.points[of[i]].are_joints;
       for_numbers(problem.points[i], pack.points[of[i]], [&](double& own, const S& x) { own = get(x); });
       for (int j = 0; j <= i; ++j) {
         const S* const e = pack.G[of[i] * pack.n + of[j]];
-        for (int k = 0; k < 9; ++k) {
-          const int row = 3 * i + k % 3, column = 3 * j + k / 3;
-          problem.coupling(row, column) = get(e[k]);
-          if (j < i) problem.coupling(column, row) = get(e[k]);
-        }
+#pragma GCC unroll 3
+        for (int c = 0; c < 3; ++c)
+#pragma GCC unroll 3
+          for (int r = 0; r < 3; ++r)
+            G[(3 * j + c) * rows + 3 * i + r] = G[(3 * i + r) * rows + 3 * j + c] = get(e[3 * c + r]);
       }
     }
     problem.scale = get(pack.scale), problem.smallest = get(pack.smallest);
@@ -217,8 +226,8 @@ class Alone {
   int lane_;
   OwnProblem& problem_;
 
-  double get(const S& x) const { return ScalarTraits<S>::get(x, lane_); }
-  void set(S& x, double value) const { ScalarTraits<S>::set(x, lane_, value); }
+  double get(const S& x) const { return lane_of(x, lane_); }
+  void set(S& x, double value) const { reinterpret_cast<OwnProblem::Loose*>(&x)[lane_] = value; }
 
   // All that is not of a single step.
   template <class Own, class Point, class F>
@@ -235,7 +244,7 @@ class Alone {
 template <class S>
 int count_above(const S& x, const S& bound) {
   int n = 0;
-  for (int lane = 0; lane < width_of<S>; ++lane) n += ScalarTraits<S>::get(x, lane) > ScalarTraits<S>::get(bound, lane);
+  for (int lane = 0; lane < width_of<S>; ++lane) n += lane_of(x, lane) > lane_of(bound, lane);
   return n;
 }
 
@@ -251,8 +260,8 @@ void solve_pack(PackProblem<Native<double>>& problem, double tolerance, int most
   while (fits && steps < most_steps && count_above(problem.of.residual, enough) > PackTuning::few * width_of<S>)
     pack.make_step(enough), ++steps;
   for (int lane = 0; lane < width_of<S>; ++lane) {
-    const double own_enough = ScalarTraits<S>::get(enough, lane);
-    if (!(ScalarTraits<S>::get(problem.of.residual, lane) > own_enough)) continue;
+    const double own_enough = lane_of(enough, lane);
+    if (!(lane_of(problem.of.residual, lane) > own_enough)) continue;
     Alone<S> rest(problem, lane, alone);
     PackNewton<double, OwnMatrix> newton(alone);
     for (int k = steps; k < most_steps && alone.of.residual > own_enough; ++k) newton.make_step(own_enough);

@@ -72,6 +72,7 @@ inline constexpr int most_own_registers =
 
 // Of one environment, on the points that it has: rows on lanes.
 struct OwnProblem : PointProblem<double> {
+  typedef double Loose __attribute__((may_alias));
   Native<double>* G;  // by columns, each of whole registers; rows that do not exist are zero
   Native<double>* A;  // scratch: the matrix of a step
 
@@ -82,8 +83,7 @@ struct OwnProblem : PointProblem<double> {
     A = arena.take<Native<double>>(columns * most_own_registers);
   }
   FW_INLINE int registers() const { return (3 * n + width_of<Native<double>> - 1) / width_of<Native<double>>; }
-  FW_INLINE double& coupling(int row, int column) const {
-    typedef double Loose __attribute__((may_alias));
+  FW_INLINE Loose& coupling(int row, int column) const {
     return reinterpret_cast<Loose*>(G + column * registers())[row];
   }
 };

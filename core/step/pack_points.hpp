@@ -142,9 +142,12 @@ class PackPoints {
     }
     for (int lane = 0; lane < pack.count; ++lane) {
       const std::size_t environment = pack.first + static_cast<std::size_t>(lane);
-      if (!solved[lane]) continue;
-      solved[lane] = scatter(job, environment, LaneOf<S>{lane}, LaneOf<S>{lane}, problem_, w);
-      if (solved[lane]) hand_to_balls(job.contacts[environment], LaneOf<S>{lane}, w.balls);
+      const auto hand_to_ball = [&](const Contact& c) FW_LAMBDA_INLINE {
+        BallPoint<S>& ball = w.balls.walked(c.ball);
+        for (int r = 0; r < 3; ++r) LaneOf<S>{lane}.set(ball.impulse[r], c.impulse[r]);
+      };
+      if (solved[lane])
+        solved[lane] = scatter(job, environment, LaneOf<S>{lane}, LaneOf<S>{lane}, problem_, hand_to_ball, w);
     }
     respond(pack, solved);
     return problem_.n > 0;
@@ -172,7 +175,7 @@ class PackPoints {
     } else {
       set_none(alone_);
     }
-    solved = scatter(job, environment, lane, own, alone_, w);
+    solved = scatter(job, environment, lane, own, alone_, [](const Contact&) {}, w);
     for (int i = n_points_; i < alone_.n && solved; ++i) rows_.respond(i, alone_.points[i].lambda);
     for (int i = 0; i < n_points_ && solved; ++i) rows_.respond(i, alone_.points[i].lambda);
     return alone_.n > 0;
@@ -256,10 +259,10 @@ class PackPoints {
     return j < n_points_ ? joints_.block(place, balls.walked(ball_[j]), j) : joints_.block(place, j - n_points_);
   }
 
-  // False if it was not solved, and nothing is changed. from: the lane of the problem.
-  template <class T>
+  // False if it was not solved, and nothing is changed. from: the lane of the problem; solved(contact): of a ball.
+  template <class T, class Solved>
   bool scatter(const RolloutJob& job, std::size_t environment, LaneOf<S> lane, LaneOf<T> from,
-               const PointProblem<T>& problem, StepWorkspace<S>& w) {
+               const PointProblem<T>& problem, const Solved& solved, StepWorkspace<S>& w) {
     ContactList& contacts = job.contacts[environment];
     StepReport& report = job.reports[environment];
     const std::size_t n_rows = static_cast<std::size_t>(job.scene->n_joint_rows);
@@ -280,20 +283,15 @@ class PackPoints {
       const PackPoint<T>* const point = c.ball < 0 ? nullptr : problem.points + place_[c.ball];
       for (int r = 0; r < 6; ++r) c.impulse[r] = point && r < 3 ? from(point->lambda[r]) : 0;
       if (-c.gap > report.last.penetration) report.last.penetration = -c.gap;
-      if (!point) w.left_out[lane.lane] = true;
+      if (point)
+        solved(c);
+      else
+        w.left_out[lane.lane] = true;
     }
     double* const of_joints = kept_impulses(job, environment);
     for (std::size_t k = 0; k < n_rows; ++k) of_joints[k] = 0;
     joints_.scatter(near, n_near, problem.points + n_points_, lane, from, of_joints);
     return true;
-  }
-  static void hand_to_balls(const ContactList& contacts, LaneOf<S> lane, BallPoints<S>& balls) {
-    for (int k = 0; k < contacts.count; ++k) {
-      const Contact& c = contacts.data[k];
-      if (c.ball < 0) continue;
-      BallPoint<S>& ball = balls.walked(c.ball);
-      for (int r = 0; r < 3; ++r) lane.set(ball.impulse[r], c.impulse[r]);
-    }
   }
   // Of joints; balls respond with those of environments that are solved by themselves.
   void respond(const Pack& pack, const bool* solved) const {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,13 +40,21 @@ class Alarms:
         return len(self._told) == 2
 
     def look(
-        self, simulator: Simulator, start: Array, environments: NDArray[np.bool_], core: _core.Environments
+        self,
+        simulator: Simulator,
+        start: Array,
+        environments: NDArray[np.bool_],
+        penetration: Array,
+        first_step: Callable[[], _core.Environments],
     ) -> None:
-        """Judges where some environments start (batch, nq); core: after the first step from there."""
+        """Judges where some environments start (batch, nq).
+
+        penetration: (batch,) of the first step from there; first_step: after it, asked for where that is too deep.
+        """
         if "limits" not in self._told:
             self._look_at_limits(simulator, start, environments)
-        if "overlaps" not in self._told and (environments & (StepReports.of(core).penetration > WORTH_A_WORD)).any():
-            self._name_overlap(simulator, environments, ContactTable.of(core))
+        if "overlaps" not in self._told and (environments & (penetration > WORTH_A_WORD)).any():
+            self._name_overlap(simulator, environments, ContactTable.of(first_step()))
 
     def _look_at_limits(self, simulator: Simulator, start: Array, environments: NDArray[np.bool_]) -> None:
         limits = simulator.scene.limits

@@ -138,7 +138,9 @@ class Recording:
 
     def time(self, start: float, done: int) -> Array:
         """(rows,) [s]."""
-        ends = np.minimum(self._every * np.arange(1, self.rows(done) + 1), self._steps)
+        ends = self._every * np.arange(1, self.rows(done) + 1)
+        if self._every > 1:
+            ends = np.minimum(ends, self._steps)
         return np.asarray(start + self._simulator.dt * ends)
 
     def arrays(self, done: int) -> dict[str, Array]:

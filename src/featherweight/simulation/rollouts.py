@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -84,7 +85,9 @@ def roll_out(
     records = recording.core if record or record_contacts else None
     parts = inputs["tau"], sim._actuation.controls(inputs["control"]), inputs["f_ext"]
     watched = progress or on_interrupt == "return"
-    first = 1 if state._fresh is not None and not sim._alarms.over else steps  # a start is judged by its first step
+    judged = state._fresh is not None and not sim._alarms.over  # a start, by its first step
+    is_recorded = record and every == 1 and policy is None
+    first = 1 if judged and not is_recorded else steps
     starts: list[tuple[int, _core.Environments]] = []
     between = 1 if tape == "all" or policy is not None else max(1, math.isqrt(max(steps, 1))) if tape else steps
     at = _Progress(0, state._core, StepTotals(state.batch_size))
@@ -103,7 +106,11 @@ def roll_out(
                 if flags and turn(core, sim, flags) and record_contacts:
                     raise ValueError("rollout: contacts are recorded between switches, not across them")
                 sim._run(core, at.done, n, parts, records)
-                sim._judge(state, failed, core, at.done)
+                if judged and is_recorded and at.done == 0:
+                    step = partial(_first_step, sim, state, parts)
+                    sim._judge(state, failed, core, 0, step, recording.arrays(1)["penetrations"][:, 0])
+                else:
+                    sim._judge(state, failed, core, at.done)
                 # in one assignment: Ctrl-C finds all of it or nothing
                 at = _Progress(at.done + n, core, at.totals.plus(core))
                 del core
@@ -131,6 +138,15 @@ def roll_out(
         interrupted=interrupted,
         _tape=kept_tape,
     )
+
+
+def _first_step(
+    sim: Simulator, start: State, drive: tuple[Array | None, Array | None, Array | None]
+) -> _core.Environments:
+    """Environments after one step, taken once more."""
+    core = start._core.copy()
+    sim._run(core, 0, 1, drive)
+    return core
 
 
 def _asked(sim: Simulator, answer: Any, state: State) -> tuple[tuple[Array | None, Array | None, None], Flags | None]:

@@ -10,7 +10,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -588,13 +588,23 @@ class Simulator:
             raise ValueError("trajectory: has no tape, roll out with tape=True")
         return trajectory._tape, self._own(trajectory.final)
 
-    def _judge(self, start: State, failed: NDArray[np.bool_] | None, core: _core.Environments, done: int) -> None:
+    def _judge(
+        self,
+        start: State,
+        failed: NDArray[np.bool_] | None,
+        core: _core.Environments,
+        done: int,
+        first_step: Callable[[], _core.Environments] | None = None,
+        penetration: Array | None = None,
+    ) -> None:
         """Warns of what went wrong: in the first step from a new start, and of environments that failed since.
 
-        failed: those that had before.
+        failed: those that had before; first_step: environments after one step, and penetration: of it, (batch,), where
+        ``core`` is further.
         """
         if done == 0 and start._fresh is not None and not self._alarms.over:
-            self._alarms.look(self, np.atleast_2d(start.q), start._fresh, core)
+            depth = StepReports.of(core).penetration if penetration is None else penetration
+            self._alarms.look(self, start._core.q, start._fresh, depth, first_step or (lambda: core))
         tell_failures(self, failed, core, start.time + done * self.dt)
 
     def _run(
