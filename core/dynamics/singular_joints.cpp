@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "dynamics/aba.hpp"
@@ -42,8 +43,14 @@ bool regular(Free, const Link<double>&, const FreeFactor<double>& f, const Scale
   return all;
 }
 
-// First compiled link whose joint is singular, or -1.
-int find_singular_joint(const Tree<double>& tree) {
+// A compiled link whose joint is singular, or -1; whether what it moves is beyond numbers rather than too little.
+struct Singular {
+  int link;
+  bool is_beyond_numbers;
+};
+
+// The first from the tips.
+Singular find_singular_joint(const Tree<double>& tree) {
   Arena measure;
   AbaWorkspace<double> sized(tree, measure);
   std::vector<double> numbers(measure.used() / sizeof(double));
@@ -68,21 +75,26 @@ int find_singular_joint(const Tree<double>& tree) {
         if (!regular(joint, l, factor_of(joint, l, w.factors), scales[static_cast<std::size_t>(i)])) found = i;
       });
     }
-    if (found < 0) return -1;  // regular at one configuration: singular ones are the user's to avoid
+    if (found < 0) return {-1, false};  // regular at one configuration: singular ones are the user's to avoid
   }
-  return found;
+  const Scale& scale = scales[static_cast<std::size_t>(found)];
+  return {found, !std::isfinite(scale.linear + scale.angular)};
 }
 
 }  // namespace
 
 void require_regular_joints(const Model& model) {
-  const int singular = find_singular_joint(model.tree<double>());
-  if (singular < 0) return;
-  const std::size_t k = model.joint_of(singular);
-  throw std::invalid_argument(
-      "joint '" + model.spec().joints[k].name + "': nothing it moves has inertia along its degree" +
-      (model.joint_ranges()[k].nv > 1 ? "s" : "") + " of freedom, so the mass matrix is singular; give link '" +
-      model.spec().links[k].name + "' a positive mass and inertia, or the joint an armature");
+  const Singular singular = find_singular_joint(model.tree<double>());
+  if (singular.link < 0) return;
+  const std::size_t k = model.joint_of(singular.link);
+  const std::string what = "joint '" + model.spec().joints[k].name + "': ";
+  if (singular.is_beyond_numbers)
+    throw std::invalid_argument(what +
+                                "what it moves is so heavy or so far away that its inertia is beyond all numbers");
+  throw std::invalid_argument(what + "nothing it moves has inertia along its degree" +
+                              (model.joint_ranges()[k].nv > 1 ? "s" : "") +
+                              " of freedom, so the mass matrix is singular; give link '" + model.spec().links[k].name +
+                              "' a positive mass and inertia, or the joint an armature");
 }
 
 }  // namespace featherweight

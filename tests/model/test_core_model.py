@@ -39,6 +39,12 @@ def test_an_axis_through_a_point_mass_moves_nothing() -> None:
         compiled([link("a", 1.0, tuple(axis), 0.0)], [joint("j", "revolute", -1, 0, tuple(axis))])
 
 
+@pytest.mark.parametrize(("mass", "arm"), [(1e308, 3.0), (1e300, 1e10), (1.0, 1e160)])
+def test_what_is_beyond_numbers_is_not_called_nothing(mass: float, arm: float) -> None:
+    with pytest.raises(ValueError, match="joint 'j': what it moves is so heavy or so far away"):
+        compiled([link("a", mass, (arm, 0.0, 0.0), 1.0)], [joint("j", "revolute", -1, 0, (0.0, 0.0, 1.0))])
+
+
 def test_a_slender_rod_is_fine() -> None:
     rod = ("rod", 1.0, [0, 0, 0.5], np.diag([0.1, 0.1, 1e-9]).ravel().tolist())
     model = compiled([rod], [joint("j", "free", -1, 0)])
