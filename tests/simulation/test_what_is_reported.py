@@ -217,8 +217,9 @@ def test_armature_of_a_free_joint_counts_in_an_impact() -> None:
     assert state.contacts.impulse[0, 2] == pytest.approx((mass + rotor) * speed + mass * 9.81 * dt, rel=1e-9)
 
 
+@pytest.mark.parametrize("integrator", ["semi_implicit", "implicit", "verlet", "rk4"])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_motors_stop_pushing_beyond_their_velocity_limit_both_ways(sign: float) -> None:
+def test_motors_stop_pushing_beyond_their_velocity_limit_both_ways(sign: float, integrator: Any) -> None:
     """They accelerate up to the limit, not beyond; and they may always brake."""
     model = (
         fw.ModelBuilder("motor", gravity=(0, 0, 0))
@@ -227,7 +228,7 @@ def test_motors_stop_pushing_beyond_their_velocity_limit_both_ways(sign: float) 
         .actuator("motor", "hinge", "motor")
         .build()
     )
-    sim = fw.Simulator(model, dt=1e-2)
+    sim = fw.Simulator(model, dt=1e-2, integrator=integrator)
     v = sim.rollout(sim.state(), control=[sign * 10.0], n_steps=100).v[:, 0]
     assert np.abs(v).max() <= 2.0 + 10.0 * 1e-2 + 1e-12
     assert sign * v[-1] >= 2.0 - 1e-12
