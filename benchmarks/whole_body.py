@@ -4,11 +4,15 @@ Each run has a plant of its own: friction 0.6 to 1.0, links 10 % heavier than in
 and 10 ms from a state to the plan that was made for it. The quadruped trots at 0.8 m/s, turns, and is pushed by 200 N
 for 0.1 s from a random side; the humanoid walks at 0.4 m/s, and steps in place while it is pushed by 400 N for 0.1 s
 from one of eight sides. Updates are timed alone, on one core.
+
+``--rates`` only times updates, by CPU time, along a walk on the planner's own model: what other programs do meanwhile
+matters less.
 """
 
 from __future__ import annotations
 
 import sys
+import time as clock
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -156,6 +160,30 @@ def _row(walker: Walker, name: str, seed: int, seconds: float, speed: float, tur
     }
 
 
+def rates(walker: Walker, updates: int) -> dict[str, str]:
+    """CPU time of updates, and the least that its parts took [ms]."""
+    mpc, sim = walker.mpc, walker.mpc.sim
+    mpc.reset()
+    mpc.task["speed"].target = (0.8 if walker.robot == "quadruped" else 0.4, 0.0, 0.0)
+    state = sim.state(q=walker.standing.q)
+    took, parts = [], []
+    for k in range(updates + 1):
+        began = clock.process_time()
+        plan = mpc.update(state, k * NODE)
+        took.append(1e3 * (clock.process_time() - began))
+        parts.append(plan.timing)
+        state = sim.step(state, control=plan.control[0])
+    took, parts = took[1:], parts[1:]  # the first update takes more iterations
+    least = {part: min(1e3 * each[part] for each in parts) for part in parts[0]}
+    return {
+        "robot": walker.robot,
+        "median [ms]": f"{np.median(took):.2f}",
+        "99 % [ms]": f"{np.quantile(took, 0.99):.2f}",
+        "least [ms]": f"{min(took):.2f}",
+        **{f"{part} [ms]": f"{ms:.2f}" for part, ms in least.items()},
+    }
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m benchmarks.whole_body", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("robots", nargs="*", default=list(FEET), help="quadruped, humanoid or both")
@@ -163,11 +191,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each run (default: %(default)s)")
     parser.add_argument("--samples", type=int, default=4, help="of the smoothing (default: %(default)s)")
     parser.add_argument("--iterations", type=int, default=2, help="of an update (default: %(default)s)")
+    parser.add_argument("--rates", type=int, metavar="UPDATES", help="only time so many updates of each robot")
     options = parser.parse_args(argv)
     stay_on_one_core()
     for robot in options.robots:
         if robot not in FEET:
             parser.error(f"robots: expected some of {', '.join(FEET)}, got {robot!r}")
+    if options.rates:
+        walkers = [Walker.of(robot, options.samples, options.iterations) for robot in options.robots]
+        print(markdown_table([rates(walker, options.rates) for walker in walkers]))
+        return 0
+    for robot in options.robots:
         rows = {"quadruped": quadruped, "humanoid": humanoid}[robot](
             Walker.of(robot, options.samples, options.iterations), options.seeds, options.seconds
         )

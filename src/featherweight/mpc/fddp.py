@@ -159,7 +159,10 @@ class FDDP(Planner):
             if is_first and found.is_settled:
                 break
         assert first is not None
-        terms = {name: float(x[0]) for name, x in self.task.costs(q[None], v[None], control[None], times).items()}
+        terms = found.terms
+        if not terms:  # nothing better was found
+            known = self.task.costs(q[None], v[None], control[None], times)
+            terms = {name: float(x[0]) for name, x in known.items()}
         if self._contacts:
             terms["contacts"] = found.contact_cost
         self._plan = ScheduledPlan(
@@ -222,7 +225,9 @@ class FDDP(Planner):
         lap("rollout")
         price = self._price(cost, S, dx, du, gaps)
         apart = float(np.abs(gaps).sum())
-        totals, of_contacts = self._totals(paths, contacts[0], times)
+        terms = self.task.costs(paths.q, paths.v, paths.control, times)
+        of_contacts = self._of_contacts(paths, contacts[0])
+        totals = sum(terms.values(), of_contacts)
         merits = np.where(paths.failed, np.inf, totals + price * apart * (1.0 - self._lengths))
         best = int(np.argmin(merits))
         before = cost.value + price * apart
@@ -236,9 +241,11 @@ class FDDP(Planner):
         if not better:
             kept = float(self._contacts.value(q[:-1], nodes.forces, contacts[0]).sum()) if self._contacts else 0.0
             is_settled |= self.regularisation >= MOST
-            return _Step(cost.value, None, gain, nodes.forces, kept, length, largest, is_settled)
+            return _Step(cost.value, None, {}, gain, nodes.forces, kept, length, largest, is_settled)
         path = (paths.q[best], paths.v[best], paths.control[best])
-        return _Step(cost.value, path, gain, paths.forces[best], float(of_contacts[best]), length, largest, is_settled)
+        of_path = {name: float(x[best]) for name, x in terms.items()}
+        paid = float(of_contacts[best])
+        return _Step(cost.value, path, of_path, gain, paths.forces[best], paid, length, largest, is_settled)
 
     def _quadratic(
         self, q: Array, v: Array, control: Array, closed: NDArray[np.bool_], times: Array, nodes: Linearised
@@ -312,15 +319,13 @@ class FDDP(Planner):
             paths.q[:, k + 1], paths.v[:, k + 1], paths.control[:, k] = now_q, now_v, u
         return paths
 
-    def _totals(self, paths: _Paths, closed: NDArray[np.bool_], times: Array) -> tuple[Array, Array]:
-        """Costs of all lengths, and what forces of contacts cost of them."""
-        total = sum(self.task.costs(paths.q, paths.v, paths.control, times).values(), np.zeros(len(self._lengths)))
-        if not self._contacts:
-            return total, np.zeros(len(self._lengths))
+    def _of_contacts(self, paths: _Paths, closed: NDArray[np.bool_]) -> Array:
+        """What forces of contacts cost, (lengths,)."""
         n, N = len(self._lengths), len(closed)
+        if not self._contacts:
+            return np.zeros(n)
         flat = paths.q[:, :-1].reshape(n * N, -1), paths.forces.reshape(n * N, -1), np.tile(closed, (n, 1))
-        of_contacts = self._contacts.value(*flat).reshape(n, N).sum(axis=1)
-        return total + of_contacts, of_contacts
+        return np.asarray(self._contacts.value(*flat).reshape(n, N).sum(axis=1))
 
     def __repr__(self) -> str:
         return f"<FDDP: {self.horizon.nodes} nodes of {self.dt:g} s, {len(self.task)} terms, {self.schedule!r}>"
@@ -343,6 +348,7 @@ class _Step:
 
     cost: float  # before it
     path: tuple[Array, Array, Array] | None  # q, v and control; None: nothing better was found
+    terms: dict[str, float]  # of the path
     gain: Array
     forces: Array
     contact_cost: float
