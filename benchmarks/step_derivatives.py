@@ -2,12 +2,13 @@
 
 Robots settle onto their feet; then, in turns and on one thread, one step, its matrices A and B, its product with a
 cotangent, and over a short rollout `linearise` and `rollout_vjp`. Calls as a user makes them, with the step that is
-differentiated, but for "in the core".
+differentiated, but for "in the core". Times are those of the thread: on machines that others use, too.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -53,7 +54,7 @@ def measure(motion: Motion, single: bool) -> dict[str, float]:
         "linearise": lambda: sim.linearise(trajectory),
         "rollout_vjp": lambda: sim.rollout_vjp(trajectory, many, many),
     }
-    times = take_turns({name: partial(time_python, run) for name, run in work.items()}, ROUNDS)
+    times = take_turns({name: partial(time_python, run, clock=time.thread_time) for name, run in work.items()}, ROUNDS)
     steps = {"rollout": STEPS, "linearise": STEPS, "rollout_vjp": STEPS}
     environments = 1 if single else len(q)
     return {name: 1e6 * seconds / environments / steps.get(name, 1) for name, seconds in times.items()}
