@@ -20,7 +20,7 @@ from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
 from .contact_costs import ContactCosts
-from .horizon import Horizon, Planner
+from .horizon import Horizon, Planner, Start
 from .plan import Plan
 from .residuals import numbers_of
 from .schedule import Schedule
@@ -177,7 +177,7 @@ class FDDP(Planner):
         closed = self.schedule.closed(np.concatenate([[times[0] - self.dt], times[:-1]]))
         return np.ascontiguousarray(closed[1:]), np.asarray((closed[1:] & ~closed[:-1]).any(axis=1))
 
-    def _begin(self, start: State, time: float, contacts: Contacts) -> tuple[Array, Array, Array]:
+    def _begin(self, start: Start, time: float, contacts: Contacts) -> tuple[Array, Array, Array]:
         """What the next step is taken from; the first state is that of the robot."""
         N, last = self.horizon.nodes, self._plan
         if last is None:

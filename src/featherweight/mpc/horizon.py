@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +20,13 @@ from .task import Task
 
 #: [1] by how much a node may miss a whole number of steps.
 _WHOLE = 1e-6
+
+
+class Start(NamedTuple):
+    """A state that was checked, to plan from."""
+
+    q: Array  # (nq,)
+    v: Array  # (nv,)
 
 
 class Horizon:
@@ -63,8 +72,8 @@ class Horizon:
             raise ValueError(f"time: {time:g} s is before the last plan, of {plan.time:g} s; reset the controller")
         return np.minimum(np.arange(self.nodes + 1) + passed, self.nodes)
 
-    def start(self, state: State) -> State:
-        """A state to plan from, checked."""
+    def start(self, state: State) -> Start:
+        """What plans begin with."""
         if not isinstance(state, State) or (not state.single and state.batch_size != 1):
             raise ValueError("state: expected that of a single environment")
         model, own = state.simulator.model, self.sim.model
@@ -74,7 +83,7 @@ class Horizon:
         if np.any(state.failed) or not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise ValueError("state: its environment failed, so there is nothing to plan from")
         check_all_off("state", state)
-        return self.sim.state(q=q, v=v)
+        return Start(q, v)
 
     def controls(self, control: ArrayLike) -> Array:
         """(nodes, nu), checked, of finite numbers within bounds."""
@@ -84,7 +93,7 @@ class Horizon:
         return np.clip(np.broadcast_to(array, (self.nodes, self.sim.nu)), self.lower, self.upper)
 
     def follow(
-        self, start: State, q: Array, v: Array, control: Array, feedforward: Array, gain: Array, lengths: Array
+        self, start: Start, q: Array, v: Array, control: Array, feedforward: Array, gain: Array, lengths: Array
     ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Rolls out the plan with feedback, once for each length: q, v, control, and which of them failed."""
         lanes = self.sim._environments(len(lengths))

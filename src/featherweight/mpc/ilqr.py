@@ -18,7 +18,7 @@ from ..arrays import Array
 from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
-from .horizon import Horizon, Planner
+from .horizon import Horizon, Planner, Start
 from .linearised_nodes import LinearisedNodes, Smoothing
 from .plan import Plan
 from .task import QuadraticCost, Task
@@ -144,7 +144,7 @@ class ILQR(Planner):
         )  # fmt: skip
         return self._plan
 
-    def _begin(self, start: State, time: float) -> tuple[Array, Array, Array, Array]:
+    def _begin(self, start: Start, time: float) -> tuple[Array, Array, Array, Array]:
         """The last plan, moved in time and rolled out from ``start`` with its feedback."""
         horizon, last = self.horizon, self._plan
         N, nv, nu = horizon.nodes, len(start.v), self.sim.nu

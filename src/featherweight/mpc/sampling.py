@@ -17,7 +17,7 @@ from ..arrays import Array
 from ..checks import at_least
 from ..simulation.simulator import Simulator
 from ..simulation.state import State
-from .horizon import Horizon, Planner
+from .horizon import Horizon, Planner, Start
 from .plan import Plan
 from .residuals import numbers_of
 from .task import Task
@@ -100,7 +100,7 @@ class Sampling(Planner, ABC):
             float(cost < first), timing, self.sim.model,
         )  # fmt: skip
 
-    def _costs(self, start: State, tried: Array, times: Array) -> Array:
+    def _costs(self, start: Start, tried: Array, times: Array) -> Array:
         """(samples,), infinite where the simulation failed."""
         n, substeps = len(tried), self.horizon.substeps
         lanes = self.sim.state(n, q=np.tile(start.q, (n, 1)), v=np.tile(start.v, (n, 1)))
