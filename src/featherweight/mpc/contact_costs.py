@@ -59,8 +59,10 @@ class ContactCosts:
         """Of nodes (n, nq), (n, rows), (n, contacts): (n,)."""
         total = np.zeros(len(q))
         for k in self._pushing:
-            faces = self._all_faces(k, q)
-            y = (faces @ self._wrench(k, forces)[:, : faces.shape[2], None])[:, :, 0]
+            wrench = self._wrench(k, forces)
+            y = (self._axes(k, q) @ wrench[:, :3, None])[:, :, 0] @ self._faces.T
+            if self._sole_faces is not None and _has_sole(self._contacts[k]):
+                y = np.concatenate([y, wrench @ self._sole_faces.T], axis=1)
             total += closed[:, k] * one_sided(y)[0].sum(axis=1)
         return total
 

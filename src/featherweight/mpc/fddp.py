@@ -304,16 +304,18 @@ class FDDP(Planner):
         )  # fmt: skip
         paths.q[:, 0], paths.v[:, 0] = q[0], v[0]
         now_q, now_v = np.tile(q[0], (n, 1)), np.tile(v[0], (n, 1))
+        first = control[:, None] + length * feedforward[:, None]  # (N, lengths, nu), without feedback
+        plan_q, closed, lands = (np.repeat(x[:, None], n, axis=1) for x in (q, *contacts))
+        is_apart = gaps.any(axis=1)
         for k in range(N):
-            away = np.concatenate([model.difference(np.tile(q[k], (n, 1)), now_q), now_v - v[k]], axis=1)
-            u = np.clip(control[k] + length * feedforward[k] + away @ gain[k].T, self._lower, self._upper)
-            here = np.tile(contacts[0][k], (n, 1)), np.repeat(contacts[1][k], n)
-            now_q, now_v, paths.forces[:, k] = self._nodes.advance(now_q, now_v, u, here)
-            if gaps[k].any():
+            away = np.concatenate([model.difference(plan_q[k], now_q), now_v - v[k]], axis=1)
+            u = np.minimum(np.maximum(first[k] + away @ gain[k].T, self._lower), self._upper)
+            now_q, now_v, paths.forces[:, k] = self._nodes.advance(now_q, now_v, u, (closed[k], lands[k]))
+            if is_apart[k]:
                 left = (length - 1.0) * gaps[k]
                 now_q, now_v = np.asarray(model.integrate(now_q, left[:, :nv])), now_v + left[:, nv:]
-            fast = ~(np.abs(now_v).max(axis=1) < _FASTEST)
-            if fast.any():
+            if not np.abs(now_v).max() < _FASTEST:
+                fast = ~(np.abs(now_v).max(axis=1) < _FASTEST)
                 paths.failed[fast] = True
                 now_q[fast], now_v[fast] = q[k + 1], v[k + 1]
             paths.q[:, k + 1], paths.v[:, k + 1], paths.control[:, k] = now_q, now_v, u

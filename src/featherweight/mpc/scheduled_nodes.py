@@ -165,8 +165,9 @@ class ScheduledNodes:
         for joint in self._turning:
             block = (slice(None), joint.v_slice, joint.v_slice)
             way = -self.dt * v[:, joint.v_slice]
-            E[block] = _carried(way)
-            D[block] = self.dt * np.einsum("s,nsij->nij", _SHARE, _carried(_AT[:, None] * way[:, None, :]))
+            carried = _carried(np.concatenate([way[:, None], _AT[:, None] * way[:, None]], axis=1))
+            E[block] = carried[:, 0]
+            D[block] = self.dt * np.tensordot(carried[:, 1:], _SHARE, axes=(1, 0))
         return E, D
 
     def holding(self, q: Array, closed: NDArray[np.bool_]) -> Array:
