@@ -306,7 +306,7 @@ class FDDP(Planner):
         now_q, now_v = np.tile(q[0], (n, 1)), np.tile(v[0], (n, 1))
         first = control[:, None] + length * feedforward[:, None]  # (N, lengths, nu), without feedback
         plan_q, closed, lands = (np.repeat(x[:, None], n, axis=1) for x in (q, *contacts))
-        is_apart = gaps.any(axis=1)
+        is_apart = np.asarray(gaps.any(axis=1))
         for k in range(N):
             away = np.concatenate([model.difference(plan_q[k], now_q), now_v - v[k]], axis=1)
             u = np.minimum(np.maximum(first[k] + away @ gain[k].T, self._lower), self._upper)
