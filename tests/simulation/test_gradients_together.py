@@ -95,7 +95,10 @@ def test_gradients_together_are_those_of_the_matrices(kind: Kind) -> None:
 
 def test_gradients_together_through_dry_joints() -> None:
     description = fw.models.quadruped().description
-    joints = tuple(replace(joint, friction=0.5 if joint.friction else joint.friction) for joint in description.joints)
+    joints = tuple(
+        replace(joint, friction=np.array([0.5])) if joint.friction is not None else joint
+        for joint in description.joints
+    )
     scene = fw.Scene(ground=fw.Plane(friction=0.8))
     part = scene.add(fw.Model(replace(description, joints=joints)), name="r", pose=(0, 0, 0.45))
     scene.servo(part, kp=60.0, kd=4.0)
