@@ -105,7 +105,10 @@ inline void factorise_shifted(const ConeProblem& problem, const ContactWorkspace
     const Block& columns = problem.blocks[j];
     for (int c = columns.first; c < columns.first + columns.rows; ++c) {
       if (!G.start) {
-        copy(problem.m, G.values + static_cast<std::size_t>(c) * static_cast<std::size_t>(G.stride), v.A + c * ld);
+        const RowSpan span = span_of(problem, j);
+        copy(span.end - span.first,
+             G.values + static_cast<std::size_t>(c) * static_cast<std::size_t>(G.stride) + span.first,
+             v.A + c * ld + span.first);
         continue;
       }
       for (int k = G.start[j]; k < G.start[j + 1]; ++k) {

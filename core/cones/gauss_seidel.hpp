@@ -46,7 +46,7 @@ inline double visit_blocks(const ConeProblem& problem, ContactWorkspace& w, doub
       const PointImpulse to = solve_point(block.mu, f, l, w.sigma + block.first);
       const double x = to.x - l[0], y = to.y - l[1], z = to.z - l[2];
       l[0] = to.x, l[1] = to.y, l[2] = to.z;
-      if (!finds) add_three_columns(problem, block.first, x, y, z, w.sigma);
+      if (!finds) add_three_columns(problem, j, x, y, z, w.sigma);
       if (finds && products) {
         const double change[] = {x, y, z};
         products->change_impulse(products->context, j, change);

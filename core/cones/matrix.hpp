@@ -41,13 +41,27 @@ FW_INLINE double most_operations(const ConeProblem& problem) {
   return max_of(EffortTuning::most_operations, EffortTuning::most_products * operations_of_product(problem));
 }
 
+// Rows of a dense matrix that block j couples with, the first of them a multiple of four.
+FW_INLINE RowSpan span_of(const ConeProblem& problem, int j) {
+  if (!problem.G.spans) return {0, problem.m};
+  return {problem.G.spans[j].first & ~3, problem.G.spans[j].end};
+}
+
 // sigma += G[:, block j] [x, y, z] of a dense matrix.
-FW_INLINE void add_three_columns(const ConeProblem& problem, int first, double x, double y, double z, double* sigma) {
+FW_INLINE void add_three_columns(const ConeProblem& problem, int j, double x, double y, double z, double* sigma) {
   const std::size_t stride = static_cast<std::size_t>(problem.G.stride);
-  const double* column = problem.G.values + static_cast<std::size_t>(first) * stride;
-  for (int i = 0; i < problem.m; i += 4)
+  const double* column = problem.G.values + static_cast<std::size_t>(problem.blocks[j].first) * stride;
+  const RowSpan span = span_of(problem, j);
+  for (int i = span.first; i < span.end; i += 4)
     four(sigma + i) =
         four(sigma + i) + x * four(column + i) + y * four(column + stride + i) + z * four(column + 2 * stride + i);
+}
+
+// sigma += G[:, column c of block j] x of a dense matrix.
+FW_INLINE void add_dense_column(const ConeProblem& problem, int j, int c, double x, double* sigma) {
+  const std::size_t column = static_cast<std::size_t>(problem.blocks[j].first + c);
+  const RowSpan span = span_of(problem, j);
+  add_scaled(span.end - span.first, x, problem.G.values + column * problem.G.stride + span.first, sigma + span.first);
 }
 
 // sigma += G[:, block j] change. Sigma is padded to a multiple of four.
@@ -55,9 +69,8 @@ FW_INLINE void add_columns(const ConeProblem& problem, int j, const double* chan
   const ContactMatrix& G = problem.G;
   const Block& block = problem.blocks[j];
   if (!G.start) {
-    if (block.rows == 3) return add_three_columns(problem, block.first, change[0], change[1], change[2], sigma);
-    for (int c = 0; c < block.rows; ++c)
-      add_scaled(problem.m, change[c], G.values + static_cast<std::size_t>(block.first + c) * G.stride, sigma);
+    if (block.rows == 3) return add_three_columns(problem, j, change[0], change[1], change[2], sigma);
+    for (int c = 0; c < block.rows; ++c) add_dense_column(problem, j, c, change[c], sigma);
     return;
   }
   for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
@@ -103,8 +116,7 @@ FW_INLINE void find_velocity(const ConeProblem& problem, int j, const double* la
 // sigma += G[:, column c of block j] x
 FW_INLINE void add_column(const ConeProblem& problem, int j, int c, double x, double* sigma) {
   const ContactMatrix& G = problem.G;
-  const Block& block = problem.blocks[j];
-  if (!G.start) return add_scaled(problem.m, x, G.values + static_cast<std::size_t>(block.first + c) * G.stride, sigma);
+  if (!G.start) return add_dense_column(problem, j, c, x, sigma);
   for (int k = G.start[j]; k < G.start[j + 1]; ++k) {
     const Block& other = problem.blocks[G.neighbour[k]];
     const double* values = G.values + G.at[k] + c * other.rows;

@@ -87,14 +87,20 @@ inline void gather(const ConeProblem& problem, NewtonWorkspace& v) {
   for (int c = 0; c < n; ++c) v.free_unit[c] = c < free.n_free ? v.unit[free.rows[c]] : 1;
   const std::size_t ld = static_cast<std::size_t>(n);
   if (!G.start) {
-    for (int c = 0; c < free.n_free; ++c) {
+    for (int c = 0, j = 0; c < free.n_free; ++c) {
       const double* from = G.values + static_cast<std::size_t>(free.rows[c]) * static_cast<std::size_t>(G.stride);
       double* to = A + c * ld;
       const double unit = v.free_unit[c];
-      if (free.n_free == problem.m)
+      while (problem.blocks[j].first + problem.blocks[j].rows <= free.rows[c]) ++j;
+      const RowSpan span = span_of(problem, j);
+      if (free.n_free == problem.m && !G.spans) {
         for (int r = c & ~3; r < n; r += 4) four(to + r) = four(from + r) * (unit * four(v.free_unit + r));
-      else
-        for (int r = c; r < free.n_free; ++r) to[r] = from[free.rows[r]] * (unit * v.free_unit[r]);
+      } else {
+        for (int r = c; r < free.n_free; ++r) {
+          const int row = free.rows[r];
+          to[r] = row >= span.first && row < span.end ? from[row] * (unit * v.free_unit[r]) : 0;
+        }
+      }
       for (int r = free.n_free; r < n; ++r) to[r] = 0;
     }
   } else {

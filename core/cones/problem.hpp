@@ -49,10 +49,16 @@ struct MatrixProducts {
   void (*change_impulse)(const void* context, int block, const double* change);
 };
 
+// Rows [first, end).
+struct RowSpan {
+  int first, end;
+};
 // Symmetric, by columns. Dense: element (i, j) is at values[j * stride + i], stride a multiple of 8, rows beyond m are
 // zero up to a multiple of 4. Sparse (start not null): column block j couples to the blocks neighbour[start[j] ..
 // start[j + 1]), in rising order and including itself; its element (row r of block neighbour[k], column c) is at
 // values[at[k] + c * rows + r]. One number after the last may be read.
+// Dense ones may be bands: where spans is not null, block j couples with rows in spans[j] only. There its columns have
+// numbers, and zeros up to the multiples of four around them; elsewhere nothing.
 // Not formed (products not null): only the elements of the diagonal blocks exist, block j at values[at[j]]. ADMM and
 // Gauss-Seidel need no more.
 struct ContactMatrix {
@@ -62,6 +68,7 @@ struct ContactMatrix {
   const int* neighbour = nullptr;
   const std::size_t* at = nullptr;
   const MatrixProducts* products = nullptr;
+  const RowSpan* spans = nullptr;
 };
 
 struct ConeProblem {

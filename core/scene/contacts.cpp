@@ -103,7 +103,11 @@ void find_contacts(const Scene& scene, std::size_t environment, int a, int b, in
     c.gap = points[k].gap - scene.materials[material].margin;
     for (int i = 0; i < 3; ++i) c.position[i] = points[k].position[i];
     for (double& impulse : c.impulse) impulse = 0;
-    set_frame(points[k].normal, c.frame);
+    // mostly all points of a patch have one normal
+    if (k > 0 && std::equal(points[k].normal, points[k].normal + 3, points[k - 1].normal))
+      std::copy(list.data[list.count - 2].frame, list.data[list.count - 2].frame + 9, c.frame);
+    else
+      set_frame(points[k].normal, c.frame);
   }
 }
 

@@ -76,18 +76,60 @@ class ConeMatrix {
   void fill_dense(const ContactKernels& kernels, const SolverOptions& options, Memory& memory) {
     const int m = rows_.m, stride = (m + 4 + 7) / 8 * 8;  // four rows are written at a time, zeros below the last
     double* values = nullptr;
+    RowSpan *of_quartets = nullptr, *of_blocks = nullptr, *of_clusters = nullptr;
     make_room(kernels, options, memory, [&](Arena& pieces) {
       values = pieces.take<double>(static_cast<std::size_t>(stride) * stride);
       G = {values, stride};
+      of_quartets = pieces.take<RowSpan>(rows_.n_quartets);
+      of_blocks = pieces.take<RowSpan>(rows_.n_blocks);
+      of_clusters = pieces.take<RowSpan>(scene_.tree.n_links);
     });
+    const bool is_band = rows_.has_others && find_spans(of_clusters, of_quartets, of_blocks);
+    if (is_band) G.spans = of_blocks;
     if (rows_.has_others)
-      write_quartets(values, stride);
+      write_quartets(is_band ? of_quartets : nullptr, values, stride);
     else
       write_balls(values, stride);
-    for (int j = 0; j < m; ++j)
-      *reinterpret_cast<LooseRows*>(values + static_cast<std::size_t>(j) * stride + m) = Rows{};
+    end_columns(values, stride);
     if (!rows_.is_soft) return;
     for (int i = 0; i < m; ++i) values[static_cast<std::size_t>(i) * (stride + 1)] += rows_.rows[i].compliance;
+  }
+
+  // Rows that quartets and blocks may couple with: from the first to the last that acts on a tree of theirs. In a stack
+  // they are few. False where they are all rows.
+  bool find_spans(RowSpan* of_clusters, RowSpan* of_quartets, RowSpan* of_blocks) const {
+    const auto for_clusters = [&](const Quartet& quartet, const auto& f) FW_LAMBDA_INLINE {
+      for (int e = 0; e < quartet.n_ends; ++e) f(of_clusters[quartet.ends[e].cluster]);
+    };
+    for (int i = 0; i < rows_.n_quartets; ++i)
+      for_clusters(rows_.quartets[i], [&](RowSpan& span) FW_LAMBDA_INLINE { span = {rows_.m, 0}; });
+    for (int i = 0; i < rows_.n_quartets; ++i)
+      for_clusters(rows_.quartets[i], [&](RowSpan& span) FW_LAMBDA_INLINE { widen(rows_of(rows_.quartets[i]), span); });
+    bool is_band = false;
+    for (int i = 0, j = 0; i < rows_.n_quartets; ++i) {
+      const Quartet& quartet = rows_.quartets[i];
+      RowSpan& own = of_quartets[i] = rows_of(quartet);
+      for_clusters(quartet, [&](const RowSpan& span) FW_LAMBDA_INLINE { widen(span, own); });
+      for (; j < rows_.n_blocks && rows_.blocks[j].first < quartet.first + quartet.rows; ++j) of_blocks[j] = own;
+      is_band |= own.end - own.first < rows_.m;
+    }
+    return is_band;
+  }
+  static FW_INLINE RowSpan rows_of(const Quartet& quartet) { return {quartet.first, quartet.first + quartet.rows}; }
+  static FW_INLINE void widen(const RowSpan& by, RowSpan& span) {
+    span.first = by.first < span.first ? by.first : span.first;
+    span.end = by.end > span.end ? by.end : span.end;
+  }
+  // Zeros up to multiples of four.
+  void end_columns(double* values, int stride) const {
+    for (int j = 0; j < rows_.n_blocks; ++j) {
+      const RowSpan span = G.spans ? G.spans[j] : RowSpan{0, rows_.m};
+      for (int c = 0; c < rows_.blocks[j].rows; ++c) {
+        double* const column = values + static_cast<std::size_t>(rows_.blocks[j].first + c) * stride;
+        for (int r = span.first & ~3; r < span.first; ++r) column[r] = 0;
+        *reinterpret_cast<LooseRows*>(column + span.end) = Rows{};
+      }
+    }
   }
 
   FW_INLINE Block4 couple_balls(const Quartet& a, const Quartet& b) const {
@@ -116,7 +158,8 @@ class ConeMatrix {
       write(couple_balls(rows_.quartets[i], rows_.quartets[i]), 3 * i, 3 * i);
     }
   }
-  void write_quartets(double* values, int stride) const {
+  // spans: of quartets; null: all rows
+  void write_quartets(const RowSpan* spans, double* values, int stride) const {
     const auto write = [&](const Block4& block, const Quartet& a, const Quartet& b) FW_LAMBDA_INLINE {
       double* const column = values + static_cast<std::size_t>(b.first) * stride + a.first;
       const auto put = [&](int c)
@@ -139,6 +182,7 @@ class ConeMatrix {
       const bool two = i + 1 < rows_.n_quartets && a.ball < 0 && b.ball < 0 && act_together(a, b);
       for (int j = 0; j <= i; ++j) {
         const Quartet& c = quartets[j];
+        if (spans && c.first < spans[i].first && a.first >= spans[j].end) continue;
         if (!share_a_tree(a, c)) {
           const Block4 none = {};
           write(none, c, a), write(none, a, c);
