@@ -6,6 +6,7 @@
 // where that is not enough Newton's method starts again without any.
 #pragma once
 #include "cones/admm.hpp"
+#include "cones/level.hpp"
 #include "cones/newton.hpp"
 #include "cones/part.hpp"
 
@@ -52,7 +53,10 @@ inline bool solve_automatically(const ConeProblem& problem, const SolverOptions&
   using Tuning = AutomaticTuning;
   const int hopeful = Tuning::hopeful + problem.m / Tuning::rows_per_hopeful;
   w.aim = Tuning::aim * w.tolerance;
-  if (gauss_seidel(problem, options.max_gauss_seidel_iterations, hopeful, w, lambda, report)) return true;
+  if (gauss_seidel(problem, options.max_gauss_seidel_iterations, hopeful, w, lambda, report)) {
+    level_loads(problem, w, lambda, report);
+    return true;
+  }
   w.aim = w.tolerance;
   double residual = natural_residual(problem, w, lambda, w.sigma);
   for (int turn = 0; turn < Tuning::turns && !(residual <= w.tolerance); ++turn) {
@@ -73,6 +77,7 @@ inline bool solve_automatically(const ConeProblem& problem, const SolverOptions&
   }
   if (!(residual <= w.tolerance)) residual = start_from_none(problem, options, residual, w, scratch, lambda, report);
   if (!(residual <= w.tolerance)) finish_by_gauss_seidel(problem, options, residual, w, lambda, report);
+  if (residual <= w.tolerance) level_loads(problem, w, lambda, report);
   return false;
 }
 

@@ -55,13 +55,17 @@ bool solve_by_name(const ConeProblem& problem, const SolverOptions& options, Con
     return solve_automatically(problem, options, w, scratch, lambda, report);
   } else if (options.solver == Solver::gauss_seidel) {
     const int most = options.max_gauss_seidel_iterations;
-    return gauss_seidel(problem, most, most, w, lambda, report);
+    if (!gauss_seidel(problem, most, most, w, lambda, report)) return false;
+    level_loads(problem, w, lambda, report);
+    return true;
   } else if (options.solver == Solver::newton && problem.m <= ProblemSizes::most_factorised_rows) {
     NewtonWorkspace v(problem, scratch);
-    newton(problem, options.max_newton_iterations, w, v, lambda, report);
+    const double residual = newton(problem, options.max_newton_iterations, w, v, lambda, report);
+    if (residual <= w.tolerance) level_loads(problem, w, lambda, report);
   } else {
     AdmmWorkspace v(problem, scratch);
-    admm(problem, options.max_admm_iterations, w.tolerance, w, v, lambda, report);
+    const double residual = admm(problem, options.max_admm_iterations, w.tolerance, w, v, lambda, report);
+    if (residual <= w.tolerance) level_loads(problem, w, lambda, report);
   }
   return false;
 }

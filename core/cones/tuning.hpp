@@ -39,6 +39,22 @@ struct EffortTuning {
   static constexpr double most_products = 2000;
 };
 
+// Points that share a load and slide (level.hpp).
+struct LevelTuning {
+  // Points that are looked at, as many as a pair has; more share their load as the solver left it. Only time depends on
+  // it: crowds of the benchmark.
+  static constexpr int most_points = 8;
+  // Projections of a solve, and iterations that Gauss-Seidel has to solve again after each.
+  // Test: test_a_box_slides_alike_whichever_side_is_in_front (1).
+  static constexpr int most_rounds = 30, most_iterations = 20;
+  // Columns of mobilities that are a combination of others to this share of the largest [1].
+  // Test: test_a_box_slides_alike_whichever_side_is_in_front (1e-20).
+  static constexpr double dependent = 1e-9;
+  // Friction within this share of its bound is at it [1].
+  // Test: test_a_box_slides_alike_whichever_side_is_in_front (0).
+  static constexpr double at_bound = 1e-9;
+};
+
 // Rows that impulses can hardly move (workspace.hpp).
 struct MobilityTuning {
   // [1] of the largest mean diagonal: mobility below it is rounding of a Delassus matrix, and counts as none.
