@@ -37,8 +37,7 @@ mujoco_menagerie"` looks at the robots of another folder as well.
 - **converges**: of the steps of that second, at most one in a thousand misses its tolerance, standing or falling.
   Fetch starts with its arm straight and its torso 4 cm below its limit, while a weld holds its hand: an arm that is
   straight cannot reach farther, and dampers of 1e11 hold the base. The weld holds, and the torso stays below its
-  limit. In robotiq_gripper_s equalities of tendons contradict limits of the same joints, and both are rigid here: two
-  steps of 500 miss their tolerance. The posture of cassie_v2 leaves its loops open, which eleven steps close.
+  limit. The posture of cassie_v2 leaves its loops open, which eleven steps close.
 
 A link of romeo_laas_small has an inertia with a negative moment, with which nothing can be computed: the nearest one
 is taken.
