@@ -1,4 +1,4 @@
-"""An arm slides a box and tips it over with one finger: a box pushed low slides, pushed high it pivots on its edge."""
+"""An arm slides a box and tips it over with a paddle: a box pushed low slides, pushed high it pivots on its edge."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ import featherweight as fw
 KP = np.array([2000.0, 2000.0, 1200.0, 1200.0, 600.0, 400.0, 150.0])
 BOX = (0.1, 0.1, 0.2)
 START, SLIDE = 0.64, 0.15  # where the box stands, and how far it slides [m]
-LOW, HIGH = 0.05, 0.17  # of the finger: with friction 0.6, a box slides if it is pushed below 0.083 m
-POSTURE = np.array([0.0, 0.5, 0.0, 1.7, 0.0, 0.9, 0.0])  # the finger points down behind the box
+LOW, HIGH = 0.05, 0.17  # of the paddle: with friction 0.6, a box slides if it is pushed below 0.083 m
+POSTURE = np.array([0.0, 0.5, 0.0, 1.7, 0.0, 0.9, 0.0])  # the paddle points down behind the box
 
 
 def world(friction: float) -> fw.Scene:
     builder = fw.ModelBuilder.from_description(fw.models.arm().description)
-    builder.solid("finger", "capsule", (0.012, 0.12), mass=0.1, placement=(0, 0, 0.06))
-    builder.joint("wrist", "fixed", "link_7", "finger", placement=(0, 0, 0.06))
-    builder.frame("tip", "finger", (0, 0, 0.12))
-    builder.exclude("link_7", "finger")  # one in the other
+    builder.solid("paddle", "box", (0.024, 0.1, 0.12), mass=0.15, placement=(0, 0, 0.06))
+    builder.joint("wrist", "fixed", "link_7", "paddle", placement=(0, 0, 0.06))
+    builder.frame("tip", "paddle", (0, 0, 0.12))
+    builder.exclude("link_7", "paddle")  # one in the other
     scene = fw.Scene(ground=fw.Plane(friction=friction))
     scene.add(builder.build(), name="arm", self_collision=False, q=POSTURE)
     scene.servo([f"arm/joint_{k}" for k in range(1, 8)], kp=KP, kd=0.1 * KP)
@@ -35,14 +35,14 @@ def lean(times: np.ndarray) -> np.ndarray:
 
 
 def push(sim: fw.Simulator) -> fw.mpc.Task:
-    """What the box should do, and on the way there which height the finger pushes at."""
+    """What the box should do, and on the way there which height the paddle pushes at."""
     behind = START - 0.062
     times = np.array([0.0, 0.3, 1.1, 1.2, 1.5, 2.1])
     x = behind + np.array([-0.035, 0.0, SLIDE, SLIDE - 0.03, SLIDE - 0.02, SLIDE + 0.1])
-    finger = np.stack([x, [0.1, LOW, LOW, LOW, HIGH, HIGH + 0.01]], axis=1)
+    paddle = np.stack([x, [0.1, LOW, LOW, LOW, HIGH, HIGH + 0.01]], axis=1)
     box = START + np.array([0.0, 0.0, SLIDE, SLIDE, SLIDE, 2 * SLIDE])
     task = fw.mpc.Task(sim, terminal=4.0)
-    task.add("finger", fw.mpc.frame_position("arm/tip", "xz"), times=times, target=finger, weight=6)
+    task.add("paddle", fw.mpc.frame_position("arm/tip", "xz"), times=times, target=paddle, weight=6)
     task.add("aside", fw.mpc.frame_position(["arm/tip", "box"], "y"), weight=(6, 12))
     task.add("ahead", fw.mpc.frame_axis("box", "y", "x"), weight=3)
     task.add("box", fw.mpc.frame_position("box", "x"), times=times, target=box[:, None], weight=6)
@@ -58,7 +58,7 @@ def attempt(friction: float) -> tuple[fw.mpc.ClosedLoop, bool]:
     """On a floor of another friction than the plan's, and whether the box slides and then lies."""
     sim = fw.Simulator(world(friction=0.6), dt=0.02, integrator="implicit")
     plant = fw.Simulator(world(friction=friction), dt=0.002, integrator="implicit")
-    mpc = fw.mpc.ILQR(sim, push(sim), smoothing=fw.mpc.Smoothing(std=0.005), control=POSTURE)
+    mpc = fw.mpc.ILQR(sim, push(sim), smoothing=fw.mpc.Smoothing(std=0.01), control=POSTURE)
     log = fw.mpc.run(mpc, plant, plant.state(), 2.6, delay=0.01)
     box = np.array([fw.frame_placement(sim.model, q, "box") for q in log.q])
     slides = box[:, 2, 2] > np.cos(np.radians(3.0))
