@@ -34,15 +34,18 @@ int fastest_dof(const S* v, int nv, int lane) {
   return fastest;
 }
 
-// Environments whose velocities have lost their meaning stay where they were, and say so. k: the step.
+// Environments whose velocities have lost their meaning stay where they were, and say so; nothing is kept of the rows of
+// such a step. k: the step.
 void freeze_failed(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
   const S squares = squares_of(w.v, tree.nv);  // and with them q
   const int n_activations = job.scene->n_activations;
   for (int lane = 0; lane < width_of<S>; ++lane) {
-    StepReport& report = job.reports[pack.first + (lane < pack.count ? lane : pack.count - 1)];
+    const std::size_t environment = pack.first + static_cast<std::size_t>(lane < pack.count ? lane : pack.count - 1);
+    StepReport& report = job.reports[environment];
     const bool is_fine = is_sane(squares, lane) && are_finite(w.activation, n_activations, lane);
     if (is_fine && !report.failed) continue;
+    if (job.solutions) job.solutions[environment].n_rows = 0;  // their impulses may be no numbers
     if (report.frozen == 0) {
       report.failed = report.frozen = 1;
       report.failed_dof = fastest_dof(w.v, tree.nv, lane), report.failed_step = k;

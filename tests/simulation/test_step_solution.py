@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,6 +163,20 @@ def test_closures_have_rows() -> None:
     assert set(solution.rows.mode.tolist()) == {"sticking"}
     assert np.abs(solution.rows.velocity).max() < 1e-12
     assert np.abs(solution.rows.impulse - [0, 0, sim.model.mass * 9.81 * sim.dt]).max() < 1e-12 * sim.model.mass
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "verlet"])
+def test_nothing_is_kept_of_a_step_that_failed(integrator: Any) -> None:
+    scene = fw.Scene()
+    scene.add(fw.box((0.2, 0.1, 0.1)), name="box")
+    scene.constrain(fw.PointConstraint("box"))
+    sim = fw.Simulator(scene, integrator=integrator)
+    tau = np.zeros((2, 6))
+    tau[0] = 1e200
+    with pytest.warns(fw.SimulationWarning, match="environment 0"):
+        solution = sim.step_solution(sim.state(2), tau)
+    assert solution.rows.environment.tolist() == [1] * 3
+    assert np.isfinite(solution.rows.impulse).all()
 
 
 def test_rk4_solves_no_cone_problem() -> None:
