@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,11 @@ from ..model.model import Model
 from ..records import Record
 from ..simulation.simulator import Simulator
 
+#: Which ones along an axis: a slice where they follow each other, since NumPy reads and writes slices several times
+#: faster than lists.
+Places: TypeAlias = "slice | NDArray[np.intp]"
 #: By "q" and "v", in tangent space, and "control": (nodes, rows, columns), or the column of each row, whose slope is 1.
-Slopes = Mapping[str, "Array | NDArray[np.intp]"]
+Slopes = Mapping[str, "Array | Places"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _REFERENCES = {"world": "local_world_aligned", "local": "local"}
@@ -63,8 +66,10 @@ class Nodes:
 
     def velocity_slopes(self, frame: str, axes: str) -> FrameVelocityDerivatives:
         """By q and v, (n, 6, nv)."""
-        return self._call(  # type: ignore[no-any-return]
-            frame_velocity_derivatives, self.q, self.v, frame, reference=_REFERENCES[axes]
+        reference = _REFERENCES[axes]
+        return self._once(  # type: ignore[return-value]
+            ("velocity slopes", frame, axes),
+            lambda: self._call(frame_velocity_derivatives, self.q, self.v, frame, reference=reference),
         )
 
     @cached_property
@@ -136,17 +141,20 @@ class _OfFrames(Residual):
     def rows(self) -> int:
         return len(self.frames) * len(self.components)
 
+    @cached_property
+    def _places(self) -> Places:
+        return places(self.components)
+
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_OfFrames):
     """Positions of frames in the world [m]."""
 
     def value(self, nodes: Nodes, target: Array) -> Array:
-        rows = [nodes.placement(frame)[:, self.components, 3] for frame in self.frames]
-        return np.concatenate(rows, axis=1) - target
+        return _beside([nodes.placement(frame)[:, self._places, 3] for frame in self.frames]) - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
-        return {"q": np.concatenate([nodes.jacobian(f, "world")[:, self.components] for f in self.frames], axis=1)}
+        return {"q": _beside([nodes.jacobian(frame, "world")[:, self._places] for frame in self.frames])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +164,19 @@ class FrameAxis(_OfFrames):
     axis: int
 
     def value(self, nodes: Nodes, target: Array) -> Array:
-        rows = [nodes.placement(frame)[:, self.components, self.axis] for frame in self.frames]
-        return np.concatenate(rows, axis=1) - target
+        return _beside([nodes.placement(frame)[:, self._places, self.axis] for frame in self.frames]) - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
-        rows = []
+        rows = np.empty((len(nodes), self.rows, nodes.model.nv))
+        row = 0
         for frame in self.frames:
             direction = nodes.placement(frame)[:, :3, self.axis, None]
             turns = nodes.jacobian(frame, "world")[:, 3:]
-            rows.append(np.cross(turns, direction, axis=1)[:, self.components])
-        return {"q": np.concatenate(rows, axis=1)}
+            for x in self.components:  # of turns x direction
+                y, z = (x + 1) % 3, (x + 2) % 3
+                np.subtract(turns[:, y] * direction[:, z], turns[:, z] * direction[:, y], out=rows[:, row])
+                row += 1
+        return {"q": rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +216,13 @@ class FrameVelocity(_OfFrames):
     axes: str
 
     def value(self, nodes: Nodes, target: Array) -> Array:
-        rows = [nodes.velocity(frame, self.axes)[:, self.components] for frame in self.frames]
-        return np.concatenate(rows, axis=1) - target
+        return _beside([nodes.velocity(frame, self.axes)[:, self._places] for frame in self.frames]) - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
         found = [nodes.velocity_slopes(frame, self.axes) for frame in self.frames]
         return {
-            "q": np.concatenate([each.dq[:, self.components] for each in found], axis=1),
-            "v": np.concatenate([each.dv[:, self.components] for each in found], axis=1),
+            "q": _beside([each.dq[:, self._places] for each in found]),
+            "v": _beside([each.dv[:, self._places] for each in found]),
         }
 
 
@@ -220,12 +230,20 @@ class FrameVelocity(_OfFrames):
 class _OfJoints(Residual):
     part: str
     joints: tuple[str, ...]
-    q_columns: NDArray[np.intp]
-    v_columns: NDArray[np.intp]
+    q_columns: tuple[int, ...]
+    v_columns: tuple[int, ...]
 
     @property
     def rows(self) -> int:
         return len(self.v_columns)
+
+    @cached_property
+    def _q_places(self) -> Places:
+        return places(self.q_columns)
+
+    @cached_property
+    def _v_places(self) -> Places:
+        return places(self.v_columns)
 
     def bound(self, sim: Simulator) -> Residual:
         known = sim.model.joints
@@ -238,7 +256,7 @@ class _OfJoints(Residual):
             chosen = [j for j in known if j.nq == 1 and (not self.part or j.name.startswith(f"{self.part}/"))]
             if not chosen:
                 raise ValueError(f"no joints in {self.part!r}; there are {', '.join(j.name for j in known)}")
-        columns = [np.array([getattr(j, which).start for j in chosen]) for which in ("q_slice", "v_slice")]
+        columns = [tuple(getattr(j, which).start for j in chosen) for which in ("q_slice", "v_slice")]
         return type(self)(self.part, self.joints, *columns)
 
 
@@ -247,10 +265,10 @@ class JointPosition(_OfJoints):
     """Positions of joints [rad, m]."""
 
     def value(self, nodes: Nodes, target: Array) -> Array:
-        return nodes.q[:, self.q_columns] - target
+        return nodes.q[:, self._q_places] - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
-        return {"q": self.v_columns}
+        return {"q": self._v_places}
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,10 +276,10 @@ class JointVelocity(_OfJoints):
     """Velocities of joints [rad/s, m/s]."""
 
     def value(self, nodes: Nodes, target: Array) -> Array:
-        return nodes.v[:, self.v_columns] - target
+        return nodes.v[:, self._v_places] - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
-        return {"v": self.v_columns}
+        return {"v": self._v_places}
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +332,7 @@ class Control(Residual):
         return nodes.control - target
 
     def slopes(self, nodes: Nodes, target: Array) -> Slopes:
-        return {"control": np.arange(self.count)}
+        return {"control": slice(0, self.count)}
 
 
 # -- what users call ---------------------------------------------------------------------------------------------------
@@ -376,7 +394,7 @@ def joint_position(part: str = "", *, joints: Sequence[str] = ()) -> Residual:
     >>> fw.mpc.joint_position("quadruped").bound(fw.Simulator(fw.models.quadruped())).rows
     12
     """
-    return JointPosition(part, tuple(joints), np.zeros(0, np.intp), np.zeros(0, np.intp))
+    return JointPosition(part, tuple(joints), (), ())
 
 
 def joint_velocity(part: str = "", *, joints: Sequence[str] = ()) -> Residual:
@@ -385,7 +403,7 @@ def joint_velocity(part: str = "", *, joints: Sequence[str] = ()) -> Residual:
     >>> fw.mpc.joint_velocity(joints=["arm/joint_2", "arm/joint_4"]).bound(fw.Simulator(fw.models.arm())).rows
     2
     """
-    return JointVelocity(part, tuple(joints), np.zeros(0, np.intp), np.zeros(0, np.intp))
+    return JointVelocity(part, tuple(joints), (), ())
 
 
 def center_of_mass(components: str = "xyz", *, above: str | Sequence[str] = ()) -> Residual:
@@ -406,6 +424,19 @@ def control() -> Residual:
     7
     """
     return Control(0)
+
+
+def places(numbers: Sequence[int]) -> Places:
+    """These, as a slice if they follow each other."""
+    first = numbers[0]
+    if list(numbers) == list(range(first, first + len(numbers))):
+        return slice(first, first + len(numbers))
+    return np.array(numbers, dtype=np.intp)
+
+
+def _beside(rows: list[Array]) -> Array:
+    """(n, rows, ...) of several frames as one array."""
+    return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
 
 
 def _names(frames: str | Sequence[str]) -> tuple[str, ...]:

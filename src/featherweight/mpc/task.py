@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arrays import Array
 from ..records import Record
@@ -130,6 +130,7 @@ class Task:
             raise ValueError(f"terminal: expected a number of at least 0, got {terminal!r}")
         self.sim, self.terminal = sim, float(terminal)
         self._terms: dict[str, Term] = {}
+        self._rows = _Rows([])
 
     def add(
         self,
@@ -166,6 +167,7 @@ class Task:
         else:
             term.target = target
         self._terms[name] = term
+        self._rows = _Rows(list(self))
         return term
 
     def __getitem__(self, name: str) -> Term:
@@ -187,9 +189,10 @@ class Task:
         """
         batch, N = control.shape[:2]
         y, _ = self._residuals(self._nodes(q, v, control), times, batch)
-        cost = np.add.reduceat(self._shaped(y)[0], self._firsts(), axis=1).reshape(batch, N, len(self))
-        shares = self._shares(N, np.array([term.residual.uses_control for term in self]))
-        return {term.name: total for term, total in zip(self, (cost * shares).sum(axis=1).T, strict=True)}
+        cost = self._shaped(y)[0].reshape(batch, N, -1)
+        cost *= self._shares(N)
+        totals = np.add.reduceat(cost.sum(axis=1), self._rows.firsts, axis=1)
+        return {term.name: total for term, total in zip(self, totals.T, strict=True)}
 
     def quadratic(self, q: Array, v: Array, control: Array, times: Array) -> QuadraticCost:
         """The cost of one plan to second order, with curvatures of norms but not of residuals.
@@ -201,15 +204,13 @@ class Task:
         nodes = self._nodes(q[None], v[None], control[None])
         y, targets = self._residuals(nodes, times, 1)
         cost, slope, curvature = self._shaped(y)
-        weight = np.concatenate([term.weight for term in self])
-        rows = [term.residual.rows for term in self]
-        shares = self._shares(N, np.repeat([term.residual.uses_control for term in self], rows))
+        shares, weight = self._shares(N), self._weights()
         value = float((shares * cost).sum())
-        slope, curvature = shares * weight * slope, shares * weight**2 * curvature
+        weighted = shares * weight
+        slope, curvature = weighted * slope, weighted * weight * curvature
         by_x, by_u = _Quadratic(N, 2 * nv), _Quadratic(N, nu)
         first = {"q": 0, "v": nv, "control": 0}
-        for term, target, start, count in zip(self, targets, self._firsts(), rows, strict=True):
-            of_term = slice(start, start + count)
+        for term, target, of_term in zip(self, targets, self._rows.slices, strict=True):
             to = by_u if term.residual.uses_control else by_x
             slopes = {first[by]: J for by, J in term.residual.slopes(nodes, target).items()}
             to.add(slopes, slope[:, of_term], curvature[:, of_term])
@@ -226,35 +227,46 @@ class Task:
             values.append(term.residual.value(nodes, target))
             targets.append(target)
         y = np.concatenate(values, axis=1)
-        y *= np.concatenate([term.weight for term in self])
+        y *= self._weights()
         return y, targets
 
     def _shaped(self, y: Array) -> tuple[Array, Array, Array]:
         """Costs, slopes and curvatures by the norm of each row, (n, rows)."""
-        used = list(dict.fromkeys(term.norm for term in self))
-        if len(used) == 1:
-            return SHAPES[used[0]](y)
-        norms = np.repeat([term.norm for term in self], [term.residual.rows for term in self])
+        rows = self._rows.by_norm
+        if len(rows) == 1:
+            return SHAPES[next(iter(rows))](y)
         cost, slope, curvature = np.empty_like(y), np.empty_like(y), np.empty_like(y)
-        for norm in used:
-            rows = norms == norm
-            cost[:, rows], slope[:, rows], curvature[:, rows] = SHAPES[norm](y[:, rows])
+        for norm, of_norm in rows.items():
+            cost[:, of_norm], slope[:, of_norm], curvature[:, of_norm] = SHAPES[norm](y[:, of_norm])
         return cost, slope, curvature
 
-    def _firsts(self) -> list[int]:
-        """The first row of each term."""
-        return [0, *accumulate(term.residual.rows for term in self)][:-1]
+    def _weights(self) -> Array:
+        """Of all rows."""
+        return np.concatenate([term.weight for term in self])
 
     def _nodes(self, q: Array, v: Array, control: Array) -> Nodes:
         """States after the first, and controls, of all plans."""
         q, v = (np.ascontiguousarray(x[:, 1:]).reshape(-1, x.shape[-1]) for x in (q, v))
         return Nodes(self.sim.model, q, v, control.reshape(-1, control.shape[-1]), self.sim.num_threads)
 
-    def _shares(self, nodes: int, uses_control: NDArray[np.bool_]) -> Array:
-        """How many nodes each counts as, (nodes, n): the last one ``terminal``, unless it is one of controls."""
-        share = np.ones((nodes, len(uses_control)))
-        share[-1, ~uses_control] = self.terminal
+    def _shares(self, nodes: int) -> Array:
+        """How many nodes each row counts as, (nodes, rows): the last one ``terminal``, unless it is one of controls."""
+        share = np.ones((nodes, len(self._rows.are_of_state)))
+        share[-1, self._rows.are_of_state] = self.terminal
         return share
+
+
+class _Rows:
+    """Of all terms, side by side."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        counts = [term.residual.rows for term in terms]
+        #: Of each term.
+        self.firsts = [0, *accumulate(counts)][:-1]
+        self.slices = [slice(first, first + count) for first, count in zip(self.firsts, counts, strict=True)]
+        self.are_of_state = np.repeat([not term.residual.uses_control for term in terms], counts)
+        norms = np.repeat([term.norm for term in terms], counts)
+        self.by_norm = {norm: norms == norm for norm in dict.fromkeys(term.norm for term in terms)}
 
 
 class _Quadratic:
@@ -267,12 +279,12 @@ class _Quadratic:
 
     def add(self, slopes: dict[int, Any], by_row: Array, curvature: Array) -> None:
         """slopes: by the first column of each block; by_row, curvature: (nodes, rows) of the norm."""
-        if any(J.ndim > 1 for J in slopes.values()):
+        if any(isinstance(J, np.ndarray) and J.ndim > 1 for J in slopes.values()):
             self._dense.append((slopes, by_row, curvature))
             return
         for first, columns in slopes.items():  # each row is one coordinate
-            self._slope[:, first + columns] += by_row
-            self._diagonal[:, first + columns] += curvature
+            self._slope[:, first:][:, columns] += by_row
+            self._diagonal[:, first:][:, columns] += curvature
 
     def total(self, start: int) -> tuple[Array, Array]:
         """(start + nodes, n) and (start + nodes, n, n); zero at the first ``start`` nodes."""
