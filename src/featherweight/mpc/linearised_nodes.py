@@ -53,6 +53,7 @@ class LinearisedNodes:
         self._q, self._v, self._control = np.split(smoothing.std * e.reshape(-1, 2 * nv + nu), [nv, 2 * nv], axis=1)
         self._kept = _core.KeptSolutions(sim._core, nodes * smoothing.samples)
         self._columns = derivatives.Columns(sim, ("q", "v", "control"))
+        self._sum = np.empty((nodes, 2 * nv, self._columns.count))  # kept: the system gives new pages slowly
 
     def __call__(self, q: Array, v: Array, control: Array) -> tuple[Array, Array]:
         """At the first states of nodes, (nodes, n)."""
@@ -69,21 +70,28 @@ class LinearisedNodes:
             drive = None, None if told is None else told[:, 0], None
             matrix, _, _ = derivatives.differentiate(sim, core, self._kept, drive, self._columns, "jacobian", None)
             if self._substeps == 1:
-                return self._split(self._averaged(matrix))
+                return self._split(self._summed(matrix, self._sum), 1.0 / n)
             A, B = self._split(matrix)
             if k == 0:
                 total_A, total_B = A, B
             else:
                 total_A, total_B = A @ total_A, A @ total_B + B
-        return self._averaged(total_A), self._averaged(total_B)
+        return self._summed(total_A) / n, self._summed(total_B) / n
 
-    def _averaged(self, x: Array) -> Array:
-        """From (samples nodes, ...) to (nodes, ...)."""
+    def _summed(self, x: Array, out: Array | None = None) -> Array:
+        """Over samples, from (samples nodes, ...) to (nodes, ...). out: memory for it."""
         if self._samples == 1:
             return x
-        return np.asarray(x.reshape(self._samples, self._nodes, *x.shape[1:]).mean(axis=0))
+        total: Array
+        first, second, *others = x.reshape(self._samples, self._nodes, *x.shape[1:])
+        total = np.add(first, second, out=out)
+        for sample in others:
+            total += sample
+        return total
 
-    def _split(self, matrix: Array) -> tuple[Array, Array]:
-        """Columns of the state and of controls."""
+    def _split(self, matrix: Array, share: float = 1.0) -> tuple[Array, Array]:
+        """Columns of the state and of controls, times ``share``."""
         n = 2 * self._sim.model.nv
-        return np.ascontiguousarray(matrix[:, :, :n]), np.ascontiguousarray(self._columns.split(matrix)["control"])
+        columns = matrix[:, :, :n], self._columns.split(matrix)["control"]
+        A, B = (np.multiply(x, share, order="C") for x in columns)
+        return A, B

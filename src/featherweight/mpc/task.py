@@ -208,13 +208,13 @@ class Task:
         value = float((shares * cost).sum())
         weighted = shares * weight
         slope, curvature = weighted * slope, weighted * weight * curvature
-        by_x, by_u = _Quadratic(N, 2 * nv), _Quadratic(N, nu)
+        by_x, by_u = _Quadratic(), _Quadratic()
         first = {"q": 0, "v": nv, "control": 0}
         for term, target, of_term in zip(self, targets, self._rows.slices, strict=True):
             to = by_u if term.residual.uses_control else by_x
             slopes = {first[by]: J for by, J in term.residual.slopes(nodes, target).items()}
             to.add(slopes, slope[:, of_term], curvature[:, of_term])
-        (q_x, Q), (r, R) = by_x.total(start=1), by_u.total(start=0)
+        (q_x, Q), (r, R) = by_x.total(N, 2 * nv, start=1), by_u.total(N, nu, start=0)
         return QuadraticCost(value, q_x, Q, r, R)
 
     def _residuals(self, nodes: Nodes, times: Array, batch: int) -> tuple[Array, list[Array]]:
@@ -272,37 +272,35 @@ class _Rows:
 class _Quadratic:
     """A slope and a curvature per node, summed over terms."""
 
-    def __init__(self, nodes: int, n: int) -> None:
-        self._nodes, self._n = nodes, n
-        self._slope, self._diagonal = np.zeros((nodes, n)), np.zeros((nodes, n))
-        self._dense: list[tuple[dict[int, Any], Array, Array]] = []
+    def __init__(self) -> None:
+        #: Blocks or columns by the first column, and slopes and curvatures of norms, (nodes, rows).
+        self._dense: list[tuple[dict[int, Array], Array, Array]] = []
+        self._single: list[tuple[dict[int, Any], Array, Array]] = []  # each row is one coordinate
 
     def add(self, slopes: dict[int, Any], by_row: Array, curvature: Array) -> None:
         """slopes: by the first column of each block; by_row, curvature: (nodes, rows) of the norm."""
-        if any(isinstance(J, np.ndarray) and J.ndim > 1 for J in slopes.values()):
-            self._dense.append((slopes, by_row, curvature))
-            return
-        for first, columns in slopes.items():  # each row is one coordinate
-            self._slope[:, first:][:, columns] += by_row
-            self._diagonal[:, first:][:, columns] += curvature
+        is_dense = any(isinstance(J, np.ndarray) and J.ndim > 1 for J in slopes.values())
+        (self._dense if is_dense else self._single).append((slopes, by_row, curvature))
 
-    def total(self, start: int) -> tuple[Array, Array]:
+    def total(self, nodes: int, n: int, start: int) -> tuple[Array, Array]:
         """(start + nodes, n) and (start + nodes, n, n); zero at the first ``start`` nodes."""
-        nodes, n = self._nodes, self._n
         slope, matrix = np.zeros((start + nodes, n)), np.zeros((start + nodes, n, n))
-        slope[start:] = self._slope
         if self._dense:
-            J, by_row, curvature = self._rows()
-            slope[start:] += (by_row[:, None, :] @ J)[:, 0]
+            J, by_row, curvature = self._rows(nodes, n)
+            np.matmul(by_row[:, None, :], J, out=slope[start:, None, :])
             J *= np.sqrt(curvature)[:, :, None]
             np.matmul(J.swapaxes(1, 2), J, out=matrix[start:])
-        matrix.reshape(start + nodes, n * n)[start:, :: n + 1] += self._diagonal
+        slope_there, diagonal = slope[start:], matrix.reshape(start + nodes, n * n)[start:, :: n + 1]
+        for slopes, of_term, of_curvature in self._single:
+            for first, columns in slopes.items():
+                slope_there[:, first:][:, columns] += of_term
+                diagonal[:, first:][:, columns] += of_curvature
         return slope, matrix
 
-    def _rows(self) -> tuple[Array, Array, Array]:
+    def _rows(self, nodes: int, n: int) -> tuple[Array, Array, Array]:
         """Of all dense terms: (nodes, rows, n), and (nodes, rows) of their norms."""
         by_row, curvature = (np.concatenate([term[k] for term in self._dense], axis=1) for k in (1, 2))
-        J = np.zeros((self._nodes, by_row.shape[1], self._n))
+        J = np.zeros((nodes, by_row.shape[1], n))
         row = 0
         for slopes, of_term, _ in self._dense:
             for first, block in slopes.items():
