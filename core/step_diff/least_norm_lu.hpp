@@ -4,9 +4,10 @@
 // consistent. Its pseudo-inverse is then a product B U of two thin matrices. Where all of them stick M is symmetric:
 // M = C C^T with C of full column rank, U = (C^T C)^-1 C^T, B = U^T. Else M = F D R by pivots that are the largest
 // left, with ones on the diagonals of F and R, U = D^-1 (F^T F)^-1 F^T and B = R^T (R R^T)^-1. Right-hand sides that M
-// does not reach are told by C U b, C = M B. Source: Gauss with complete pivoting. Oracle: dense least squares.
+// does not reach are told by C U b, C = M B. Where there are vectors alone neither is formed: they go through the thin
+// factors and those of their Gram matrices. Source: Gauss with complete pivoting. Oracle: dense least squares.
 #pragma once
-#include "step_diff/columns.hpp"
+#include "step_diff/gram.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -33,24 +34,33 @@ class LeastNormLu {
         pivot_(arena.take<int>(n)),
         B_(take_matrix(arena, n, n)),
         C_(take_matrix(arena, n, n)),
-        U_(take_matrix(arena, n, n)) {}
+        U_(take_matrix(arena, n, n)),
+        largest_(take_matrix(arena, 1, n)),
+        D_(arena.take<double>(n)),
+        left_(n, arena),
+        right_(n, arena) {}
 
   Matrix M;  // to be filled in
 
   bool is_singular() const { return is_singular_; }
-  // is_symmetric: M is, with no negative eigenvalues.
-  void factorise(int n, bool is_symmetric = false) {
+  // All right-hand sides are vectors.
+  void expect_vectors() { only_vectors_ = true; }
+  // is_symmetric: M is, with no negative eigenvalues. most_rank: what its rank is at most, where that is known.
+  void factorise(int n, bool is_symmetric = false, int most_rank = unknown_rank) {
     n_ = n;
     double diagonal = 0;
     for (int i = 0; i < n; ++i) diagonal += size_of(M(i, i)) / n;
     const double floor = RankTuning::singular * diagonal;
-    is_singular_ = !eliminate(floor);
+    is_singular_ = n > most_rank || !eliminate(floor);
     if (!is_singular_) return;
+    is_symmetric_ = is_symmetric;
     if (is_symmetric)
       split_symmetric(floor);
     else
       split(floor);
+    only_vectors_ ? factorise_grams() : form_inverses();
   }
+  static constexpr int unknown_rank = 1 << 30;
 
   // b becomes y. infeasible (if not null): columns that have no solution are marked.
   void solve(const Matrix& b, unsigned char* infeasible, int n_columns) {
@@ -64,6 +74,8 @@ class LeastNormLu {
   void solve(double* b) {
     if (n_ == 0) return;
     if (!is_singular_) return substitute<transposed>(b);
+    if (only_vectors_)
+      return transposed && !is_symmetric_ ? pass(right_, left_, b) : pass(left_, is_symmetric_ ? left_ : right_, b);
     const auto inner = [&](int i, int k) { return transposed ? B_(i, k) : U_(k, i); };
     const auto outer = [&](int i, int k) { return transposed ? U_(k, i) : B_(i, k); };
     for (int k = 0; k < rank_; ++k) {
@@ -87,11 +99,14 @@ class LeastNormLu {
 
  private:
   int n_ = 0, rank_ = 0;
-  bool is_singular_ = false;
+  bool is_singular_ = false, is_symmetric_ = false, only_vectors_ = false;
   Matrix LU_, rest_, inner_;
   double *x_ = nullptr, *r_ = nullptr;
   int* pivot_ = nullptr;
   Matrix B_, C_, U_;
+  Matrix largest_;  // what is left of columns
+  double* D_ = nullptr;
+  GramFactor left_, right_;  // of F, or C, and of R^T
 
   // Rows in the order of the largest pivots. False if one is below the floor.
   bool eliminate(double floor) {
@@ -173,54 +188,105 @@ class LeastNormLu {
       left[best] = 0;
     }
     transpose(U_, C_);
-    make_left_inverse(U_, C_);
-    transpose(U_, B_);
+    for (int k = 0; k < rank_; ++k) D_[k] = 1;
   }
-  // M = F D R, a column of F and a row of R for each pivot.
+  // M = F D R, a column of F and a row of R for each pivot. Rows that had one are done.
   void split(double floor) {
     const Matrix &F = C_, &R = B_, &rest = LU_;  // R by columns
-    for (int i = 0; i < n_; ++i)
-      for (int p = 0; p < packs_of(n_); ++p) rest.pack(i, p) = M.pack(i, p);
+    const int packs = packs_of(n_);
+    int* const left = pivot_;
+    int n_left = n_;
     set_zero(F, n_), set_zero(R, n_);
-    double* const D = x_;
+    for (int p = 0; p < packs; ++p) {
+      largest_.pack(0, p) = Columns{};
+      for (int i = 0; i < n_; ++i) {
+        rest.pack(i, p) = M.pack(i, p);
+        largest_.pack(0, p) = larger_size(rest.pack(i, p), largest_.pack(0, p));
+      }
+    }
+    for (int i = 0; i < n_; ++i) left[i] = i;
     for (rank_ = 0; rank_ < n_; ++rank_) {
-      int row = 0, column = 0;
-      find_largest(rest, row, column);
+      const int column = largest_column();
+      int place = 0;
+      for (int k = 1; k < n_left; ++k)
+        if (size_of(rest(left[k], column)) > size_of(rest(left[place], column))) place = k;
+      const int row = left[place];
       const double pivot = rest(row, column);
       if (!(size_of(pivot) > floor)) break;
-      D[rank_] = pivot;
-      for (int j = 0; j < n_; ++j) R(j, rank_) = rest(row, j) / pivot;
-      for (int p = 0; p < packs_of(n_); ++p) U_.pack(0, p) = rest.pack(row, p);
-      for (int i = 0; i < n_; ++i) {
-        const double l = F(i, rank_) = rest(i, column) / pivot;
-        for (int p = 0; p < packs_of(n_); ++p) rest.pack(i, p) -= U_.pack(0, p) * l;
-        rest(i, column) = 0;
+      left[place] = left[--n_left];
+      D_[rank_] = pivot;
+      const double inverse = 1 / pivot;
+      for (int j = 0; j < n_; ++j) R(j, rank_) = rest(row, j) * inverse;
+      rest(row, column) = 0, F(row, rank_) = 1;
+      for (int k = 0; k < n_left; ++k) {
+        double& entry = rest(left[k], column);
+        F(left[k], rank_) = entry * inverse, entry = 0;
       }
-      for (int p = 0; p < packs_of(n_); ++p) rest.pack(row, p) = Columns{};
-    }
-    transpose_back(R, U_);
-    make_left_inverse(U_, R);
-    transpose(U_, B_);
-    transpose_back(F, U_);
-    make_left_inverse(U_, F);
-    for (int k = 0; k < rank_; ++k) {
-      for (int p = 0; p < packs_of(n_); ++p) U_.pack(k, p) = U_.pack(k, p) * (1 / D[k]);
-      for (int i = 0; i < n_; ++i) C_(i, k) *= D[k];
+      for_packs(packs, [&]<int P>(int p) FW_LAMBDA_INLINE { subtract_pivot<P>(p, row, n_left); });
     }
   }
-  void find_largest(const Matrix& x, int& row, int& column) const {
-    Columns largest{}, where{};
-    double best = 0;
-    for (int p = 0; p < packs_of(n_); ++p) {
-      largest = where = Columns{};
-      for (int i = 0; i < n_; ++i) {
-        const Columns value = x.pack(i, p), size = value < 0 ? -value : value;
-        const auto larger = size > largest;
-        largest = larger ? size : largest, where = larger ? Columns{} + static_cast<double>(i) : where;
-      }
-      for (int k = 0; k < columns_at_a_time && columns_at_a_time * p + k < n_; ++k)
-        if (largest[k] > best) best = largest[k], row = static_cast<int>(where[k]), column = columns_at_a_time * p + k;
+  // What columns go through: U and B.
+  void form_inverses() {
+    if (is_symmetric_) {
+      make_left_inverse(U_, C_);
+      transpose(U_, B_);
+      return;
     }
+    transpose_back(B_, U_);
+    make_left_inverse(U_, B_);
+    transpose(U_, B_);
+    transpose_back(C_, U_);
+    make_left_inverse(U_, C_);
+    for (int k = 0; k < rank_; ++k) {
+      for (int p = 0; p < packs_of(n_); ++p) U_.pack(k, p) = U_.pack(k, p) * (1 / D_[k]);
+      for (int i = 0; i < n_; ++i) C_(i, k) *= D_[k];
+    }
+  }
+  void factorise_grams() {
+    left_.factorise(C_, n_, rank_);
+    if (!is_symmetric_) right_.factorise(B_, n_, rank_);
+  }
+  // b becomes to (to^T to)^-1 D^-1 (from^T from)^-1 from^T b.
+  void pass(const GramFactor& from, const GramFactor& to, double* b) {
+    for (int k = 0; k < rank_; ++k) r_[k] = 0;
+    for (int i = 0; i < n_; ++i)
+      for (int k = 0; k < rank_; ++k) r_[k] += from.A()(i, k) * b[i];
+    from.solve(r_);
+    for (int k = 0; k < rank_; ++k) r_[k] /= D_[k];
+    to.solve(r_);
+    for (int i = 0; i < n_; ++i) {
+      b[i] = 0;
+      for (int k = 0; k < rank_; ++k) b[i] += to.A()(i, k) * r_[k];
+    }
+  }
+  // A pivot's row from those that are left, and what is the largest of each column then.
+  template <int P>
+  FW_INLINE void subtract_pivot(int p, int row, int n_left) {
+    const Matrix &F = C_, &rest = LU_;
+    Columns own[P], largest[P] = {};
+#pragma GCC unroll 6
+    for (int c = 0; c < P; ++c) own[c] = rest.pack(row, p + c);
+    for (int k = 0; k < n_left; ++k) {
+      const double l = F(pivot_[k], rank_);
+#pragma GCC unroll 6
+      for (int c = 0; c < P; ++c) {
+        Columns& x = rest.pack(pivot_[k], p + c);
+        x -= own[c] * l;
+        largest[c] = larger_size(x, largest[c]);
+      }
+    }
+#pragma GCC unroll 6
+    for (int c = 0; c < P; ++c) largest_.pack(0, p + c) = largest[c];
+  }
+  static FW_INLINE Columns larger_size(const Columns& x, const Columns& than) {
+    const Columns size = x < 0 ? -x : x;
+    return size > than ? size : than;
+  }
+  int largest_column() const {
+    int column = 0;
+    for (int j = 1; j < n_; ++j)
+      if (largest_(0, j) > largest_(0, column)) column = j;
+    return column;
   }
   // Of rank_ rows, and back.
   void transpose(const Matrix& rows, const Matrix& to) const {

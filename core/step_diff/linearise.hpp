@@ -19,8 +19,11 @@ namespace featherweight::FW_ISA {
 
 class StepLinearisation : public PulledBack {
  public:
-  StepLinearisation(const StepDiffJob& job, int most_rows, int most_found, Arena& arena)
-      : PulledBack(job, most_rows, most_found, arena), together_(job, lanes_, modes_, lift_, arena) {}
+  // only_vectors: systems of rows are never solved for columns.
+  StepLinearisation(const StepDiffJob& job, int most_rows, int most_found, Arena& arena, bool only_vectors = false)
+      : PulledBack(job, most_rows, most_found, arena), together_(job, lanes_, modes_, lift_, arena) {
+    if (only_vectors) modes_.lu.expect_vectors(), lift_.expect_vectors();
+  }
 
   // Before those of a pack are linearised.
   void load(const Pack& pack) {

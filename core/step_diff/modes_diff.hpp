@@ -22,12 +22,14 @@ class ModesDiff {
         p_(arena.take<double>(most_rows)),
         Gp_(arena.take<double>(most_rows)),
         y_(arena.take<double>(most_rows)),
-        Y_(take_matrix(arena, most_rows, columns)) {}
+        Y_(take_matrix(arena, most_rows, columns)),
+        QG_(take_matrix(arena, 1, most_rows)) {}
 
   int size() const { return n_; }
 
-  // friction: the factor on all coefficients. is_symmetric: G is.
-  void set(int m, const DiffRow* rows, const Matrix& G, double friction, bool is_symmetric) {
+  // friction: the factor on all coefficients. is_symmetric: G is. most_rank: what G's rank is at most, where known.
+  void set(int m, const DiffRow* rows, const Matrix& G, double friction, bool is_symmetric,
+           int most_rank = LeastNormLu::unknown_rank) {
     n_ = 0;
     slides_ = false;
     for (int r = 0; r < m; ++r) p_[r] = 0;
@@ -43,17 +45,12 @@ class ModesDiff {
     if (!slides_) {
       for (int i = 0; i < n_; ++i)
         for (int j = 0; j < n_; ++j) lu.M(i, j) = G(unknowns_[i].q_row[0], unknowns_[j].p_row[0]);
-      return lu.factorise(n_, all_stick_);
+      return lu.factorise(n_, all_stick_, most_rank);
     }
+    for (int i = 0; i < n_; ++i) set_row(i, m, G);
     for (int i = 0; i < n_; ++i)
-      for (int j = 0; j < n_; ++j) {
-        const Unknown &u = unknowns_[i], &w = unknowns_[j];
-        double sum = i == j ? u.E : 0;
-        for (int a = 0; a < u.n_q; ++a)
-          for (int b = 0; b < w.n_p; ++b) sum += u.q[a] * G(u.q_row[a], w.p_row[b]) * w.p[b];
-        lu.M(i, j) = sum;
-      }
-    lu.factorise(n_);
+      if (unknowns_[i].E != 0) ++most_rank;
+    lu.factorise(n_, false, most_rank);
   }
 
   // s becomes lambda'.
@@ -143,10 +140,27 @@ class ModesDiff {
   Unknown* unknowns_;
   int* of_normal_;
   double *p_, *Gp_, *y_;
-  Matrix Y_;
+  Matrix Y_, QG_;
   int n_ = 0;
   bool slides_ = false, all_stick_ = false;
 
+  // Of M.
+  void set_row(int i, int m, const Matrix& G) {
+    const Unknown& u = unknowns_[i];
+    const Matrix& QG = QG_;
+    for (int k = 0; k < packs_of(m); ++k) {
+      QG.pack(0, k) = G.pack(u.q_row[0], k) * u.q[0];
+      if (u.n_q > 1) QG.pack(0, k) += G.pack(u.q_row[1], k) * u.q[1];
+    }
+    double* const to = lu.M[i];
+    for (int j = 0; j < n_; ++j) {
+      const Unknown& w = unknowns_[j];
+      double sum = QG(0, w.p_row[0]) * w.p[0];
+      for (int b = 1; b < w.n_p; ++b) sum += QG(0, w.p_row[b]) * w.p[b];
+      to[j] = sum;
+    }
+    to[i] += u.E;
+  }
   Unknown& add_row_of(int row) {
     unknowns_[n_] = {1, 1, {row}, {row}, {1}, {1}, 0};
     return unknowns_[n_++];

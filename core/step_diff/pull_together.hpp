@@ -340,6 +340,17 @@ class PulledTogether {
       for (int r = 0; r < 3; ++r) add_along(held_, k, r, ball.eta[r], x_);
     });
   }
+  // Of G: rows of one link know six velocities.
+  int most_rank(const Environment& e) const {
+    int n_links = 0;
+    for (int r = 0; r < e.n_rows; ++r) {
+      bool is_first = true;
+      for (int other = 0; other < r && is_first; ++other)
+        is_first = balls_[e.ball[other]].link != balls_[e.ball[r]].link;
+      n_links += is_first;
+    }
+    return 6 * n_links;
+  }
   void solve_modes(int lane, std::size_t environment) {
     const Environment& e = environments_[lane];
     const int m = e.is_taken ? e.n_rows : 0;
@@ -353,7 +364,7 @@ class PulledTogether {
     });
     if (m == 0) return;
     double by_friction = 0;
-    modes_.set(m, e.rows, G_, job_.friction ? job_.friction[environment] : 1, true);
+    modes_.set(m, e.rows, G_, job_.friction ? job_.friction[environment] : 1, true, most_rank(e));
     modes_.solve_transposed(m, for_rows_, by_friction);
     for (int r = 0; r < m; ++r) set(balls_[e.ball[r]].eta[e.rows[r].component], lane, for_rows_[r]);
   }

@@ -16,8 +16,9 @@ void differentiate(const StepDiffJob& job, std::size_t begin, std::size_t end, M
     most_contacts = job.contacts[e].count > most_contacts ? job.contacts[e].count : most_contacts;
   }
   if (job.scene->held.n_rows) return differentiate_closed(job, most_rows, most_contacts, begin, end, memory);
+  const bool only_vectors = job.reading != Reading::jacobian;
   differentiate(job, begin, end, memory,
-                [&](Arena& arena) { return StepLinearisation(job, most_rows, most_contacts, arena); });
+                [&](Arena& arena) { return StepLinearisation(job, most_rows, most_contacts, arena, only_vectors); });
 }
 
 #endif
