@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <optional>
@@ -138,9 +139,32 @@ nb::tuple riccati(Numbers A, Numbers B, Numbers Q, Numbers R, std::optional<Numb
                         nb::cast(failed));
 }
 
+nb::tuple gauss_newton(const Numbers& J, const Numbers& slope, const Numbers& curvature, std::size_t start) {
+  if (J.ndim() != 3) throw std::invalid_argument("J: expected (nodes, rows, columns)");
+  const std::size_t N = J.shape(0), rows = J.shape(1), n = J.shape(2);
+  const Given in_slope("slope", slope, {rows}, N), in_curvature("curvature", curvature, {rows}, N);
+  NewArray q({start + N, n}, 'd'), Q({start + N, n, n}, 'd');
+  std::fill_n(static_cast<double*>(q.data()), (start + N) * n, 0.0);
+  std::fill_n(static_cast<double*>(Q.data()), (start + N) * n * n, 0.0);
+  const Residuals residuals{static_cast<int>(N), static_cast<int>(rows), static_cast<int>(n), J.data(),
+                            in_slope[0],         in_curvature[0]};
+  without_gil([&] {
+    const FlushDenormals flush;
+    active_isa().control->gauss_newton(residuals, static_cast<double*>(q.data()) + start * n,
+                                       static_cast<double*>(Q.data()) + start * n * n);
+  });
+  return nb::make_tuple(q.take(), Q.take());
+}
+
 }  // namespace
 
 void bind_control(nb::module_& m) {
+  m.def("gauss_newton", gauss_newton, nb::arg("J"), nb::arg("slope"), nb::arg("curvature"), nb::arg("start"),
+        nb::sig("def gauss_newton(J: numpy.typing.NDArray[numpy.float64], slope: numpy.typing.NDArray[numpy.float64], "
+                "curvature: numpy.typing.NDArray[numpy.float64], start: int) -> "
+                "tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"),
+        "Of residuals J (nodes, rows, n) and what each row costs, (nodes, rows): J^T slope and J^T curvature J, "
+        "(start + nodes, n) and (start + nodes, n, n), zero at the first ``start`` nodes.");
   m.def(
       "riccati", riccati, nb::arg("A"), nb::arg("B"), nb::arg("Q"), nb::arg("R"), nb::arg("S").none(),
       nb::arg("q").none(), nb::arg("r").none(), nb::arg("c").none(), nb::arg("start").none(), nb::arg("E").none(),

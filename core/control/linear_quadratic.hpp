@@ -37,9 +37,17 @@ struct LinearQuadraticSolution {
   double *P, *p;               // (n, n), (n)
 };
 
+// Residuals at nodes, to second order: J (N, rows, n), slopes and curvatures of what each row costs, (N, rows).
+struct Residuals {
+  int n_nodes, n_rows, n_states;
+  const double *J, *slope, *curvature;
+};
+
 struct ControlKernels {
   // Returns the node from the end at which no control is best, since costs of controls are not positive there; or -1.
   int (*riccati)(const LinearQuadratic&, const LinearQuadraticSolution&, Memory&);
+  // q = J^T slope, (N, n), and Q = J^T curvature J, (N, n, n); both are zero before.
+  void (*gauss_newton)(const Residuals&, double* q, double* Q);
 };
 
 }  // namespace featherweight

@@ -1,4 +1,5 @@
 #include "control/riccati.hpp"
+#include "control/gauss_newton.hpp"
 
 namespace featherweight::FW_ISA {
 
@@ -15,6 +16,6 @@ int riccati(const LinearQuadratic& problem, const LinearQuadraticSolution& out, 
 }  // namespace
 
 extern const ControlKernels control_kernels;
-constinit const ControlKernels control_kernels = {riccati};
+constinit const ControlKernels control_kernels = {riccati, gauss_newton};
 
 }  // namespace featherweight::FW_ISA

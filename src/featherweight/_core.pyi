@@ -282,6 +282,11 @@ def constrained_inverse_dynamics(model: Model, q: numpy.typing.ArrayLike, v: num
     Per sample [tau, forces, residual, converged]; featherweight.constrained_inverse_dynamics unpacks it.
     """
 
+def gauss_newton(J: numpy.typing.NDArray[numpy.float64], slope: numpy.typing.NDArray[numpy.float64], curvature: numpy.typing.NDArray[numpy.float64], start: int) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]:
+    """
+    Of residuals J (nodes, rows, n) and what each row costs, (nodes, rows): J^T slope and J^T curvature J, (start + nodes, n) and (start + nodes, n, n), zero at the first ``start`` nodes.
+    """
+
 def riccati(A: numpy.typing.NDArray[numpy.float64], B: numpy.typing.NDArray[numpy.float64], Q: numpy.typing.NDArray[numpy.float64], R: numpy.typing.NDArray[numpy.float64], S: numpy.typing.NDArray[numpy.float64] | None, q: numpy.typing.NDArray[numpy.float64] | None, r: numpy.typing.NDArray[numpy.float64] | None, c: numpy.typing.NDArray[numpy.float64] | None, start: numpy.typing.NDArray[numpy.float64] | None, E: numpy.typing.NDArray[numpy.float64] | None, D: numpy.typing.NDArray[numpy.float64] | None, blocks: list[int], regularisation: float, lower: numpy.typing.NDArray[numpy.float64] | None, upper: numpy.typing.NDArray[numpy.float64] | None, num_threads: int | None) -> tuple[Any, ...]:
     """
     Gains, feed-forward, states, controls, value and its slope of the first state, and of each problem the node at which it failed or -1. lower, upper: of feed-forward.

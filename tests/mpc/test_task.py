@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight import _core
 
 FEET = ("robot/left_foot", "robot/right_foot")
 N = 3
@@ -179,3 +180,16 @@ def test_tasks_without_actuators_have_no_control() -> None:
     task = fw.mpc.Task(fw.Simulator(fw.models.pendulum()))
     with pytest.raises(ValueError, match="effort: control: the scene has no actuators"):
         task.add("effort", fw.mpc.control())
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_curvatures_of_rows_are_summed_as_numpy_does(start: int) -> None:
+    rng = np.random.default_rng(start)
+    J = rng.normal(size=(4, 5, 7)) * (rng.random((4, 5, 7)) < 0.6)
+    slope, curvature = rng.normal(size=(4, 5)), rng.random((4, 5))
+    q, Q = _core.gauss_newton(J, slope, curvature, start)
+    assert not q[:start].any() and not Q[:start].any()
+    assert close(q[start:], np.einsum("kri,kr->ki", J, slope))
+    assert close(Q[start:], np.einsum("kri,kr,krj->kij", J, curvature, J))
+    with pytest.raises(ValueError, match="slope"):
+        _core.gauss_newton(J, slope[:, :3], curvature, start)

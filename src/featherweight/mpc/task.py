@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _core
 from ..arrays import Array
 from ..records import Record
 from ..simulation.simulator import Simulator
@@ -284,12 +285,10 @@ class _Quadratic:
 
     def total(self, nodes: int, n: int, start: int) -> tuple[Array, Array]:
         """(start + nodes, n) and (start + nodes, n, n); zero at the first ``start`` nodes."""
-        slope, matrix = np.zeros((start + nodes, n)), np.zeros((start + nodes, n, n))
         if self._dense:
-            J, by_row, curvature = self._rows(nodes, n)
-            np.matmul(by_row[:, None, :], J, out=slope[start:, None, :])
-            J *= np.sqrt(curvature)[:, :, None]
-            np.matmul(J.swapaxes(1, 2), J, out=matrix[start:])
+            slope, matrix = _core.gauss_newton(*self._rows(nodes, n), start)
+        else:
+            slope, matrix = np.zeros((start + nodes, n)), np.zeros((start + nodes, n, n))
         slope_there, diagonal = slope[start:], matrix.reshape(start + nodes, n * n)[start:, :: n + 1]
         for slopes, of_term, of_curvature in self._single:
             for first, columns in slopes.items():
