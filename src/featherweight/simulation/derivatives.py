@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -498,13 +498,38 @@ def differentiate(
     return _core.differentiate_step(after, kept, tau, control, f_ext, columns.wrt, reading, x, sim.num_threads)
 
 
+def forwards(sim: Simulator, tape: Tape, final: State) -> Iterator[tuple[int, Taken]]:
+    """All steps once more, bit for bit; the solution of each is there until the next is asked for."""
+    room = [_core.KeptSolutions(sim._core, final.batch_size)]
+    for first, last, core in tape.stretches():
+        for k in range(first, last):
+            (step,) = again(sim, tape, k, k + 1, core, final.parameters, room)
+            core = step.after
+            yield k, step
+
+
+def backwards(sim: Simulator, tape: Tape, final: State) -> Iterator[tuple[int, Taken]]:
+    """The same from the last to the first. Solutions are those of a stretch at a time, in memory that all share."""
+    stretches = tape.stretches()
+    longest = max((last - first for first, last, _ in stretches), default=0)
+    room = [_core.KeptSolutions(sim._core, final.batch_size) for _ in range(longest)]
+    for first, last, start in reversed(stretches):
+        yield from reversed(list(enumerate(again(sim, tape, first, last, start, final.parameters, room), start=first)))
+
+
 def again(
-    sim: Simulator, tape: Tape, first: int, last: int, start: _core.Environments, parameters: Parameters
+    sim: Simulator,
+    tape: Tape,
+    first: int,
+    last: int,
+    start: _core.Environments,
+    parameters: Parameters,
+    room: Sequence[_core.KeptSolutions],
 ) -> list[Taken]:
-    """Steps [first, last) once more, bit for bit, with their solutions."""
+    """Steps [first, last) once more, with their solutions in ``room``."""
     steps, core = [], start
-    for k in range(first, last):
-        before, core, kept = core, core.copy(), _core.KeptSolutions(sim._core, core.batch)
+    for k, kept in zip(range(first, last), room, strict=False):
+        before, core = core, core.copy()
         sim._run(core, k, 1, tape.inputs, None, kept, read=False)
         steps.append(taken(sim, before, core, parameters, kept, tape.drive(k)))
     return steps
@@ -519,16 +544,15 @@ def rollout_vjp(
     x, activation = np.zeros((batch, 2 * nv)), np.zeros((batch, sim.na))
     tau, control = np.zeros((batch, steps, nv)), np.zeros((batch, steps, sim.nu))
     totals: dict[str, Array] = {}
-    for first, last, start in reversed(tape.stretches()):
-        for k, step in reversed(list(enumerate(again(sim, tape, first, last, start, final.parameters), start=first))):
-            x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
-            columns = columns_of(sim, (*_STATE_AND_DRIVE, *parameters), tape.free(k), step.slopes)
-            g = columns.split(step.product(sim, columns, "reverse", x))
-            columns.pull_activations(activation, g)
-            x, activation = np.concatenate([g["q"], g["v"]], axis=1), g["activation"]
-            tau[:, k], control[:, k] = g["tau"], g["control"]
-            for name in parameters:
-                totals[name] = totals.get(name, 0.0) + g[name]
+    for k, step in backwards(sim, tape, final):
+        x += np.concatenate([dq[:, k], dv[:, k]], axis=1)
+        columns = columns_of(sim, (*_STATE_AND_DRIVE, *parameters), tape.free(k), step.slopes)
+        g = columns.split(step.product(sim, columns, "reverse", x))
+        columns.pull_activations(activation, g)
+        x, activation = np.concatenate([g["q"], g["v"]], axis=1), g["activation"]
+        tau[:, k], control[:, k] = g["tau"], g["control"]
+        for name in parameters:
+            totals[name] = totals.get(name, 0.0) + g[name]
 
     def squeeze(y: Array) -> Array:
         return y[0] if final.single else y
@@ -551,14 +575,13 @@ def rollout_jvp(sim: Simulator, tape: Tape, final: State, given: Mapping[str, Ar
     x = {name: given.get(name, np.zeros((batch, n))) for name, n in (("q", nv), ("v", nv), ("activation", sim.na))}
     driven_by = [name for name in ("tau", "control") if name in given]
     parameters = [name for name in given if name in PARAMETERS]
-    for first, last, start in tape.stretches():
-        for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
-            columns = columns_of(sim, (*x, *driven_by, *parameters), tape.free(k), step.slopes)
-            now = {name: given[name][:, k] for name in driven_by} | {name: given[name] for name in parameters}
-            tangents = {**x, **now}
-            out[:, k] = step.product(sim, columns, "forward", columns.joined(tangents, batch))
-            activation = x["activation"] * 0.0 + columns.activations(tangents)
-            x = {"q": out[:, k, :nv], "v": out[:, k, nv:], "activation": activation}
+    for k, step in forwards(sim, tape, final):
+        columns = columns_of(sim, (*x, *driven_by, *parameters), tape.free(k), step.slopes)
+        now = {name: given[name][:, k] for name in driven_by} | {name: given[name] for name in parameters}
+        tangents = {**x, **now}
+        out[:, k] = step.product(sim, columns, "forward", columns.joined(tangents, batch))
+        activation = x["activation"] * 0.0 + columns.activations(tangents)
+        x = {"q": out[:, k, :nv], "v": out[:, k, nv:], "activation": activation}
     out *= ~np.atleast_1d(final.failed)[:, None, None]
     return (out[0, :, :nv], out[0, :, nv:]) if final.single else (out[..., :nv], out[..., nv:])
 
@@ -571,18 +594,17 @@ def linearise(sim: Simulator, tape: Tape, final: State) -> Linearisation:
     A, B = np.zeros((batch, tape.steps, n, n)), np.zeros((batch, tape.steps, n, sim.nu))
     unique = np.ones((batch, tape.steps), dtype=bool)
     names = ("q", "v", "control", "activation")[: 4 if na else 3]
-    for first, last, start in tape.stretches():
-        for k, step in enumerate(again(sim, tape, first, last, start, final.parameters), start=first):
-            columns = columns_of(sim, names, tape.free(k), step.slopes)
-            matrix, _, one = step.product(sim, columns, "jacobian", None)
-            unique[:, k] = one > 0
-            A[:, k, : 2 * nv, : 2 * nv] = matrix[:, :, : 2 * nv]
-            parts = columns.split(matrix)
-            B[:, k, : 2 * nv] = parts["control"]
-            if na:
-                of_activations = columns.activation_matrices(parts, na)
-                A[:, k, : 2 * nv, 2 * nv :] = parts["activation"]
-                A[:, k, 2 * nv :, 2 * nv :], B[:, k, 2 * nv :] = (
-                    of_activations[name] for name in ("activation", "control")
-                )
+    for k, step in forwards(sim, tape, final):
+        columns = columns_of(sim, names, tape.free(k), step.slopes)
+        matrix, _, one = step.product(sim, columns, "jacobian", None)
+        unique[:, k] = one > 0
+        A[:, k, : 2 * nv, : 2 * nv] = matrix[:, :, : 2 * nv]
+        parts = columns.split(matrix)
+        B[:, k, : 2 * nv] = parts["control"]
+        if na:
+            of_activations = columns.activation_matrices(parts, na)
+            A[:, k, : 2 * nv, 2 * nv :] = parts["activation"]
+            A[:, k, 2 * nv :, 2 * nv :], B[:, k, 2 * nv :] = (
+                of_activations[name] for name in ("activation", "control")
+            )
     return Linearisation(A[0], B[0], unique[0]) if single else Linearisation(A, B, unique)
