@@ -149,12 +149,12 @@ FW_INLINE void take(const Read& read, const Dof<S>& d, const R& t, RowForces<R>&
   }
 }
 
-// Forces go inward from a link, leaving y behind. `motors.add(f, t)` adds the forces of the rows along degree of
-// freedom f itself, and `motors.act(link, force)`, where they have it, those on a link on the way. The degrees of
-// freedom of one joint feel the same forces; behind those of the root there is nothing left to act on.
+// Forces go inward from a link as far as the root of its tree, leaving y behind. `motors.add(f, t)` adds the forces of
+// the rows along degree of freedom f itself, and `motors.act(link, force)`, where they have it, those on a link on the
+// way. The degrees of freedom of one joint feel the same forces.
 template <class R, class S, class Read, class Motors = NoMotors>
-FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* dofs, int link, RowForces<R> force, R* y,
-                           const Motors& motors = {}) {
+FW_INLINE void walk_to_root(const Scene& scene, const Read& read, const Dof<S>* dofs, int link, RowForces<R>& force,
+                            R* y, const Motors& motors = {}) {
   const Link<double>* l = scene.tree.links + link;
   const auto act = [&] {
     if constexpr (requires { motors.act(0, force); }) motors.act(static_cast<int>(l - scene.tree.links), force);
@@ -178,20 +178,32 @@ FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* d
     for (int k = 0; k < l->nv; ++k) take(read, d[k], t[k], force);
   }
   act();
-  const Dof<S>* const d = dofs + l->v;
+}
+// What is left of them acts on the root; behind it there is nothing.
+template <class R, class S, class Read, class Motors = NoMotors>
+FW_INLINE void walk_root(const Link<double>& l, const Read& read, const Dof<S>* dofs, const RowForces<R>& force, R* y,
+                         const Motors& motors = {}) {
+  const Dof<S>* const d = dofs + l.v;
   int k = 0;
-  for (; l->nv == 6 && k < 3; ++k) {  // these only travel
+  for (; l.nv == 6 && k < 3; ++k) {  // these only travel
     const Vec3<S>& axis = d[k].axis.lin;
     R t = force.e[0] * read(axis[0]);
     t = plus_product(t, force.e[1], read(axis[1]));
     t = plus_product(t, force.e[2], read(axis[2]));
     y[k] = t * read(d[k].weight);
   }
-  for (; k < l->nv; ++k) {
+  for (; k < l.nv; ++k) {
     R t = felt(read, d[k], force);
-    motors.add(l->v + k, t);
+    motors.add(l.v + k, t);
     y[k] = t * read(d[k].weight);
   }
+}
+// All the way.
+template <class R, class S, class Read, class Motors = NoMotors>
+FW_INLINE void walk_inward(const Scene& scene, const Read& read, const Dof<S>* dofs, int link, RowForces<R> force, R* y,
+                           const Motors& motors = {}) {
+  walk_to_root(scene, read, dofs, link, force, y, motors);
+  walk_root(scene.tree.links[scene.root[link]], read, dofs, force, y, motors);
 }
 
 // Degrees of freedom that are inboard of both links.
