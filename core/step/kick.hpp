@@ -31,7 +31,7 @@ void settle_kick(const Scene& scene, const S* impulses, const S& moving, StepWor
   const bool drags = scene.n_boxes + scene.n_ellipsoids > 0;
   if (w.motion.holds && impulses && !drags) return;  // nothing depends on them
   const S kick(scene.kick);
-  const S turn = largest_turn(scene, kick, w.v).angle, share = S(1) / (S(1) + turn * turn);
+  const S turn = largest_turn(scene, kick, w.v).angle(), share = S(1) / (S(1) + turn * turn);
   S speed(0);
   for (int f = 0; f < tree.nv; ++f) speed = larger(abs(w.v[f]), speed);
   leave_to_aba(tree, w);

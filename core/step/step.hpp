@@ -92,7 +92,8 @@ template <class S>
 bool solve_together(const RolloutJob& job, const Pack& pack, const bool* look, StepWorkspace<S>& w, StepMemory& memory,
                     bool* solved) {
   if (!w.points.is_possible()) return false;
-  const bool some = w.points.solve(job, pack, look, w, solved);
+  bool some = w.points.solve(job, pack, look, w, solved) || w.absorbs;  // what is absorbed may be mistaken
+  for (int lane = 0; lane < pack.count; ++lane) some |= job.contacts[pack.first + lane].count > 0;
   for (int lane = 0; lane < pack.count && job.solutions; ++lane) {
     const std::size_t environment = pack.first + lane;
     if (!solved[lane] || job.contacts[environment].count + w.n_near_rows[lane] == 0) continue;
@@ -100,7 +101,7 @@ bool solve_together(const RolloutJob& job, const Pack& pack, const bool* look, S
         assemble(job, w, LaneOf<S>{lane}, environment, DetectTuning::resting_reach, memory, false);
     if (own) keep_rows(job, own->rows, own->matrix, false, environment);
   }
-  return some || job.scene->n_joint_rows > 0;
+  return some;
 }
 
 // Contacts and impulses of all environments that look, first together and then one after the other. Again: where

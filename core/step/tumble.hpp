@@ -139,7 +139,9 @@ class SingleBody {
 // single bodies aside.
 template <class S>
 struct Turn {
-  S angle, growth;
+  S angle2, growth;  // the square of the angle: roots take long, and few ask for it
+
+  S angle() const { return square_root(angle2); }
 };
 template <class S>
 Turn<S> largest_turn(const Scene& scene, const S& dt, const S* v) {
@@ -159,9 +161,9 @@ Turn<S> largest_turn(const Scene& scene, const S& dt, const S* v) {
     });
   }
   const S angle2 = larger(ball2, larger(axis2, limited2)) * (dt * dt);
-  return {square_root(angle2), larger(ball2 * (dt * S(1 / TumbleTuning::ball_growth)),
-                                      larger(axis2 * (dt * S(1 / TumbleTuning::axis_growth)),
-                                             limited2 * (dt * S(1 / TumbleTuning::limited_growth))))};
+  return {angle2, larger(ball2 * (dt * S(1 / TumbleTuning::ball_growth)),
+                         larger(axis2 * (dt * S(1 / TumbleTuning::axis_growth)),
+                                limited2 * (dt * S(1 / TumbleTuning::limited_growth))))};
 }
 
 // x = -H^-1 c(q, w.middle) into w.x_next. The joints are eliminated already.
@@ -283,7 +285,7 @@ void turn_by_midpoint(const Scene& scene, const S& dt, const Turn<S>& turn, cons
   turn_bodies(tree, dt, v, w);
   const auto here = turn.growth > S(growth_borne(scene));
   if (!any(dt, here)) return;
-  settle_products(scene, dt, turn.angle, turn.growth > S(1), v, w);
+  settle_products(scene, dt, turn.angle(), turn.growth > S(1), v, w);
   turn_trees(tree, dt, here, v, w);
 }
 

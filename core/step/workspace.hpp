@@ -208,6 +208,10 @@ struct StepWorkspace {
 // Surplus lanes are copies of the last environment.
 template <class S>
 FW_INLINE void repeat_last_lane(const Pack& pack, int n, S* x) {
+  if (pack.count == 1) {  // one number is read and one register written, not one number after the other
+    for (int k = 0; k < n; ++k) x[k] = S(LaneOf<S>{0}(x[k]));
+    return;
+  }
   for (int lane = pack.count; lane < width_of<S>; ++lane)
     for (int k = 0; k < n; ++k) ScalarTraits<S>::set(x[k], lane, LaneOf<S>{pack.count - 1}(x[k]));
 }
@@ -215,11 +219,12 @@ FW_INLINE void repeat_last_lane(const Pack& pack, int n, S* x) {
 // Sum of squares, by which velocities are judged: NaN and infinite where one of them is.
 template <class S>
 FW_INLINE S squares_of(const S* x, int n) {
-  S even(0), odd(0);  // half as long a chain of additions
+  S sum[4] = {S(0), S(0), S(0), S(0)};  // a quarter as long a chain of additions
   int k = 0;
-  for (; k + 1 < n; k += 2) even = even + x[k] * x[k], odd = odd + x[k + 1] * x[k + 1];
-  if (k < n) even = even + x[k] * x[k];
-  return even + odd;
+  for (; k + 3 < n; k += 4)
+    for (int j = 0; j < 4; ++j) sum[j] = sum[j] + x[k + j] * x[k + j];
+  for (; k < n; ++k) sum[0] = sum[0] + x[k] * x[k];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 template <class S>
 FW_INLINE bool is_sane(const S& squares, int lane) {
