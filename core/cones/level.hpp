@@ -8,6 +8,7 @@
 // orthogonal columns. Friction follows its bound; what that leaves is solved again, and so on.
 // Oracle: a box that is turned by quarters, mirrored; its own equations.
 #pragma once
+#include "cones/at_bound.hpp"
 #include "cones/gauss_seidel.hpp"
 
 namespace featherweight::FW_ISA {
@@ -23,8 +24,7 @@ class Level {
     if (problem_.G.start || problem_.G.products) return false;
     for (int j = 0; j < problem_.n_blocks; ++j) {
       const Block& block = problem_.blocks[j];
-      const double* const l = lambda_ + block.first;
-      if (block.law != Law::point || !(l[2] > 0)) continue;
+      if (block.law != Law::point || !touches(block)) continue;
       if (n_ == LevelTuning::most_points) return false;
       slides |= at_bound(block);
       block_[n_++] = j;
@@ -63,11 +63,14 @@ class Level {
   int block_[LevelTuning::most_points];
   double image_[LevelTuning::most_points][LevelTuning::most_points];  // orthonormal columns
 
+  // Loaded, or ready to be: where a solver put a load on some points of a face, others may have none.
+  bool touches(const Block& block) const {
+    return lambda_[block.first + 2] > 0 || w_.sigma[block.first + 2] <= w_.tolerance;
+  }
   double normal(int i) const { return lambda_[problem_.blocks[block_[i]].first + 2]; }
   bool at_bound(const Block& block) const {
     const double* const l = lambda_ + block.first;
-    const double most = (1 - LevelTuning::at_bound) * block.mu * l[2];
-    return block.mu > 0 && l[0] * l[0] + l[1] * l[1] >= most * most;
+    return is_at_bound(l[0], l[1], block.mu * l[2]);
   }
   // Columns of N made orthogonal, the largest remainder first. False if they are independent.
   bool find_image() {

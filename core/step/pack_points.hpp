@@ -9,6 +9,7 @@
 // nothing overlaps, and what else is near is not yet there. Whether an environment is one of those, and whether it was
 // solved, depends on itself alone; what is left is for solve_environment. Oracle: that.
 #pragma once
+#include "cones/at_bound.hpp"
 #include "cones/pack_newton.hpp"
 #include "cones/tuning.hpp"
 #include "runtime/lane_io.hpp"
@@ -270,7 +271,7 @@ class PackPoints {
     const int n_near = w.n_near_rows[lane.lane];
     if (contacts.count + n_near > 0) {
       const double residual = from(problem.of.residual) / from(problem.scale);
-      if (!(residual <= job.options.tolerance)) return false;
+      if (!(residual <= job.options.tolerance) || is_sliding_face(job, contacts, from, problem, w.balls)) return false;
       report.last.residual = residual, report.last.primal = from(problem.of.primal);
       report.last.dual = from(problem.of.dual), report.last.complementarity = from(problem.of.complementarity);
       report.last.newton = static_cast<int>(from(problem.of.steps));
@@ -292,6 +293,26 @@ class PackPoints {
     for (std::size_t k = 0; k < n_rows; ++k) of_joints[k] = 0;
     joints_.scatter(near, n_near, problem.points + n_points_, lane, from, of_joints);
     return true;
+  }
+  // More than three balls of one link may carry its load, and some of them slide. How they share it changes the motion:
+  // for the solvers of one environment, which see to that (cones/level.hpp).
+  template <class T>
+  bool is_sliding_face(const RolloutJob& job, const ContactList& contacts, LaneOf<T> from,
+                       const PointProblem<T>& problem, const BallPoints<S>& balls) const {
+    const double still = job.options.tolerance * from(problem.scale);
+    int n_touching = 0, link = -1;
+    bool slides = false;
+    for (int k = 0; k < contacts.count; ++k) {
+      const int ball = contacts.data[k].ball;
+      if (ball < 0) continue;
+      const PackPoint<T>& point = problem.points[place_[ball]];
+      const double load = from(point.lambda[2]);
+      if (!(from(point.is_there) > 0) || !(load > 0 || from(point.sigma[2]) <= still)) continue;
+      if (n_touching++ > 0 && balls[ball].link != link) return false;
+      link = balls[ball].link;
+      slides |= is_at_bound(from(point.lambda[0]), from(point.lambda[1]), from(point.mu) * load);
+    }
+    return n_touching > 3 && slides;
   }
   // Of joints; balls respond with those of environments that are solved by themselves.
   void respond(const Pack& pack, const bool* solved) const {
