@@ -34,8 +34,8 @@ int fastest_dof(const S* v, int nv, int lane) {
   return fastest;
 }
 
-// Environments whose velocities have lost their meaning stay where they were, and say so; nothing is kept of the rows of
-// such a step. k: the step.
+// Environments whose velocities have lost their meaning stay where they were, and say so; nothing is kept of the rows
+// of such a step. k: the step.
 void freeze_failed(const RolloutJob& job, const Pack& pack, int k, StepWorkspace<S>& w) {
   const Tree<double>& tree = job.scene->tree;
   const S squares = squares_of(w.v, tree.nv);  // and with them q
