@@ -16,6 +16,7 @@ struct Counted {
   friend Counted operator*(Counted a, Counted b) { return ++multiplications, Counted(a.x * b.x); }
   friend Counted operator/(Counted a, Counted b) { return ++divisions, Counted(a.x / b.x); }
   friend Counted operator-(Counted a) { return Counted(-a.x); }
+  friend Counted plus_product(Counted c, Counted a, Counted b) { return c + a * b; }
   Counted& operator+=(Counted b) { return *this = *this + b; }
   Counted& operator-=(Counted b) { return *this = *this - b; }
   Counted& operator*=(Counted b) { return *this = *this * b; }
