@@ -69,7 +69,7 @@ def attempt(friction: float) -> tuple[fw.mpc.ClosedLoop, bool]:
     return log, bool(0.07 < slid < 0.2 and axis[0] > 0.95 and abs(end[2] - BOX[0] / 2) < 0.005)
 
 
-def main(html: Path | None = None, frictions: Sequence[float] = (0.55, 0.58, 0.6)) -> fw.mpc.ClosedLoop:
+def main(html: Path | None = None, frictions: Sequence[float] = (0.45, 0.5, 0.55, 0.65, 0.7)) -> fw.mpc.ClosedLoop:
     attempts = [attempt(friction) for friction in frictions]
     done = [log for log, is_done in attempts if is_done]
     print(f"{len(done)} of {len(attempts)} boxes slide and are tipped over")
